@@ -1,12 +1,13 @@
 """Compiles the kernels into the wheel, and writes the description that a package index shows.
 
-Without a C compiler, or with RANKWISE_KERNELS=off, the wheel is of Python alone (py3-none-any); with
-RANKWISE_KERNELS=require a build without kernels fails. The library knows nothing of Python, so that one
-wheel per platform serves all its versions. It is compiled anew for every build, outside the source
-unless the install is editable: no library that lies about can get into a wheel.
+Without a C compiler, or with RANKWISE_KERNELS=off, the wheel is of Python alone (py3-none-any);
+with RANKWISE_KERNELS=require a build without kernels fails. The library knows nothing of Python, so
+that one wheel per platform serves all its versions. It is compiled anew for every build, outside
+the source unless the install is editable: no library that lies about can get into a wheel.
 
 No address of the repository is known here. Where a release is made, the workflow says it in
-RANKWISE_REPOSITORY; links and pictures of the README then lead there, and without it there are none.
+RANKWISE_REPOSITORY; links and pictures of the README then lead there, and without it there are
+none.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ def compiled(source: Path, library: Path) -> bool:
         return False
     failure = compiler_failure(source, library)
     if failure is not None and kernels == "require":
-        raise RuntimeError(f"the kernels were not compiled, and RANKWISE_KERNELS=require: {failure}")
+        raise RuntimeError(
+            f"the kernels were not compiled, and RANKWISE_KERNELS=require: {failure}"
+        )
     return failure is None
 
 
@@ -110,7 +113,9 @@ def compiler_failure(source: Path, library: Path) -> str | None:
     checksum = f"-DRW_SOURCE={zlib.crc32(source.read_bytes())}u"
     arguments = [*shlex.split(command), checksum, str(source), "-o", str(library), *flags]
     try:
-        done = subprocess.run(arguments, capture_output=True, check=False, encoding="utf-8", errors="replace")
+        done = subprocess.run(
+            arguments, capture_output=True, check=False, encoding="utf-8", errors="replace"
+        )
     except OSError as error:
         return str(error)
     return (done.stderr or f"exit code {done.returncode}") if done.returncode else None

@@ -1,9 +1,9 @@
 """Claims that rest on an assumption, and how often they are wrong where it does not hold.
 
-Prints the simulated shares of `docs/compare.md`, `docs/choice_of_test.md`, `docs/sampled.md` and of docstrings: data
-sets of which few are unlike the others, ranks of systems of unlike skewness, plans from small pilots, medians, seeds
-with rare failures, intervals of single means, and recall with weights. Run as ``python benchmarks/assumptions.py``;
-some two minutes.
+Prints the simulated shares of `docs/compare.md`, `docs/choice_of_test.md`, `docs/sampled.md` and of
+docstrings: data sets of which few are unlike the others, ranks of systems of unlike skewness, plans
+from small pilots, medians, seeds with rare failures, intervals of single means, and recall with
+weights. Run as ``python benchmarks/assumptions.py``; some two minutes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ Generator = np.random.Generator
 FEW_HITS: dict[str, Callable[[Generator, int], Any]] = {
     "hits of 5 %": lambda rng, n: 1.0 * (rng.random(n) < 0.05),
     "hits of 30 %": lambda rng, n: 1.0 * (rng.random(n) < 0.3),
-    "nDCG, 20 % above 0": lambda rng, n: (rng.random(n) < 0.2) / np.log2(rng.integers(1, 11, n) + 1),
+    "nDCG, 20 % above 0": lambda rng, n: (
+        (rng.random(n) < 0.2) / np.log2(rng.integers(1, 11, n) + 1)
+    ),
 }
 MEANS = {
     "hits of 5 %": 0.05,
@@ -43,7 +45,10 @@ def data_sets(k: int) -> tuple[float, float]:
     for _ in range(RUNS):
         d = np.where(rng.random(k) < 0.1, -0.09, 0.01) + rng.normal(0, 0.005, k)
         over = stats.over_data_sets(d)
-        wrong += d.mean() > 0 and over.p < 0.05, d.mean() > 0 and stats.sign_flip(d, n_resamples=1_000).p < 0.05
+        wrong += (
+            d.mean() > 0 and over.p < 0.05,
+            d.mean() > 0 and stats.sign_flip(d, n_resamples=1_000).p < 0.05,
+        )
     by_t, by_signs = wrong / RUNS
     return float(by_t), float(by_signs)
 
@@ -53,7 +58,8 @@ def ranks(n: int, runs: int = 200) -> tuple[float, float]:
     rng, wrong = np.random.default_rng(n), np.zeros(2)
     for _ in range(runs):
         values = np.column_stack(
-            [0.1 + rng.normal(0, 0.01, n)] + [(rng.random(n) < 0.1 / size) * size for size in (0.2, 0.4, 0.6, 0.8, 1.0)]
+            [0.1 + rng.normal(0, 0.01, n)]
+            + [(rng.random(n) < 0.1 / size) * size for size in (0.2, 0.4, 0.6, 0.8, 1.0)]
         )
         results = {
             str(at): rw.from_per_user(pl.DataFrame({"user": range(n), "recall@10": column}))
@@ -70,7 +76,8 @@ def ranks(n: int, runs: int = 200) -> tuple[float, float]:
 def pilots(n: int, share: float) -> tuple[float, float, float]:
     """Return how often a plan's interval holds the true number of users, the plan's mean power, and its tenth.
 
-    A ``share`` of the users differ, with a standard deviation of 0.2; the difference to detect is 0.02.
+    A ``share`` of the users differ, with a standard deviation of 0.2; the difference to detect is
+    0.02.
     """
     rng, alpha, difference = np.random.default_rng(n), 0.05, 0.02
     deviation = math.sqrt(share * 0.2**2)
@@ -103,7 +110,9 @@ def seeds(counts: tuple[int, int]) -> float:
     rng, held = np.random.default_rng(sum(counts)), 0
     for _ in range(RUNS):
         users = rng.normal(0, 0.1, 300)
-        sides = [0.02 * (rng.exponential(size=(c, 1)) - 1) if c > 1 else np.zeros((1, 1)) for c in counts]
+        sides = [
+            0.02 * (rng.exponential(size=(c, 1)) - 1) if c > 1 else np.zeros((1, 1)) for c in counts
+        ]
         sides = [side + np.zeros((1, 300)) for side in sides]
         d = users + sides[0].mean(axis=0) - sides[1].mean(axis=0)
         variance = variance_of_means(d, sides)
@@ -137,7 +146,12 @@ def observed_recall(relevant: int) -> dict[str, float]:
     for user in range(n_users):
         best = np.argsort(-scores[user], kind="stable")
         lists[user] = best[:20].tolist()
-        items = rng.choice(best, relevant, replace=False, p=np.arange(n_items, 0, -1) / (n_items * (n_items + 1) / 2))
+        items = rng.choice(
+            best,
+            relevant,
+            replace=False,
+            p=np.arange(n_items, 0, -1) / (n_items * (n_items + 1) / 2),
+        )
         complete[user] = set(items.tolist())
         observed[user] = {int(item) for item in items if rng.random() < propensity[item]}
     observed = {user: items for user, items in observed.items() if items}
@@ -149,8 +163,12 @@ def observed_recall(relevant: int) -> dict[str, float]:
         "snips": f"snips({of})@20",
         "snips, average=weights": f"snips({of},average=weights)@20",
     }
-    result = rw.evaluate({u: lists[u] for u in observed}, observed, list(names.values()), items=facts)
-    true = {"true": rw.evaluate(lists, complete, "recall@20")["recall@20"]}  # all users have equally many items
+    result = rw.evaluate(
+        {u: lists[u] for u in observed}, observed, list(names.values()), items=facts
+    )
+    true = {
+        "true": rw.evaluate(lists, complete, "recall@20")["recall@20"]
+    }  # all users have equally many items
     return true | {name: result[cell] for name, cell in names.items()}
 
 
@@ -163,9 +181,13 @@ def candidates(n: int, candidates: int = 20, runs: int = 300) -> tuple[float, fl
     for _ in range(runs):
         base = rng.beta(2, 5, n)
         values = {"old": base} | {
-            str(at): np.clip(base + rng.normal(0, 0.05, n) * (rng.random(n) < 0.3), 0, 1) for at in range(candidates)
+            str(at): np.clip(base + rng.normal(0, 0.05, n) * (rng.random(n) < 0.3), 0, 1)
+            for at in range(candidates)
         }
-        results = {name: rw.from_per_user(pl.DataFrame({"user": range(n), "ndcg@10": x})) for name, x in values.items()}
+        results = {
+            name: rw.from_per_user(pl.DataFrame({"user": range(n), "ndcg@10": x}))
+            for name, x in values.items()
+        }
         for column, told in enumerate((False, True)):
             pairs = ({"old": results["old"], "new": results[str(at)]} for at in range(candidates))
             wrong[column] += any(
@@ -182,12 +204,21 @@ def main() -> None:
     print("better over data sets, one of ten bad, true mean 0: by t, and by sign flips")
     for k in (5, 8, 12, 20, 30):
         print("  {} data sets  {:.3f}  {:.3f}".format(k, *data_sets(k)))
-    print("a rank of six systems of one mean and unlike skewness is claimed: with a bound, and by t")
+    print(
+        "a rank of six systems of one mean and unlike skewness is claimed: with a bound, and by t"
+    )
     for n in (30, 100, 300):
         print("  {} users  {:.3f}  {:.3f}".format(n, *ranks(n)))
-    print("the interval of a planned number of users holds the true one; mean power of plans for 0.8; lowest tenth")
+    print(
+        "the interval of a planned number of users holds the true one; mean power of plans for "
+        "0.8; lowest tenth"
+    )
     for n, share in ((40, 0.1), (40, 0.5), (100, 0.1), (100, 0.5), (300, 0.1), (1_000, 0.1)):
-        print("  a pilot of {} users of whom {:.0%} differ  {:.3f}  {:.2f}  {:.2f}".format(n, share, *pilots(n, share)))
+        print(
+            "  a pilot of {} users of whom {:.0%} differ  {:.3f}  {:.2f}  {:.2f}".format(
+                n, share, *pilots(n, share)
+            )
+        )
     print("the jackknife's interval of a median holds it")
     for n in (300, 1_000, 3_000):
         print(f"  {n} users  {medians(n):.3f}")
@@ -201,7 +232,8 @@ def main() -> None:
     print("recall at 20, relevant items observed with known propensities")
     for relevant in (5, 20, 60):
         print(
-            f"  {relevant} relevant items: " + ", ".join(f"{k} {v:.3f}" for k, v in observed_recall(relevant).items())
+            f"  {relevant} relevant items: "
+            + ", ".join(f"{k} {v:.3f}" for k, v in observed_recall(relevant).items())
         )
 
     print("some of 20 candidates is better: in 20 calls, with earlier=, in one call")

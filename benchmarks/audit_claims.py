@@ -92,7 +92,9 @@ def planted(case: tuple[Shape, int]) -> dict[str, bool]:
     found["counts in test"] = knows(items, counts("item", split.test, items))
     found["the test item"] = warns("L13", users=test_item.select("user", favourite="item"))
     found["lists of test items"] = warns("L18", recommendations=split.test.select("user", "item"))
-    found["lists of popular test items"] = warns("L18", recommendations=popularity_lists(split.test, of_test))
+    found["lists of popular test items"] = warns(
+        "L18", recommendations=popularity_lists(split.test, of_test)
+    )
     found["copied users"] = warns("L15", rule.split(with_clones(table, 10, 1)[0]))
     twice = pl.concat([split.train, split.train.head(7)])
     found["repeated rows"] = rw.audit(twice, split.test)["L21"].status == "warn"
@@ -122,7 +124,10 @@ def stated(what: str, flags: list[bool]) -> None:
 
 def main() -> None:
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        for what, shapes in (("clean splits that warn", CLEAN), ("the same, users or items alike", UNIFORM)):
+        for what, shapes in (
+            ("clean splits that warn", CLEAN),
+            ("the same, users or items alike", UNIFORM),
+        ):
             of_case = pool.map(warnings, [*product(shapes, SEEDS)])
             codes = [codes for one in of_case for codes in one]
             stated(what, [bool(some) for some in codes])

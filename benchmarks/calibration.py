@@ -1,7 +1,7 @@
 """How biased calibration errors are, and how often jackknife intervals of metrics of probabilities hold the value.
 
-Prints the tables of docs/ratings.md. Run as ``python benchmarks/calibration.py`` (some five minutes; ``--samples 50``
-for a first look).
+Prints the tables of docs/ratings.md. Run as ``python benchmarks/calibration.py`` (some five
+minutes; ``--samples 50`` for a first look).
 """
 
 from __future__ import annotations
@@ -14,8 +14,17 @@ import polars as pl
 import rankwise as rw
 
 USERS, ROWS = 100, 20  # of a user
-ERRORS = [f"ece(bins=equal_mass{options})" for options in ("", ",debiased=true", ",norm=l2", ",norm=l2,debiased=true")]
-WITH_INTERVALS = ["ece(bins=equal_mass)", "brier", "log_loss", "normalised_entropy", "calibration_ratio"]
+ERRORS = [
+    f"ece(bins=equal_mass{options})"
+    for options in ("", ",debiased=true", ",norm=l2", ",norm=l2,debiased=true")
+]
+WITH_INTERVALS = [
+    "ece(bins=equal_mass)",
+    "brier",
+    "log_loss",
+    "normalised_entropy",
+    "calibration_ratio",
+]
 NAMES = [*dict.fromkeys([*ERRORS, *WITH_INTERVALS])]
 MODELS = {"calibrated": 1.0, "20 % too high": 1.2, "60 % too high": 1.6}
 
@@ -56,9 +65,20 @@ def main() -> None:
             result = rw.evaluate_ratings(draw(rng, factor), NAMES, jackknife=25)
             values.append([result[name] for name in ERRORS])
             intervals = [result.interval(name) for name in WITH_INTERVALS]
-            held.append([i.low <= true[name] <= i.high for i, name in zip(intervals, WITH_INTERVALS, strict=True)])
-        print(f"| {model} | all data | " + " | ".join(f"{true[name]:.4f}" for name in ERRORS) + " |")
-        print(f"| | {samples} samples | " + " | ".join(f"{mean:.4f}" for mean in np.mean(values, axis=0)) + " |")
+            held.append(
+                [
+                    i.low <= true[name] <= i.high
+                    for i, name in zip(intervals, WITH_INTERVALS, strict=True)
+                ]
+            )
+        print(
+            f"| {model} | all data | " + " | ".join(f"{true[name]:.4f}" for name in ERRORS) + " |"
+        )
+        print(
+            f"| | {samples} samples | "
+            + " | ".join(f"{mean:.4f}" for mean in np.mean(values, axis=0))
+            + " |"
+        )
         coverage.append((model, np.mean(held, axis=0)))
     print("\n| model | " + " | ".join(f"`{name}`" for name in WITH_INTERVALS) + " |")
     print("|---|" + "--:|" * len(WITH_INTERVALS))

@@ -33,7 +33,9 @@ SHARES = (0.0, 0.1, 0.35, 0.5, 0.7, 0.9, 0.99)
 """Shares of the seeds in the variance of a difference."""
 
 
-def drawn(rng: np.random.Generator, counts: Sequence[int], parts: Sequence[float]) -> tuple[Floats, Floats, Floats]:
+def drawn(
+    rng: np.random.Generator, counts: Sequence[int], parts: Sequence[float]
+) -> tuple[Floats, Floats, Floats]:
     """Return estimates of parts of the variance and their degrees of freedom, and estimates."""
     freedom = np.array([USERS - 1.0, *(count - 1.0 for count in counts)])
     seen = [part * rng.chisquare(f, SAMPLES) / f for part, f in zip(parts, freedom, strict=True)]
@@ -121,7 +123,10 @@ def over_clusters(count: int) -> list[tuple[float, float]]:
             home = np.repeat(np.arange(count), sizes)
             if hits:
                 total = 1 / within - 1
-                mean, values = 0.25, 1.0 * (rng.random(len(home)) < rng.beta(total / 4, total * 3 / 4, count)[home])
+                mean, values = (
+                    0.25,
+                    1.0 * (rng.random(len(home)) < rng.beta(total / 4, total * 3 / 4, count)[home]),
+                )
             else:
                 shared, alone = rng.normal(0, math.sqrt(within), count), rng.normal(size=len(home))
                 mean, values = 0.0, shared[home] + alone * math.sqrt(1 - within)
@@ -144,10 +149,23 @@ def planned() -> dict[str, tuple[int, float, int, float]]:
     found = {}
     for name, draw in worlds.items():
         pilot = Differences(draw(1_000_000), np.zeros(1_000_000))
-        least, size = fewest_for_t(pilot.nonzero / pilot.n, pilot.skewness), margin / pilot.deviation
-        n, both = (max(stats.users_needed(0.0, margin=size, equivalence=two), least) for two in (False, True))
-        shown = np.mean([stats.non_inferiority(draw(n), np.zeros(n), margin=margin).shown for _ in range(1000)])
-        equal = np.mean([stats.equivalence(draw(both), np.zeros(both), margin=margin).equivalent for _ in range(1000)])
+        least, size = (
+            fewest_for_t(pilot.nonzero / pilot.n, pilot.skewness),
+            margin / pilot.deviation,
+        )
+        n, both = (
+            max(stats.users_needed(0.0, margin=size, equivalence=two), least)
+            for two in (False, True)
+        )
+        shown = np.mean(
+            [stats.non_inferiority(draw(n), np.zeros(n), margin=margin).shown for _ in range(1000)]
+        )
+        equal = np.mean(
+            [
+                stats.equivalence(draw(both), np.zeros(both), margin=margin).equivalent
+                for _ in range(1000)
+            ]
+        )
         found[name] = (n, float(shown), both, float(equal))
     return found
 
@@ -163,7 +181,9 @@ Cell = tuple[str, str, int, float, float]
 """A word, a world, the number of users, the nominal rate, and the rate of samples in which the word is wrong."""
 
 
-def gains_and_losses(rng: np.random.Generator, n: int, world: tuple[float, float, float, float]) -> Floats:
+def gains_and_losses(
+    rng: np.random.Generator, n: int, world: tuple[float, float, float, float]
+) -> Floats:
     """Return differences of n users: a gain for some, a loss for a few, nothing for the rest."""
     gain, often, loss, seldom = world
     drawn = rng.random(n)
@@ -182,13 +202,19 @@ def false_margins() -> Iterator[Cell]:
         margin = world[2] * world[3] - world[0] * world[1]
         for n in (100, 300, 1_000):
 
-            def shown(rng: np.random.Generator, n: int = n, world: Any = world, margin: float = margin) -> bool:
-                return stats.non_inferiority(gains_and_losses(rng, n, world), margin=margin, largest=1.0).shown
+            def shown(
+                rng: np.random.Generator, n: int = n, world: Any = world, margin: float = margin
+            ) -> bool:
+                return stats.non_inferiority(
+                    gains_and_losses(rng, n, world), margin=margin, largest=1.0
+                ).shown
 
             yield "not worse", name, n, 0.05, rate(shown, n)
 
     def equivalent(rng: np.random.Generator) -> bool:
-        return stats.equivalence((rng.random(300) < 0.02) * 1.0, margin=0.02, largest=1.0).equivalent
+        return stats.equivalence(
+            (rng.random(300) < 0.02) * 1.0, margin=0.02, largest=1.0
+        ).equivalent
 
     yield "equivalent", "+1 for 2 %, margin 0.02", 300, 0.05, rate(equivalent, 1)
 
@@ -201,12 +227,20 @@ def false_margins() -> Iterator[Cell]:
     yield "not worse", "the second, households of 1 to 6", 100, 0.05, rate(of_clusters, 2)
     for share, spread in ((0.1, 0.005), (0.05, 0.01)):
 
-        def of_share(rng: np.random.Generator, share: float = share, spread: float = spread) -> bool:
+        def of_share(
+            rng: np.random.Generator, share: float = share, spread: float = spread
+        ) -> bool:
             y = (rng.random(2_000) < 0.05) * rng.random(2_000)
             pairs = differences(y - share * 0.025 + rng.normal(0, spread, 2_000), y)
             return non_inferiority_of(pairs, margin=Margin(share, relative=True), alpha=0.05).shown
 
-        yield "not worse", f"a loss of {share:.0%}, the margin; no bound", 2_000, 0.05, rate(of_share, 3)
+        yield (
+            "not worse",
+            f"a loss of {share:.0%}, the margin; no bound",
+            2_000,
+            0.05,
+            rate(of_share, 3),
+        )
 
 
 def false_differences() -> Iterator[Cell]:
@@ -238,11 +272,20 @@ def false_ships() -> Iterator[Cell]:
         def shipped(rng: np.random.Generator, n: int = n) -> bool:
             d = gains_and_losses(rng, n, (0.02, 0.4, 1.0, 0.015))
             frames = [
-                pl.DataFrame({"user": range(n), "ndcg@10": 0.3 + gain + 0.05 * rng.random(n), "recall@10": values})
+                pl.DataFrame(
+                    {
+                        "user": range(n),
+                        "ndcg@10": 0.3 + gain + 0.05 * rng.random(n),
+                        "recall@10": values,
+                    }
+                )
                 for gain, values in ((0.0, np.full(n, 0.5)), (0.4, 0.5 + d / 2))
             ]
             results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
-            return rw.decide(results, success="ndcg@10", guardrails={"recall@10": 0.001}).outcome == "ship"
+            return (
+                rw.decide(results, success="ndcg@10", guardrails={"recall@10": 0.001}).outcome
+                == "ship"
+            )
 
         yield "ship", "a loss of 3.5 margins, mostly not drawn", n, 0.05, rate(shipped, n)
 
@@ -266,7 +309,10 @@ def cost() -> Iterator[tuple[int, float, float, float, float, float, float]]:
         for _ in range(RUNS):
             d = rng.normal(0, 0.15, n) * (rng.random(n) < 0.3)
             shown += by_t(d, margin), BoundedMean.of(-d, 1.0).p(margin) < 0.05
-            gains += stats.paired_t(d + gain).p < 0.05, stats.bounded_test(d + gain, largest=1.0).p < 0.05
+            gains += (
+                stats.paired_t(d + gain).p < 0.05,
+                stats.bounded_test(d + gain, largest=1.0).p < 0.05,
+            )
         planned = BoundedMean.of(rng.normal(0, 0.15, 100_000) * (rng.random(100_000) < 0.3), 1.0)
         larger = planned.detectable(n, alpha=0.05, power=0.9) / margin
         yield n, margin, shown[0] / RUNS, shown[1] / RUNS, larger, gains[0] / RUNS, gains[1] / RUNS
@@ -284,7 +330,8 @@ def words() -> None:
     print(" users   margin   by t   by the limit  the same      by t   by the limit")
     for n, margin, shown_by_t, shown, larger, by_t_test, found in cost():
         print(
-            f"{n:6,}  {margin:7.4f}  {shown_by_t:5.2f}  {shown:13.2f}  {larger:7.2f} ×  {by_t_test:8.2f}  {found:13.2f}"
+            f"{n:6,}  {margin:7.4f}  {shown_by_t:5.2f}  {shown:13.2f}  {larger:7.2f} ×  "
+            f"{by_t_test:8.2f}  {found:13.2f}"
         )
 
 
@@ -299,13 +346,19 @@ def main() -> None:
         named = " and ".join(map(str, counts)) if len(counts) > 1 else f"{counts[0]} and none"
         print(f"  {named:10}  {low:.2f} to {high:.2f}   {least:.2f} to {most:.2f}")
     (low, high), (least, most) = over_sets()
-    print(f"over data sets: equal weights {low:.2f} to {high:.2f}, by precision {least:.2f} to {most:.2f}")
+    print(
+        f"over data sets: equal weights {low:.2f} to {high:.2f}, by precision {least:.2f} to "
+        f"{most:.2f}"
+    )
     print("coverage of 95 % intervals of a mean: clusters as the sample; users as independent")
     for count in (10, 30, 100):
         (low, high), (least, most) = over_clusters(count)
         print(f"  {count} clusters  {low:.2f} to {high:.2f}   {least:.2f} to {most:.2f}")
     for name, (n, shown, both, equal) in planned().items():
-        print(f"planned for a margin, {name}: no loss {shown:.2f} ({n:,} users), equivalence {equal:.2f} ({both:,})")
+        print(
+            f"planned for a margin, {name}: no loss {shown:.2f} ({n:,} users), equivalence "
+            f"{equal:.2f} ({both:,})"
+        )
     for count in (2, 3, 5):
         print(f"detectable difference with {count} seeds: found in {detected(count):.2f}")
     for n in (30, 60, 100, 300):

@@ -32,11 +32,17 @@ def compare_systems(users: int, turns: int) -> None:
         moved = chance.random(len(base.recs)) < 0.02 * (1 + at)
         items = (base.recs["item"].to_numpy() + 7 * moved) % 20_000
         recs = base.recs.with_columns(item=pl.Series(items)).unique(["user", "item"])
-        runs[f"system {at}"] = recs.sort("user", "rank").with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
+        runs[f"system {at}"] = recs.sort("user", "rank").with_columns(
+            rank=pl.int_range(1, pl.len() + 1).over("user")
+        )
     results = {name: rw.evaluate(recs, base.truth) for name, recs in runs.items()}
     rows = len(rw.compare(results).table)
     below, above = in_turns(
-        [lambda: [rw.evaluate(recs, base.truth) for recs in runs.values()], lambda: rw.compare(results)], turns
+        [
+            lambda: [rw.evaluate(recs, base.truth) for recs in runs.values()],
+            lambda: rw.compare(results),
+        ],
+        turns,
     )
     what = f"rw.compare: {rows:,} rows, over the 20 evaluations"
     print(f"| {what} | {ratio(above, below):.2f}× | {min(below):.2f} s, {min(above):.2f} s |")
@@ -77,7 +83,10 @@ def main() -> None:
 
     jobs = {
         "5,700 paired t tests": (lambda: flat.T @ flat, all_t_tests),
-        "1,000 bootstrap means of all columns": (lambda: weights @ flat, lambda: stats.bootstrap_means(flat, 1000)),
+        "1,000 bootstrap means of all columns": (
+            lambda: weights @ flat,
+            lambda: stats.bootstrap_means(flat, 1000),
+        ),
         "1,000 sign flips of all pairs": (
             lambda: weights @ flat,
             lambda: stats.sign_flip_of_all(values, n_resamples=1000),

@@ -49,7 +49,9 @@ class World:
         """The true probability that both effects have the same sign."""
         rng = np.random.default_rng(1)
         offline = rng.normal(0.2 * self.spread, self.spread, 400_000)
-        return float((offline * (self.slope * offline + rng.normal(0, 0.35, len(offline))) > 0).mean())
+        return float(
+            (offline * (self.slope * offline + rng.normal(0, 0.35, len(offline))) > 0).mean()
+        )
 
 
 WORLDS = (
@@ -71,7 +73,9 @@ def launches_row(world: World, logs: int, seed: int = 0) -> dict[str, float]:
         table = world.draw(np.random.default_rng([seed, log]))
         observed = ("ndcg", "online", "ndcg_se", "online_se", "covariance")
         moments = stats.method_of_moments(*(table[name] for name in observed))
-        row = rw.validate_metrics(pl.DataFrame({name: table[name] for name in observed})).table.row(0, named=True)
+        row = rw.validate_metrics(pl.DataFrame({name: table[name] for name in observed})).table.row(
+            0, named=True
+        )
         x, y = table["ndcg"] - table["ndcg"].mean(), table["online"] - table["online"].mean()
         naive = float(x @ y / (x @ x))
         error = math.sqrt(float(((y - naive * x) ** 2).sum()) / (len(x) - 2) / float(x @ x))
@@ -84,8 +88,12 @@ def launches_row(world: World, logs: int, seed: int = 0) -> dict[str, float]:
                 "naive": naive,
                 "slope": row["slope"],
                 "cannot tell": row["verdict"] == "cannot tell",
-                "wrong verdict": {"follows": world.slope <= 0, "opposes": world.slope >= 0}.get(row["verdict"], False),
-                "needed": math.inf if row["more_launches"] is None else world.launches + row["more_launches"],
+                "wrong verdict": {"follows": world.slope <= 0, "opposes": world.slope >= 0}.get(
+                    row["verdict"], False
+                ),
+                "needed": math.inf
+                if row["more_launches"] is None
+                else world.launches + row["more_launches"],
                 "signs": row["sign_agreement"],
                 "observed signs": row["same_signs"] / world.launches,
             }
@@ -98,7 +106,9 @@ def launches_row(world: World, logs: int, seed: int = 0) -> dict[str, float]:
     return {**means, **medians, "true signs": world.agreement}
 
 
-def labels_row(labelled: int, others: int, logs: int, seed: int = 0, generous: float = 0.3) -> dict[str, float]:
+def labels_row(
+    labelled: int, others: int, logs: int, seed: int = 0, generous: float = 0.3
+) -> dict[str, float]:
     """Return how intervals of precision@5 hold, with a judge that accepts a share of irrelevant items."""
     rng = np.random.default_rng([seed, labelled])
     truth = 1.2 / 3.7 * 0.9
@@ -110,9 +120,21 @@ def labels_row(labelled: int, others: int, logs: int, seed: int = 0, generous: f
         y, f = human.mean(axis=1), judge.mean(axis=1)
         interval = stats.prediction_powered(y[:labelled], f[:labelled], f[labelled:])
         low, high = stats.t_interval(f)
-        rows.append((truth in interval, low <= truth <= high, interval.error / interval.human_error, interval.estimate))
+        rows.append(
+            (
+                truth in interval,
+                low <= truth <= high,
+                interval.error / interval.human_error,
+                interval.estimate,
+            )
+        )
     covered, judge_alone, width, estimate = np.array(rows, dtype=float).mean(axis=0).tolist()
-    return {"covered": covered, "judge alone": judge_alone, "width": width, "bias": estimate - truth}
+    return {
+        "covered": covered,
+        "judge alone": judge_alone,
+        "width": width,
+        "bias": estimate - truth,
+    }
 
 
 def plans_row(metrics: int, logs: int, users: int = 500, seed: int = 0) -> dict[str, float]:
@@ -123,7 +145,10 @@ def plans_row(metrics: int, logs: int, users: int = 500, seed: int = 0) -> dict[
         common = rng.normal(size=(users, 1))
         differences = math.sqrt(0.5) * common + math.sqrt(0.5) * rng.normal(size=(users, metrics))
         p[log] = [stats.paired_t(differences[:, at]).p for at in range(metrics)]
-    return {"planned": float((p[:, 0] < 0.05).mean()), "chosen": float((p.min(axis=1) < 0.05).mean())}
+    return {
+        "planned": float((p[:, 0] < 0.05).mean()),
+        "chosen": float((p.min(axis=1) < 0.05).mean()),
+    }
 
 
 def main() -> None:
@@ -133,29 +158,46 @@ def main() -> None:
     parser.add_argument("--logs", type=int, help="simulated tables per row")
     chosen = parser.parse_args()
     if chosen.table == "labels":
-        print("| labelled | coverage | judge alone | width against human alone | bias |\n|--:|--:|--:|--:|--:|")
+        print(
+            "| labelled | coverage | judge alone | width against human alone | bias "
+            "|\n|--:|--:|--:|--:|--:|"
+        )
         for n in (15, 30, 60, 200):
             row = labels_row(n, 1000, chosen.logs or 4000)
-            print(f"| {n} | {' | '.join(f'{row[name]:.3f}' for name in ('covered', 'judge alone', 'width'))}", end="")
+            print(
+                f"| {n} | "
+                f"{' | '.join(f'{row[name]:.3f}' for name in ('covered', 'judge alone', 'width'))}",
+                end="",
+            )
             print(f" | {row['bias']:+.4f} |")
         return
     if chosen.table == "plans":
-        print("| metrics | primary metric planned | primary metric chosen afterwards |\n|--:|--:|--:|")
+        print(
+            "| metrics | primary metric planned | primary metric chosen afterwards |\n|--:|--:|--:|"
+        )
         for metrics in (2, 5, 10, 20):
             row = plans_row(metrics, chosen.logs or 1000)
             print(f"| {metrics} | {row['planned']:.3f} | {row['chosen']:.3f} |")
         return
     print(
-        "| launches, shared errors, slope | coverage | naive coverage | median slope | naive slope | cannot tell "
-        "| launches needed | wrong verdict | signs | observed signs | true signs | Fieller | unbounded |\n|---"
-        + "|--:" * 12
-        + "|"
+        "| launches, shared errors, slope | coverage | naive coverage | median slope | naive slope "
+        "| cannot tell "
+        "| launches needed | wrong verdict | signs | observed signs | true signs | Fieller | "
+        "unbounded |\n|---" + "|--:" * 12 + "|"
     )
     for world in WORLDS:
         row = launches_row(world, chosen.logs or 300)
-        shares = ("wrong verdict", "signs", "observed signs", "true signs", "Fieller covered", "Fieller unbounded")
+        shares = (
+            "wrong verdict",
+            "signs",
+            "observed signs",
+            "true signs",
+            "Fieller covered",
+            "Fieller unbounded",
+        )
         print(
-            f"| {world.launches}, {world.shared:g}, {world.slope:g}{', weak effects' if world.spread < 1 else ''}",
+            f"| {world.launches}, {world.shared:g}, "
+            f"{world.slope:g}{', weak effects' if world.spread < 1 else ''}",
             *(f"{row[name]:.3f}" for name in ("covered", "naive covered")),
             *(f"{row[name]:+.2f}" for name in ("slope", "naive")),
             f"{row['cannot tell']:.3f}",

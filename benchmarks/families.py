@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FEATURES, GENRES = 64, 20
-ACCURACY = [f"{name}@[5,10,20,100]" for name in ("precision", "recall", "ndcg", "map", "mrr", "hit_rate")]
+ACCURACY = [
+    f"{name}@[5,10,20,100]" for name in ("precision", "recall", "ndcg", "map", "mrr", "hit_rate")
+]
 FAMILIES: dict[str, tuple[list[str], float | None]] = {
     "intra-list diversity, cosine of 64 features, K = 100": (["ild@100"], 20),
     "intra-list diversity, Euclidean": (["ild(distance=euclidean)@100"], 20),
@@ -35,7 +37,10 @@ FAMILIES: dict[str, tuple[list[str], float | None]] = {
     "subtopic recall, alpha-nDCG": (["subtopic_recall@100", "alpha_ndcg@100"], None),
     "calibration": (["calibration_error@100"], None),
     "novelty, EFD, EPC, surprisal": (["novelty@100", "efd@100", "epc@100", "surprisal@100"], None),
-    "ARP, ACLT, APLT, PopRSP, PopREO": (["arp@100", "aclt@100", "aplt@100", "pop_rsp@100", "pop_reo@100"], None),
+    "ARP, ACLT, APLT, PopRSP, PopREO": (
+        ["arp@100", "aclt@100", "aplt@100", "pop_rsp@100", "pop_reo@100"],
+        None,
+    ),
     "REO, RSP by group, bias disparity": (["reo@100", "rsp@100", "bias_disparity@100"], None),
     "debiased": (["ips_recall@100", "snips_recall@100", "stratified_recall@100"], None),
     "AUC, GAUC, LAUC": (["auc", "gauc", "lauc@100"], None),
@@ -46,7 +51,10 @@ def around(users: int, *, seed: int = 40) -> dict[str, Any]:
     """Make 100 training items a user, and what is known about items and users."""
     rng = np.random.default_rng(seed)
     names = np.array([f"genre {at:02}" for at in range(GENRES)])
-    genres = ["|".join(rng.choice(names, rng.integers(1, 4), replace=False)) for _ in range(MOVIELENS_ITEMS)]
+    genres = [
+        "|".join(rng.choice(names, rng.integers(1, 4), replace=False))
+        for _ in range(MOVIELENS_ITEMS)
+    ]
     items = pl.DataFrame(
         {
             "item": np.arange(MOVIELENS_ITEMS),

@@ -1,6 +1,7 @@
 """How often intervals of gaps between groups of users hold: by the jackknife, and by all pairs of groups.
 
-``python benchmarks/claims.py`` prints this table, which docs/statistics.md states; alone about a minute.
+``python benchmarks/claims.py`` prints this table, which docs/statistics.md states; alone about a
+minute.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ OF_MEANS: dict[GroupStatistic, Callable[[Floats], Any]] = {
     "gap": lambda means: means.max(axis=-1) - means.min(axis=-1),
     "ratio": lambda means: means.min(axis=-1) / means.max(axis=-1),
     "mean_difference": lambda means: (
-        np.abs(means[..., :, None] - means[..., None, :]).sum(axis=(-1, -2)) / (means.shape[-1] * (means.shape[-1] - 1))
+        np.abs(means[..., :, None] - means[..., None, :]).sum(axis=(-1, -2))
+        / (means.shape[-1] * (means.shape[-1] - 1))
     ),
 }
 
@@ -37,12 +39,16 @@ def left_out(values: Floats, groups: Any, part: Any, count: int) -> Floats:
     """Return the group means without each of the parts of users, shape (parts, groups)."""
     cells = part * count + groups
     size = LEFT_OUT * count
-    sums, users = (np.bincount(cells, w, size).reshape(LEFT_OUT, count) for w in (values, np.ones(len(values))))
+    sums, users = (
+        np.bincount(cells, w, size).reshape(LEFT_OUT, count) for w in (values, np.ones(len(values)))
+    )
     means: Floats = (sums.sum(axis=0) - sums) / (users.sum(axis=0) - users)
     return means
 
 
-def by_jackknife(values: Floats, groups: Any, count: int, statistic: GroupStatistic, part: Any) -> tuple[float, Floats]:
+def by_jackknife(
+    values: Floats, groups: Any, count: int, statistic: GroupStatistic, part: Any
+) -> tuple[float, Floats]:
     """Return the statistic, and its values without each part of the users."""
     means, of = np.bincount(groups, values) / np.bincount(groups), OF_MEANS[statistic]
     return float(of(means)), of(left_out(values, groups, part, count))
@@ -78,12 +84,24 @@ def power(count: int, users: int, apart: float) -> float:
 
 def main() -> None:
     """Print the table."""
-    print("coverage of 95 % intervals, and false differences of two gaps at 5 %: jackknife, all pairs of groups")
+    print(
+        "coverage of 95 % intervals, and false differences of two gaps at 5 %: jackknife, all "
+        "pairs of groups"
+    )
     for count, users, apart in product((2, 4, 12), (33, 300, 1000), (0.0, 0.15)):
-        shares = (f"{name} {before:.2f} {after:.2f}" for name, (before, after) in coverage(count, users, apart).items())
-        print(f"  {count:2} groups of {users:5,}, {'one apart' if apart else 'all alike'}:  {'   '.join(shares)}")
+        shares = (
+            f"{name} {before:.2f} {after:.2f}"
+            for name, (before, after) in coverage(count, users, apart).items()
+        )
+        print(
+            f"  {count:2} groups of {users:5,}, {'one apart' if apart else 'all alike'}:  "
+            f"{'   '.join(shares)}"
+        )
     for count, users in ((2, 300), (4, 300), (12, 300), (4, 1000)):
-        print(f"  a gap of 0.15 against 0, {count} groups of {users:,}: shown in {power(count, users, 0.15):.2f}")
+        print(
+            f"  a gap of 0.15 against 0, {count} groups of {users:,}: shown in "
+            f"{power(count, users, 0.15):.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -78,7 +78,11 @@ SERIES = {
         (10_000, 100_000, 1_000_000, 5_000_000, 10_000_000, 20_000_000),
     ),
     "length of lists": (Work(items=1_000_000), "length", (10, 30, 100, 300, 1_000)),
-    "items of the catalogue": (Work(users=100_000), "items", (10_000, 100_000, 1_000_000, 10_000_000)),
+    "items of the catalogue": (
+        Work(users=100_000),
+        "items",
+        (10_000, 100_000, 1_000_000, 10_000_000),
+    ),
     "metrics": (Work(users=100_000), "metrics", (1, 2, 4, 8, 16)),
     "cut-offs": (Work(users=100_000, length=100, items=1_000_000), "cutoffs", (1, 3, 10, 30, 100)),
 }
@@ -100,10 +104,13 @@ def table(frame: pl.DataFrame) -> str:
     lines = ["| what grows | from | to | time | growth | slope |", "|---|--:|--:|--:|--:|--:|"]
     for name in SERIES:
         part = frame.filter(pl.col("series") == name)
-        (first, last), (start, end) = ((part[column][0], part[column][-1]) for column in ("size", "seconds"))
+        (first, last), (start, end) = (
+            (part[column][0], part[column][-1]) for column in ("size", "seconds")
+        )
         slope = math.log(end / start) / math.log(last / first)
         lines.append(
-            f"| {name} | {first:,} | {last:,} | {start:.3g} s → {end:.3g} s | {end / start:.3g}× | {slope:.2f} |"
+            f"| {name} | {first:,} | {last:,} | {start:.3g} s → {end:.3g} s | {end / start:.3g}× | "
+            f"{slope:.2f} |"
         )
     return "\n".join(lines)
 
@@ -114,7 +121,9 @@ def chart(frame: pl.DataFrame) -> alt.Chart:
         alt.Chart(frame)
         .mark_line(point=True)
         .encode(
-            x=alt.X("size:Q", scale=alt.Scale(type="log"), title="size", axis=alt.Axis(format="~s")),
+            x=alt.X(
+                "size:Q", scale=alt.Scale(type="log"), title="size", axis=alt.Axis(format="~s")
+            ),
             y=alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds"),
             color=alt.Color("series:N", sort=[*SERIES], title="what grows"),
         )

@@ -1,6 +1,7 @@
 """How often looks at growing data are wrong, and how many users they need: three ways to look.
 
-``python benchmarks/claims.py`` prints these tables, which docs/statistics.md states; alone some ten seconds.
+``python benchmarks/claims.py`` prints these tables, which docs/statistics.md states; alone some ten
+seconds.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def by_central_limit(values: Any, counts: Counts, null: float) -> Any:
     n, mean, deviation, skewness = moments(values, counts)
     alpha, planned = 2 * ALPHA, 4 * n[:, :1]
     rho = (-2 * math.log(alpha) + math.log(1 - 2 * math.log(alpha))) / planned
-    half = deviation * np.sqrt(2 * (n * rho + 1) / (n**2 * rho) * np.log(np.sqrt(n * rho + 1) / alpha))
+    half = deviation * np.sqrt(
+        2 * (n * rho + 1) / (n**2 * rho) * np.log(np.sqrt(n * rho + 1) / alpha)
+    )
     valid = (n >= 100) & (deviation > 0) & (n >= 25 * (np.abs(skewness) + 2 * np.sqrt(6 / n)) ** 2)
     return valid & (mean - half > null)
 
@@ -98,7 +101,10 @@ def false_alarms(world: World, looks: int, samples: int = SAMPLES) -> dict[str, 
     counts = world.looks(HUNDREDS[:looks], samples)
     # A hair above the truth: exactly there rounding would decide.
     null = -world.margin + 1e-12
-    return {name: float(side(world.gains, counts, null).any(axis=1).mean()) for name, side in SIDES.items()}
+    return {
+        name: float(side(world.gains, counts, null).any(axis=1).mean())
+        for name, side in SIDES.items()
+    }
 
 
 def users_until_shown(world: World, samples: int = SAMPLES // 4) -> dict[str, float]:
@@ -116,7 +122,10 @@ def main() -> None:
     """Print the tables."""
     print(f"false claims at looks a hundred users apart, nominal {ALPHA}: {', '.join(SIDES)}")
     for world in WRONG:
-        shares = [" ".join(f"{share:6.3f}" for share in false_alarms(world, looks).values()) for looks in (20, 25)]
+        shares = [
+            " ".join(f"{share:6.3f}" for share in false_alarms(world, looks).values())
+            for looks in (20, 25)
+        ]
         print(f"  {world.name:28} 20 looks {shares[0]}   25 looks {shares[1]}")
     print(f"users at which half of the systems are shown to lose no margin: {', '.join(SIDES)}")
     for world in HARMLESS:

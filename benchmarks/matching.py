@@ -61,7 +61,9 @@ def main() -> None:
         "match: hash table of NumPy": table,
         "match: packed rows sorted": lambda: hits_by_sorting(items, judged, starts),
         "scores of all lists sorted": lambda: scores.copy().sort(axis=1),
-        "scores above each hit counted": lambda: (scores[rows // LENGTH] > scores.ravel()[rows][:, None]).sum(axis=1),
+        "scores above each hit counted": lambda: (
+            scores[rows // LENGTH] > scores.ravel()[rows][:, None]
+        ).sum(axis=1),
     }
     for name, taken in zip(jobs, in_turns([*jobs.values()]), strict=True):
         print(f"| {name} | {1000 * statistics.median(taken):.0f} ms |")

@@ -37,7 +37,9 @@ def measure(work: Workload) -> tuple[float, str]:
 
 
 def _child(task: str, folder: Path) -> int:
-    done = subprocess.run([sys.executable, __file__, task, str(folder)], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, __file__, task, str(folder)], check=True, capture_output=True, text=True
+    )
     return int(done.stdout)
 
 

@@ -7,7 +7,8 @@
     python benchmarks/off_policy.py --speed        # time of 10 million exposures, against plain NumPy passes
     python benchmarks/off_policy.py --file         # 100 million exposures from Parquet, in chunks: time and memory
 
-Every world is `rankwise.datasets.logged` with other options; the truth is computed from its probabilities.
+Every world is `rankwise.datasets.logged` with other options; the truth is computed from its
+probabilities.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ def measure(options: dict[str, Any], logs: int, wrong: float = 0.0) -> list[dict
         frame = shuffled(log.exposures, wrong, seed) if wrong else None
         result, truth = result_of(log, frame), log.truth["new"]
         row, pair = result.row("new"), result.differences.row(0, named=True)
-        usual = normal_interval(result) if options.get("positions", 1) == 1 else (math.nan, math.nan)
+        usual = (
+            normal_interval(result) if options.get("positions", 1) == 1 else (math.nan, math.nan)
+        )
         rows.append(
             {
                 "truth": truth,
@@ -99,7 +102,10 @@ def table_of_worlds(logs: int) -> pl.DataFrame:
         sound = rows.filter(support="sound")
         row: dict[str, Any] = {"world": name, "logs": logs, "truth": rows["truth"][0]}
         row |= {"bias": (printed["value"] - printed["truth"]).mean(), "sd": printed["value"].std()}
-        row |= {"covered": printed["covered"].mean(), "difference": printed["covered_difference"].mean()}
+        row |= {
+            "covered": printed["covered"].mean(),
+            "difference": printed["covered_difference"].mean(),
+        }
         row["normal"] = printed["covered_normal"].mean() if "positions" not in options else None
         row |= {kind: (rows["support"] == kind).mean() for kind in ("sound", "weak", "none")}
         row |= {"missed if sound": 1 - sound["covered"].mean() if len(sound) else None}  # type: ignore[operator]
@@ -123,7 +129,9 @@ def random_options(rng: np.random.Generator) -> dict[str, Any]:
 def noisy(log: LoggedData, rng: np.random.Generator) -> pl.DataFrame:
     """Return a log whose propensities have noise (log-sd 0.6)."""
     noise = np.exp(rng.normal(0.0, 0.6, len(log.exposures)))
-    return log.exposures.with_columns(propensity=(pl.col("propensity") * pl.Series(noise)).clip(1e-6, 1.0))
+    return log.exposures.with_columns(
+        propensity=(pl.col("propensity") * pl.Series(noise)).clip(1e-6, 1.0)
+    )
 
 
 def scaled(log: LoggedData, rng: np.random.Generator) -> pl.DataFrame:
@@ -140,7 +148,11 @@ def of_others(log: LoggedData, rng: np.random.Generator) -> pl.DataFrame:
 def without_items(log: LoggedData, rng: np.random.Generator) -> pl.DataFrame:
     """Return a log that never shows 1 to 6 of the items."""
     left_out = rng.choice(20, int(rng.integers(1, 7)), replace=False).tolist()
-    lost = log.policies.filter(pl.col("item").is_in(left_out)).group_by("segment").agg(pl.col("propensity").sum())
+    lost = (
+        log.policies.filter(pl.col("item").is_in(left_out))
+        .group_by("segment")
+        .agg(pl.col("propensity").sum())
+    )
     frame = log.exposures.filter(~pl.col("item").is_in(left_out)).join(
         lost.rename({"propensity": "lost"}), on="segment", maintain_order="left"
     )
@@ -150,9 +162,14 @@ def without_items(log: LoggedData, rng: np.random.Generator) -> pl.DataFrame:
 def declared(log: LoggedData, frame: pl.DataFrame) -> dict[str, Any]:
     """Return the logging policy of a log without some items as a declared policy."""
     shown = log.policies.filter(pl.col("item").is_in(frame["item"].unique().implode()))
-    policy = shown.with_columns(probability=pl.col("propensity") / pl.col("propensity").sum().over("segment"))
+    policy = shown.with_columns(
+        probability=pl.col("propensity") / pl.col("propensity").sum().over("segment")
+    )
     target = log.policies.select("segment", "item", probability="p_new")
-    return {"propensity": policy.select("segment", "item", "probability"), "targets": {"new": target}}
+    return {
+        "propensity": policy.select("segment", "item", "probability"),
+        "targets": {"new": target},
+    }
 
 
 CLASSES: dict[str, tuple[Any, bool, bool]] = {
@@ -170,7 +187,8 @@ CLASSES: dict[str, tuple[Any, bool, bool]] = {
 def error_rates(worlds: int, logs: int = 6) -> pl.DataFrame:
     """Return by what is wrong with a log how often it is sound, weak or none, and how often each errs.
 
-    A miss is a printed interval that excludes the true value; off is an estimate wrong by half or more.
+    A miss is a printed interval that excludes the true value; off is an estimate wrong by half or
+    more.
     """
     out = []
     for name, (spoil, is_within, is_declared) in CLASSES.items():
@@ -181,7 +199,10 @@ def error_rates(worlds: int, logs: int = 6) -> pl.DataFrame:
             for seed in range(logs):
                 log = rw.datasets.logged(seed=seed, **options)
                 frame = log.exposures if spoil is None else spoil(log, rng)
-                how: dict[str, Any] = {"targets": {"new": "p_new"}, "within": ["segment"] if is_within else ()}
+                how: dict[str, Any] = {
+                    "targets": {"new": "p_new"},
+                    "within": ["segment"] if is_within else (),
+                }
                 if is_declared:
                     how = declared(log, frame)
                 row, truth = rw.off_policy(frame, **how).row("new"), log.truth["new"]
@@ -211,7 +232,9 @@ def calibrated(logs: int) -> pl.DataFrame:
                     result = rw.off_policy(frame, targets={"new": "p_new"}, within=within)
                     seen[name] += result.row("new")["calibration_p"] < 0.01
             shares = {name: count / logs for name, count in seen.items()}
-            out.append({"users": users, "requests": len(frame), "wrong": wrong, "logs": logs, **shares})
+            out.append(
+                {"users": users, "requests": len(frame), "wrong": wrong, "logs": logs, **shares}
+            )
     return pl.DataFrame(out)
 
 
@@ -242,7 +265,8 @@ def from_file(rows: int, chunk_rows: int) -> None:
             log.write_parquet(f"{folder}/{number:04}.parquet", row_group_size=1_000_000)
         code = (
             "import sys, time, resource, rankwise as rw; start = time.perf_counter();"
-            "rw.off_policy(sys.argv[1], targets={'new': 'p_new'}, chunk_rows=int(sys.argv[2]), progress=False);"
+            "rw.off_policy(sys.argv[1], targets={'new': 'p_new'}, chunk_rows=int(sys.argv[2]), "
+            "progress=False);"
             "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20;"
             "print(f'{time.perf_counter() - start:.0f} s, at most {peak:.2f} GiB')"
         )  # in a process of its own, whose memory is that of the chunks
@@ -263,20 +287,36 @@ def speed(rows: int, users: int) -> None:
     rw.off_policy(frame, targets={"new": "p_new"})
     taken = perf_counter() - started
     print(
-        f"{rows:,} exposures of {users:,} users: {taken:.2f} s; four NumPy passes {passes:.2f} s ({taken / passes:.1f})"
+        f"{rows:,} exposures of {users:,} users: {taken:.2f} s; four NumPy passes {passes:.2f} s "
+        f"({taken / passes:.1f})"
     )
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--logs", type=int, default=100, help="logs per world")
-    parser.add_argument("--random", type=int, metavar="WORLDS", help="error rates in this many random worlds")
-    parser.add_argument("--calibration", type=int, metavar="LOGS", help="propensities of another request, seen or not")
-    parser.add_argument("--file", action="store_true", help="time a log in Parquet, with --rows and --chunk-rows")
-    parser.add_argument("--chunk-rows", type=int, default=2_000_000, help="with --file: rows per chunk")
+    parser.add_argument(
+        "--random", type=int, metavar="WORLDS", help="error rates in this many random worlds"
+    )
+    parser.add_argument(
+        "--calibration",
+        type=int,
+        metavar="LOGS",
+        help="propensities of another request, seen or not",
+    )
+    parser.add_argument(
+        "--file", action="store_true", help="time a log in Parquet, with --rows and --chunk-rows"
+    )
+    parser.add_argument(
+        "--chunk-rows", type=int, default=2_000_000, help="with --file: rows per chunk"
+    )
     parser.add_argument("--speed", action="store_true", help="time a large log")
-    parser.add_argument("--rows", type=int, help="exposures; by default 10 million, with --file 100 million")
+    parser.add_argument(
+        "--rows", type=int, help="exposures; by default 10 million, with --file 100 million"
+    )
     arguments = parser.parse_args()
     if arguments.speed:
         rows = arguments.rows or 10_000_000
@@ -285,7 +325,13 @@ def main() -> None:
     if arguments.file:
         from_file(arguments.rows or 100_000_000, arguments.chunk_rows)
         return
-    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=3, tbl_hide_column_data_types=True):
+    with pl.Config(
+        tbl_rows=-1,
+        tbl_cols=-1,
+        tbl_width_chars=200,
+        float_precision=3,
+        tbl_hide_column_data_types=True,
+    ):
         if arguments.calibration is not None:
             print(calibrated(arguments.calibration))
         elif arguments.random is not None:

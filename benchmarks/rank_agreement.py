@@ -1,7 +1,8 @@
 """How often the limits of `rw.rank_agreement` hold, beside those of a percentile bootstrap over users.
 
-Prints the table of docs/evidence.md. Run as ``python benchmarks/rank_agreement.py`` (some six minutes; ``--samples 20``
-for a first look). Two judgments of eight systems: each user has a level that all systems share, and values in [0, 1].
+Prints the table of docs/evidence.md. Run as ``python benchmarks/rank_agreement.py`` (some six
+minutes; ``--samples 20`` for a first look). Two judgments of eight systems: each user has a level
+that all systems share, and values in [0, 1].
 """
 
 from __future__ import annotations
@@ -38,12 +39,19 @@ class World:
         if self.shared:
             level[1], noise[1] = level[0], 0.7 * noise[0] + 0.7 * noise[1]
         return [
-            np.clip(np.array(m) + a + e, 0, 1) for m, a, e in zip((self.first, self.second), level, noise, strict=True)
+            np.clip(np.array(m) + a + e, 0, 1)
+            for m, a, e in zip((self.first, self.second), level, noise, strict=True)
         ]
 
 
 WORLDS = [
-    World(f"{name}, {users:,} users, {'shared' if shared else 'separate'}", first, second, users, shared)
+    World(
+        f"{name}, {users:,} users, {'shared' if shared else 'separate'}",
+        first,
+        second,
+        users,
+        shared,
+    )
     for name, first, second in (
         ("same order, 0.03 apart", EVEN, EVEN),
         ("same order, 0.002 apart", CLOSE, CLOSE),
@@ -53,7 +61,9 @@ WORLDS = [
 ]
 
 
-def percentiles(values: list[np.ndarray], rng: np.random.Generator, *, shared: bool) -> tuple[float, float]:
+def percentiles(
+    values: list[np.ndarray], rng: np.random.Generator, *, shared: bool
+) -> tuple[float, float]:
     """Return the percentile interval of τ over 200 resamples of users."""
     n = len(values[0])
     taus = []
@@ -68,7 +78,8 @@ def results(values: np.ndarray) -> dict[str, rw.Result]:
     """Return one result per system."""
     users = range(len(values))
     return {
-        f"s{at}": rw.from_per_user(pl.DataFrame({"user": users, CELL: column})) for at, column in enumerate(values.T)
+        f"s{at}": rw.from_per_user(pl.DataFrame({"user": users, CELL: column}))
+        for at, column in enumerate(values.T)
     }
 
 
@@ -77,24 +88,46 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=200)
     samples = parser.parse_args().samples
-    head = ("orders, users", "true τ, τ_AP", "mean τ", "τ limits hold", "τ_AP limits hold", "mean τ limits")
+    head = (
+        "orders, users",
+        "true τ, τ_AP",
+        "mean τ",
+        "τ limits hold",
+        "τ_AP limits hold",
+        "mean τ limits",
+    )
     print(f"| {' | '.join((*head, 'a false swap', 'bootstrap of τ holds'))} |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for world in WORLDS:
         rng = np.random.default_rng(5)
         tau, ap = (of(world.first, world.second) for of in (stats.kendall_tau, stats.tau_ap))
-        true_signs = {(a, b): world.second[a] > world.second[b] for a in range(8) for b in range(8) if a != b}
+        true_signs = {
+            (a, b): world.second[a] > world.second[b] for a in range(8) for b in range(8) if a != b
+        }
         rows = []
         for _ in range(samples):
             values = world.draw(rng)
             agreement = rw.rank_agreement(*map(results, values), n_resamples=1000)
             low, high = percentiles(values, rng, shared=world.shared)
-            swapped = agreement.pairs.filter(pl.col("agreement") == "swapped").select("system", "baseline").rows()
-            false = any((int(a[1:]) < int(b[1:])) == true_signs[int(a[1:]), int(b[1:])] for a, b in swapped)
+            swapped = (
+                agreement.pairs.filter(pl.col("agreement") == "swapped")
+                .select("system", "baseline")
+                .rows()
+            )
+            false = any(
+                (int(a[1:]) < int(b[1:])) == true_signs[int(a[1:]), int(b[1:])] for a, b in swapped
+            )
             limits = agreement.tau, agreement.tau_ap
-            held = [i.low - 1e-9 <= true <= i.high + 1e-9 for i, true in zip(limits, (tau, ap), strict=True)]
-            rows.append((limits[0].estimate, *held, *limits[0], false, low - 1e-9 <= tau <= high + 1e-9))
-        mean, tau_held, ap_held, low, high, false, boot = np.mean(np.array(rows, dtype=float), axis=0)
+            held = [
+                i.low - 1e-9 <= true <= i.high + 1e-9
+                for i, true in zip(limits, (tau, ap), strict=True)
+            ]
+            rows.append(
+                (limits[0].estimate, *held, *limits[0], false, low - 1e-9 <= tau <= high + 1e-9)
+            )
+        mean, tau_held, ap_held, low, high, false, boot = np.mean(
+            np.array(rows, dtype=float), axis=0
+        )
         print(
             f"| {world.name} | {tau:.2f}, {ap:.2f} | {mean:.2f} | {tau_held:.3f} | {ap_held:.3f} "
             f"| {low:.2f} to {high:.2f} | {false:.3f} | {boot:.3f} |",

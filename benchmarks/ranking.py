@@ -94,7 +94,10 @@ def jobs(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]:
     found: dict[str, tuple[Callable[[], object], float | None]] = {
         "rank, k = 10": (lambda: rw.rank(**given.factors, k=K, progress=False), None),
         "rank, k = 10, and six metrics": (given.measured, 2.0),
-        "the same, 18 million seen items taken out": (lambda: given.measured(exclude=given.seen), None),
+        "the same, 18 million seen items taken out": (
+            lambda: given.measured(exclude=given.seen),
+            None,
+        ),
         "rank, k = 100, and six metrics": (lambda: given.measured(k=100), 1.8),
         "exact ranks of 2 million relevant items, four metrics": (given.exact, 2.5),
         "exact ranks of one relevant item a user": (
@@ -135,10 +138,15 @@ def peers(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]
     def work(taken_out: bool) -> None:
         for first in range(0, len(numbers), 1000):
             some = numbers[first : first + 1000]
-            model.recommend(some, seen[some] if taken_out else None, N=K, filter_already_liked_items=taken_out)
+            model.recommend(
+                some, seen[some] if taken_out else None, N=K, filter_already_liked_items=taken_out
+            )
 
     faiss.omp_set_num_threads(threads)
-    found[f"FAISS {faiss.__version__} IndexFlatIP, k = 10"] = (lambda: index.search(given.users, K), None)
+    found[f"FAISS {faiss.__version__} IndexFlatIP, k = 10"] = (
+        lambda: index.search(given.users, K),
+        None,
+    )
     name = f"implicit {implicit.__version__} recommend, N = 10"
     found[name] = (lambda: recommend(False), None)
     found[f"{name}, seen items taken out"] = (lambda: recommend(True), None)

@@ -60,7 +60,9 @@ def check_equal(work: Workload) -> None:
 def against_polars(what: str, work: Workload, least: float) -> Line:
     """Compare with Polars in turns."""
     check_equal(work)
-    mine, theirs = in_turns([lambda: ours(work), lambda: peers.solution(work.recs, work.truth)], memory=READY)
+    mine, theirs = in_turns(
+        [lambda: ours(work), lambda: peers.solution(work.recs, work.truth)], memory=READY
+    )
     note = f"{statistics.median(mine):.2f} s, Polars {statistics.median(theirs):.2f} s"
     return Line(f"{what}: faster than Polars", ratio(theirs, mine), least=least, note=note)
 
@@ -110,23 +112,41 @@ def objects(scale: int) -> Iterator[Line]:
     del scale
     work = workload.uniform(10_000, 10, 5000, 50_000)
     lists, truth = (
-        dict(table.group_by("user", maintain_order=True).agg("item").iter_rows()) for table in (work.recs, work.truth)
+        dict(table.group_by("user", maintain_order=True).agg("item").iter_rows())
+        for table in (work.recs, work.truth)
     )
     given = lists, {user: set(items) for user, items in truth.items()}
     six = [f"{name}@10" for name in peers.METRICS]
     mine, plain = in_turns(
-        [lambda: rw.evaluate(*given, six), lambda: with_plain_python.evaluate(None, given)], times=15
+        [lambda: rw.evaluate(*given, six), lambda: with_plain_python.evaluate(None, given)],
+        times=15,
     )
-    note = f"{1000 * statistics.median(mine):.1f} ms, plain Python {1000 * statistics.median(plain):.1f} ms"
-    yield Line("dictionaries of 10,000 users: faster than plain Python", ratio(plain, mine), least=4, note=note)
+    note = (
+        f"{1000 * statistics.median(mine):.1f} ms, plain Python "
+        f"{1000 * statistics.median(plain):.1f} ms"
+    )
+    yield Line(
+        "dictionaries of 10,000 users: faster than plain Python",
+        ratio(plain, mine),
+        least=4,
+        note=note,
+    )
     text = workload.strings(workload.uniform(20_000, 20, MOVIELENS_ITEMS, 100_000))
     tables = text.recs, text.truth
     pairs = [list(table.select("user", "item").iter_rows()) for table in tables]
     frames = [table.to_pandas().astype({"user": object, "item": object}) for table in tables]
     sources = [table.to_arrow() for table in tables], frames, pairs
-    arrow, pandas, tuples = in_turns([partial(rw.evaluate, recs, truth, six) for recs, truth in sources], times=9)
-    for what, taken, most in (("pandas with text as objects", pandas, 1.5), ("lists of tuples of text", tuples, None)):
-        note = f"{1000 * statistics.median(taken):.0f} ms, Arrow {1000 * statistics.median(arrow):.0f} ms"
+    arrow, pandas, tuples = in_turns(
+        [partial(rw.evaluate, recs, truth, six) for recs, truth in sources], times=9
+    )
+    for what, taken, most in (
+        ("pandas with text as objects", pandas, 1.5),
+        ("lists of tuples of text", tuples, None),
+    ):
+        note = (
+            f"{1000 * statistics.median(taken):.0f} ms, Arrow "
+            f"{1000 * statistics.median(arrow):.0f} ms"
+        )
         yield Line(f"{what}: over the same in Arrow", ratio(taken, arrow), most=most, note=note)
 
 
@@ -134,16 +154,34 @@ def ties(scale: int) -> Iterator[Line]:
     """Scores that tie, in lists of 100 rows in any order, over distinct ones: at k = 10, and at cut-offs up to 100."""
     work = _shuffled_score(scale)
     score = work.recs["score"].to_numpy()
-    levels = {"distinct": score, "ten levels": np.floor(10 * score / score.max()), "constant": np.zeros(len(score))}
-    for cutoffs, asked in (("k = 10", [f"{name}@10" for name in peers.METRICS]), ("k up to 100", ASKED)):
+    levels = {
+        "distinct": score,
+        "ten levels": np.floor(10 * score / score.max()),
+        "constant": np.zeros(len(score)),
+    }
+    for cutoffs, asked in (
+        ("k = 10", [f"{name}@10" for name in peers.METRICS]),
+        ("k up to 100", ASKED),
+    ):
         runs: list[Callable[[], object]] = [
-            partial(rw.evaluate, work.recs.with_columns(score=pl.Series(values)), work.truth, asked, progress=False)
+            partial(
+                rw.evaluate,
+                work.recs.with_columns(score=pl.Series(values)),
+                work.truth,
+                asked,
+                progress=False,
+            )
             for values in levels.values()
         ]
         distinct, ten, constant = in_turns(runs, 3, memory=READY)
         for what, taken, most in (("ten levels", ten, 1.2), ("constant", constant, 1.5)):
             note = f"{statistics.median(distinct):.2f} s → {statistics.median(taken):.2f} s"
-            yield Line(f"scores of {what}, {cutoffs}: over distinct ones", ratio(taken, distinct), most=most, note=note)
+            yield Line(
+                f"scores of {what}, {cutoffs}: over distinct ones",
+                ratio(taken, distinct),
+                most=most,
+                note=note,
+            )
 
 
 def small_calls(scale: int) -> Iterator[Line]:
@@ -166,7 +204,9 @@ def digests(scale: int) -> Iterator[Line]:
         ("1,000 users, lists of 10", workload.uniform(1000, 10, 1000, 3000)),
     ):
         truth = read_table(work.truth, "truth")
-        mine, digest = in_turns([partial(ours, work), partial(digest_of_rows, truth.frame, "relevance")], memory=READY)
+        mine, digest = in_turns(
+            [partial(ours, work), partial(digest_of_rows, truth.frame, "relevance")], memory=READY
+        )
         note = f"{len(truth.frame):,} rows of ground truth, {len(work.recs):,} of lists"
         yield Line(f"{what}: digest over evaluation", ratio(digest, mine), most=0.05, note=note)
 
@@ -175,17 +215,34 @@ def groups(scale: int) -> Iterator[Line]:
     """Time a thousand groups of users, and a jackknife, over the evaluation without."""
     for users, lists in ((MOVIELENS // scale, "138 thousand users"), (10_000, "10 thousand users")):
         work = workload.uniform(users, 10, MOVIELENS_ITEMS, 5 * users)
-        town = pl.DataFrame({"user": np.arange(users), "town": np.random.default_rng(0).integers(0, 1000, users)})
-        for what, metrics, most in (("means", ASKED[:3], 2), ("coverage and Gini", ["coverage@10", "gini@10"], 4)):
+        town = pl.DataFrame(
+            {"user": np.arange(users), "town": np.random.default_rng(0).integers(0, 1000, users)}
+        )
+        for what, metrics, most in (
+            ("means", ASKED[:3], 2),
+            ("coverage and Gini", ["coverage@10", "gini@10"], 4),
+        ):
             plain = partial(rw.evaluate, work.recs, work.truth, metrics, progress=False)
             runs: list[Callable[[], object]] = [plain, partial(plain, users=town, by="town")]
             alone, grouped = in_turns(runs, memory=READY)
             note = f"{statistics.median(alone):.3f} s → {statistics.median(grouped):.3f} s"
-            yield Line(f"1,000 groups of {lists}, {what}: over no groups", ratio(grouped, alone), most=most, note=note)
-        plain = partial(rw.evaluate, work.recs, work.truth, ["coverage@10", "gini@10"], progress=False)
+            yield Line(
+                f"1,000 groups of {lists}, {what}: over no groups",
+                ratio(grouped, alone),
+                most=most,
+                note=note,
+            )
+        plain = partial(
+            rw.evaluate, work.recs, work.truth, ["coverage@10", "gini@10"], progress=False
+        )
         alone, without = in_turns([plain, partial(plain, jackknife=64)], memory=READY)
         note = f"{statistics.median(alone):.3f} s → {statistics.median(without):.3f} s"
-        yield Line(f"jackknife of 64 groups, {lists}: over none", ratio(without, alone), most=1.3, note=note)
+        yield Line(
+            f"jackknife of 64 groups, {lists}: over none",
+            ratio(without, alone),
+            most=1.3,
+            note=note,
+        )
 
 
 def _hash(path: Path) -> bytes:
@@ -198,7 +255,12 @@ def files(scale: int) -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         for what, frame, name, most in (
             ("CSV of whole numbers", ranked, "ranked.csv", 1.2),
-            ("CSV with scores", workload.scored(workload.Workload(ranked, ranked)).recs, "scored.csv", 1.6),
+            (
+                "CSV with scores",
+                workload.scored(workload.Workload(ranked, ranked)).recs,
+                "scored.csv",
+                1.6,
+            ),
             ("Parquet", ranked, "ranked.parquet", 1.3),
         ):
             path = Path(folder) / name
@@ -206,7 +268,12 @@ def files(scale: int) -> Iterator[Line]:
             (frame.write_csv if is_csv else frame.write_parquet)(path)
             read = pl.read_csv if is_csv else pl.read_parquet
             mine, theirs, hashed = in_turns(
-                [partial(read_table, path, "recommendations"), partial(read, path), partial(_hash, path)], memory=READY
+                [
+                    partial(read_table, path, "recommendations"),
+                    partial(read, path),
+                    partial(_hash, path),
+                ],
+                memory=READY,
             )
             times = [statistics.median(taken) for taken in (mine, theirs, hashed)]
             note = "{:.2f} s, Polars {:.2f} s, a hash alone {:.2f} s".format(*times)
@@ -265,7 +332,11 @@ def command(scale: int) -> Iterator[Line]:
             return lambda: subprocess.run(call, check=True, capture_output=True)
 
         whole, nothing, memory_alone = in_turns(
-            [evaluate(work, "whole"), evaluate(workload.uniform(10, 10, 100, 10), "nothing"), lambda: ours(work)],
+            [
+                evaluate(work, "whole"),
+                evaluate(workload.uniform(10, 10, 100, 10), "nothing"),
+                lambda: ours(work),
+            ],
             memory=READY,
         )
     beyond = [a - b for a, b in zip(whole, nothing, strict=True)]
@@ -290,7 +361,10 @@ def first_call(scale: int) -> Iterator[Line]:
             ["-m", "rankwise", "evaluate", *files],
             ["-m", "rankwise", "--help"],
         ]
-        runs = [partial(subprocess.run, [sys.executable, *call], check=True, capture_output=True) for call in calls]
+        runs = [
+            partial(subprocess.run, [sys.executable, *call], check=True, capture_output=True)
+            for call in calls
+        ]
         alone, first, command, usage = map(statistics.median, in_turns(runs, 7))
     note = f"Python with Polars and NumPy alone: {alone:.2f} s"
     yield Line("first call in a new process", first, " s", most=0.25, note=note)
@@ -320,7 +394,9 @@ SCENARIOS: dict[str, Callable[[int], Iterator[Line]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure rankwise; print a Markdown table.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the users")
-    parser.add_argument("--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated")
+    parser.add_argument(
+        "--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated"
+    )
     options = parser.parse_args()
     lines: list[Line] = []
     for name in options.only or SCENARIOS:

@@ -132,7 +132,8 @@ def against(peer: str, folder: Path, rounds: int, ready: int) -> Found:
         "peer": {step: statistics.median(each[step] for each in theirs) for step in steps},
         "rankwise": {step: statistics.median(each[step] for each in mine) for step in steps},
         "ratio": {
-            step: statistics.median(a[step] / b[step] for a, b in zip(theirs, mine, strict=True)) for step in steps
+            step: statistics.median(a[step] / b[step] for a, b in zip(theirs, mine, strict=True))
+            for step in steps
         },
     }
 

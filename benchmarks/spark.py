@@ -30,7 +30,11 @@ from rankwise.spark.tables import BUCKET, one_row, open_bucketed, read_spark, wr
 BUCKETS = 16
 RUNS = 3
 OVERHEAD = 1.3  # the target with a shuffle
-COPIES = (1, 8, 32)  # of the rows, in bucketed files, each with users of its own and BUCKETS_OF_COPY buckets
+COPIES = (
+    1,
+    8,
+    32,
+)  # of the rows, in bucketed files, each with users of its own and BUCKETS_OF_COPY buckets
 BUCKETS_OF_COPY = 4
 OVERHEAD_OF_FILES = 1.2  # the target beyond start-up
 COUNT = pa.schema([("rows", pa.int64())])
@@ -136,7 +140,10 @@ def copied(path: str, copies: int, users: int) -> str:
     """Write the buckets of a folder so many times, each time as further buckets with users of their own."""
     folder = open_bucketed(path)
     assert folder is not None
-    out, empty = f"{path}_{copies}", pl.read_parquet(f"{path}/*/*.parquet", n_rows=0).select(folder.columns)
+    out, empty = (
+        f"{path}_{copies}",
+        pl.read_parquet(f"{path}/*/*.parquet", n_rows=0).select(folder.columns),
+    )
     for number in range(folder.buckets):
         rows = folder.read(number, empty)
         for at in range(copies):
@@ -148,7 +155,9 @@ def copied(path: str, copies: int, users: int) -> str:
     return out
 
 
-def report_files(spark: SparkSession, sizes: Iterable[int], folder: Path, users: int) -> list[dict[str, float]]:
+def report_files(
+    spark: SparkSession, sizes: Iterable[int], folder: Path, users: int
+) -> list[dict[str, float]]:
     """Measure start-up, on ten users, and sizes in bucketed files, in turns; return the processor seconds by job."""
     out: list[dict[str, float]] = []
     jobs: dict[Any, Callable[[], object]] = {}
@@ -161,7 +170,9 @@ def report_files(spark: SparkSession, sizes: Iterable[int], folder: Path, users:
             rs.bucket(path, target, role=role, buckets=BUCKETS_OF_COPY, spark=spark)
             paths[role] = copied(target, copies, count)
         values = rw.evaluate(lists, truth, progress=False).values
-        assert rs.evaluate(*paths.values(), spark=spark).values == values  # of 2, 4, 8, … copies, to the bit
+        assert (
+            rs.evaluate(*paths.values(), spark=spark).values == values
+        )  # of 2, 4, 8, … copies, to the bit
         jobs[len(out), "nothing"] = partial(nothing_with_files, spark, paths)
         jobs[len(out), "evaluate"] = partial(rs.evaluate, *paths.values(), spark=spark)
         out.append({"rows": rows * copies / 1e6})
@@ -179,10 +190,17 @@ def print_files(found: list[dict[str, float]]) -> None:
     for one in found:
         reading, evaluating = (one[name] - found[0][name] for name in names)
         cells = [
-            f"{cell:.2f}" for cell in (one["rows"], *(one[name] for name in names), one["evaluate"] / one["nothing"])
+            f"{cell:.2f}"
+            for cell in (
+                one["rows"],
+                *(one[name] for name in names),
+                one["evaluate"] / one["nothing"],
+            )
         ]
         cells += (
-            ["–"] * 3 if one is found[0] else [f"{cell:.2f}" for cell in (reading, evaluating, evaluating / reading)]
+            ["–"] * 3
+            if one is found[0]
+            else [f"{cell:.2f}" for cell in (reading, evaluating, evaluating / reading)]
         )
         print("| " + " | ".join(cells) + " |")
     print(f"\nThe first line is start-up; target of the last column ≤ {OVERHEAD_OF_FILES}.")
@@ -207,9 +225,17 @@ def print_estimate(shuffled: list[dict[str, float]], files: list[dict[str, float
     )
     print("| | µs per row | bytes shuffled per row | 4 machines | 16 machines |")
     print("|---|--:|--:|--:|--:|")
-    for name, sizes, size in (("evaluate", shuffled, shuffled[-1]["shuffled"]), ("evaluate, files", files, 0.0)):
-        row = (sizes[-1]["evaluate"] - sizes[0]["evaluate"]) / (sizes[-1]["rows"] - sizes[0]["rows"])
-        minutes = [ROWS * (row * 1e-6 / (CORES * n) + size * (n - 1) / n / (NETWORK * n)) / 60 for n in (4, 16)]
+    for name, sizes, size in (
+        ("evaluate", shuffled, shuffled[-1]["shuffled"]),
+        ("evaluate, files", files, 0.0),
+    ):
+        row = (sizes[-1]["evaluate"] - sizes[0]["evaluate"]) / (
+            sizes[-1]["rows"] - sizes[0]["rows"]
+        )
+        minutes = [
+            ROWS * (row * 1e-6 / (CORES * n) + size * (n - 1) / n / (NETWORK * n)) / 60
+            for n in (4, 16)
+        ]
         cells = " | ".join(f"{one:.1f} min" for one in minutes)
         print(f"| {name} | {row:.3f} | {size:.1f} | {cells} |")
 

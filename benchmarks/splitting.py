@@ -90,7 +90,12 @@ def times(rows: int, turns: int, *, strings: bool) -> None:
     table = interactions(rows, strings=strings)
     for name, rule in RULES.items():
         sort, alone, carded = in_turns(
-            [lambda: table.sort("user", "timestamp"), partial(split, rule, table), partial(card, rule, table)], turns
+            [
+                lambda: table.sort("user", "timestamp"),
+                partial(split, rule, table),
+                partial(card, rule, table),
+            ],
+            turns,
         )
         print(f"{name:30} {ratio(alone, sort):6.2f} {ratio(carded, sort):6.2f}", flush=True)
 

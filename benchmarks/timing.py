@@ -53,7 +53,8 @@ def markdown(lines: Iterable[Line]) -> str:
     """Write lines as a Markdown table."""
     rows = ["| what | found | target | met | note |", "|---|--:|--:|---|---|"]
     rows += [
-        f"| {line.what} | {line.found:.2f}{line.unit} | {line.target} | {line.met} | {line.note} |" for line in lines
+        f"| {line.what} | {line.found:.2f}{line.unit} | {line.target} | {line.met} | {line.note} |"
+        for line in lines
     ]
     return "\n".join(rows)
 

@@ -112,7 +112,10 @@ def uniform(n_users: int, k: int, n_items: int, n_truth: int, *, seed: int = 20)
     stride = rng.integers(1, n_items // (_SPREAD * k) + 1, size=(n_users, 1))
     gap = _SPREAD * k // each
     place = rng.integers(gap, size=(n_users, 1)) + gap * np.arange(each)
-    truth = {"user": np.repeat(np.arange(n_users), each), "item": ((start + stride * place) % n_items).ravel()}
+    truth = {
+        "user": np.repeat(np.arange(n_users), each),
+        "item": ((start + stride * place) % n_items).ravel(),
+    }
     return Workload(_ranked((start + stride * np.arange(k)) % n_items), pl.DataFrame(truth))
 
 
@@ -139,11 +142,17 @@ def _ranked(items: Ints) -> pl.DataFrame:
     """Make a table of lists, one a row of ``items``, best first."""
     n_users, k = items.shape
     return pl.DataFrame(
-        {"user": np.repeat(np.arange(n_users), k), "item": items.ravel(), "rank": np.tile(np.arange(1, k + 1), n_users)}
+        {
+            "user": np.repeat(np.arange(n_users), k),
+            "item": items.ravel(),
+            "rank": np.tile(np.arange(1, k + 1), n_users),
+        }
     )
 
 
-def _distinct_rows(draw: Callable[[tuple[int, ...]], Ints], n: int, k: int, width: int | None = None) -> Ints:
+def _distinct_rows(
+    draw: Callable[[tuple[int, ...]], Ints], n: int, k: int, width: int | None = None
+) -> Ints:
     """Draw k distinct codes a row, in the order in which each was drawn first.
 
     Every row is drawn ``width`` times at once; what falls short is drawn again, twice as wide.

@@ -45,7 +45,10 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
             "reporting.plots.ComparisonPlots",
         ],
     ),
-    "comparison": ("Comparison and decisions", ["compare", "Comparison", "decide", "Decision", "power", "sample_size"]),
+    "comparison": (
+        "Comparison and decisions",
+        ["compare", "Comparison", "decide", "Decision", "power", "sample_size"],
+    ),
     "evidence": (
         "Evidence across studies",
         [
@@ -57,12 +60,21 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
             "evidence.rank_agreement.RankAgreement",
         ],
     ),
-    "off_policy": ("Off-policy evaluation", ["off_policy", "OffPolicy", "interleaving", "Interleaving"]),
+    "off_policy": (
+        "Off-policy evaluation",
+        ["off_policy", "OffPolicy", "interleaving", "Interleaving"],
+    ),
     "policies": ("Policies", [f"offpolicy.policies.{name}" for name in POLICIES]),
     "interleave": ("Interleaved lists", [f"offpolicy.interleave.{name}" for name in DRAFTS]),
     "ranking": ("Ranking", ["rank", "Ranking", "rank_relevant", "Ranks", "correct"]),
-    "conventions": ("Conventions", ["conventions", "Convention", "across_conventions", "convention_of", "explain"]),
-    "metrics": ("rankwise.metrics", ["parse", *(f"metrics.{name}" for name in metrics.FOR_AUTHORS)]),
+    "conventions": (
+        "Conventions",
+        ["conventions", "Convention", "across_conventions", "convention_of", "explain"],
+    ),
+    "metrics": (
+        "rankwise.metrics",
+        ["parse", *(f"metrics.{name}" for name in metrics.FOR_AUTHORS)],
+    ),
     "audit": ("Audit", ["audit", "Audit"]),
     "candidates": ("rankwise.candidates", ["candidates"]),
     "splits": ("rankwise.splits", ["splits"]),
@@ -130,7 +142,10 @@ def _index() -> str:
         "API reference",
         "=============",
         "",
-        "**You need** a name. **You get** its parameters, defaults, errors and an example. **Time** 1 minute.",
+        (
+            "**You need** a name. **You get** its parameters, defaults, errors and an example. "
+            "**Time** 1 minute."
+        ),
         "",
         "Every public function and class.",
         "The metrics have :doc:`pages </metrics/index>` with formulas.",

@@ -10,7 +10,10 @@ from rankwise.cli.main import cli
 
 __all__ = ["write_commands"]
 
-_BEGIN = "**You need** a command. **You get** its options, their defaults, and examples. **Time** 1 minute."
+_BEGIN = (
+    "**You need** a command. **You get** its options, their defaults, and examples. **Time** "
+    "1 minute."
+)
 
 
 def write_commands(path: Path) -> None:

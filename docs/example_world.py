@@ -28,7 +28,16 @@ train = {
 }
 items = {
     "item": ["alien", "brazil", "casino", "dune", "evita", "fargo", "gandhi", "heat"],
-    "categories": ["horror|scifi", "comedy|scifi", "crime", "scifi", "music", "crime|drama", "drama", "crime"],
+    "categories": [
+        "horror|scifi",
+        "comedy|scifi",
+        "crime",
+        "scifi",
+        "music",
+        "crime|drama",
+        "drama",
+        "crime",
+    ],
     "group": ["old", "old", "new", "old", "new", "new", "old", "new"],
 }
 users = {"user": ["ann", "bob", "cyd"], "group": ["north", "south", "south"]}

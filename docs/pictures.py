@@ -1,8 +1,8 @@
 """The pictures of the documentation: ``python docs/pictures.py`` writes them into ``docs/images``.
 
-Charts come from `rankwise demo`; the pictures of a terminal and of a report need Chromium. The pictures are kept in
-the repository, so that the pages build without them. Beside each lies the text that it shows, which
-``tests/test_pictures.py`` holds against what the commands print today.
+Charts come from `rankwise demo`; the pictures of a terminal and of a report need Chromium. The
+pictures are kept in the repository, so that the pages build without them. Beside each lies the text
+that it shows, which ``tests/test_pictures.py`` holds against what the commands print today.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ COMMAND = (
 def charts(outcome: demo.Outcome) -> None:
     """Write every kind of chart as SVG."""
     found = rw.compare(outcome.results, baseline="popularity", primary="ndcg@10")
-    curve = rw.evaluate(outcome.runs["neighbours"], outcome.split, ["ndcg@[1,2,3,5,7,10]"], threshold=4)
+    curve = rw.evaluate(
+        outcome.runs["neighbours"], outcome.split, ["ndcg@[1,2,3,5,7,10]"], threshold=4
+    )
     neighbours = outcome.results["neighbours"]
     for name, chart in {
         "differences": found.plot.differences("ndcg@10"),
@@ -70,7 +72,11 @@ def charts(outcome: demo.Outcome) -> None:
 def terminal_text(folder: Path) -> str:
     """Return one evaluation as a terminal shows it: what is typed, and what is printed."""
     said = io.StringIO()
-    with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(said),
+        contextlib.suppress(SystemExit),
+    ):
         command_line(list(COMMAND))
     typed = " ".join(f"'{word}'" if "[" in word else word for word in COMMAND)
     return f"$ rankwise {typed}\n{said.getvalue()}"
@@ -79,16 +85,24 @@ def terminal_text(folder: Path) -> str:
 def report_text(page: Report) -> str:
     """Return the first screen of a report as text: the verdict, the facts, and what was not looked at."""
     head = page.head
-    facts = [f"{fact.title}: {fact.big} {fact.unit}\n  {fact.bold} {fact.rest}".rstrip() for fact in head.facts]
+    facts = [
+        f"{fact.title}: {fact.big} {fact.unit}\n  {fact.bold} {fact.rest}".rstrip()
+        for fact in head.facts
+    ]
     unseen = f"Not looked at: {' · '.join(head.unseen)}. All {len(page.gaps)} gaps"
-    kick = " · ".join(text for text in head.kick[:-1] if text)  # the last is the date of the evaluation
+    kick = " · ".join(
+        text for text in head.kick[:-1] if text
+    )  # the last is the date of the evaluation
     return "\n".join([kick, head.verdict, " ".join(head.more), *facts, unseen]) + "\n"
 
 
 def texts(outcome: demo.Outcome, folder: Path) -> dict[str, str]:
     """Return the text of the pictures of a terminal and of a report, by the name of the picture."""
     demo.save(outcome, folder)
-    return {"terminal": terminal_text(folder), "report": report_text(demo.page(outcome, demo.compared(outcome)))}
+    return {
+        "terminal": terminal_text(folder),
+        "report": report_text(demo.page(outcome, demo.compared(outcome))),
+    }
 
 
 def photographs(outcome: demo.Outcome) -> None:
@@ -118,10 +132,19 @@ def _photograph(page: Path, height: int) -> None:
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("the pictures of a terminal and of a report need chromium")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size=1180,{height}"]
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        f"--window-size=1180,{height}",
+    ]
     picture = IMAGES / f"{page.stem}.png"
     subprocess.run(  # noqa: S603 - of a page that was just written
-        [chromium, *options, f"--screenshot={picture}", f"file://{page}"], check=True, capture_output=True, timeout=120
+        [chromium, *options, f"--screenshot={picture}", f"file://{page}"],
+        check=True,
+        capture_output=True,
+        timeout=120,
     )
 
 

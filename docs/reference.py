@@ -59,7 +59,12 @@ def page(description: Description, typical: dict[str, str]) -> str:
         table += [f"   * - {name}", f"     - {fact}"]
     sections = dict(description.sections)
     notes = sections.pop("Notes", "")
-    parts = [heading(cls.name, "="), "\n".join(table), sections.pop(""), *when_to_use(description.advice, notes)]
+    parts = [
+        heading(cls.name, "="),
+        "\n".join(table),
+        sections.pop(""),
+        *when_to_use(description.advice, notes),
+    ]
     if cls.name in worked_examples.NAMES:
         parts.append(by_hand(worked_examples.example(cls.name)))
     parts += [f"{heading(title)}\n\n{text}" for title, text in sections.items()]
@@ -82,7 +87,10 @@ def by_hand(example: Example) -> str:
     """Return the section of a worked example: the table, and the arithmetic with its value."""
     lines = [".. list-table::", "   :header-rows: 1", ""]
     for row in (example.head, *example.rows):
-        lines += [f"   {mark} - {cell}".rstrip() for mark, cell in zip("*" + " " * (len(row) - 1), row, strict=True)]
+        lines += [
+            f"   {mark} - {cell}".rstrip()
+            for mark, cell in zip("*" + " " * (len(row) - 1), row, strict=True)
+        ]
     signs = {"**": "^", " * ": " × ", "-": "−"}
     arithmetic = example.by_hand.arithmetic
     for written, shown in signs.items():
@@ -107,7 +115,9 @@ def typical_values() -> dict[str, str]:
         (metric, *_), systems = zip(
             *((row["metric"], f"{row['system']} {row['value']}") for row in members), strict=True
         )
-        texts[name] = f"{', '.join(systems)} (``{metric}`` in the :doc:`case study </movietweetings>`)"
+        texts[name] = (
+            f"{', '.join(systems)} (``{metric}`` in the :doc:`case study </movietweetings>`)"
+        )
     return texts
 
 
@@ -157,18 +167,31 @@ def index(every: list[Description]) -> str:
     lines = [
         heading("Metrics", "="),
         "",
-        "**You need** a name, or a question. **You get** its definition, when to use it, and an example by hand.",
+        (
+            "**You need** a name, or a question. **You get** its definition, when to use it, and an "
+            "example by hand."
+        ),
         "**Time** 1 minute per metric.",
         "",
-        f"{len(every)} metrics, by family. ``rankwise metrics`` lists their names; to choose, see :doc:`/choosing`.",
+        (
+            f"{len(every)} metrics, by family. ``rankwise metrics`` lists their names; to choose, see "
+            ":doc:`/choosing`."
+        ),
         _CONVENTIONS,
     ]
     for family, members in groupby(every, key=lambda description: description.cls.family):
-        lines += [heading(FAMILIES.get(family, family)), "", ".. list-table::", "   :header-rows: 1"]
+        lines += [
+            heading(FAMILIES.get(family, family)),
+            "",
+            ".. list-table::",
+            "   :header-rows: 1",
+        ]
         lines += ["   :widths: 18 24 26 32", "   :class: metric-list", ""]
         head = ["metric, range, better", "definition", "use it", "when not"]
         for row in (head, *map(_row, members)):
-            lines += [f"   {mark} - {cell}".rstrip() for mark, cell in zip("*   ", row, strict=True)]
+            lines += [
+                f"   {mark} - {cell}".rstrip() for mark, cell in zip("*   ", row, strict=True)
+            ]
         lines.append("")
     names = [f"   {description.cls.name}" for description in every]
     return "\n".join([*lines, _WORLD, ".. toctree::", "   :hidden:", "", *names, ""])

@@ -37,7 +37,9 @@ def merged(tasks: list[ray.ObjectRef]) -> Iterator[Partial]:
         yield from ray.get(ready)
 
 
-def evaluate_with_ray(lists: pl.DataFrame, truth: pl.DataFrame, metrics: list[str], *, pieces: int) -> rw.Result:
+def evaluate_with_ray(
+    lists: pl.DataFrame, truth: pl.DataFrame, metrics: list[str], *, pieces: int
+) -> rw.Result:
     """Evaluate lists against the ground truth in so many pieces."""
     settings = Settings.read(metrics, {"threads": 1, "progress": False})
     job = prepare(settings, read_inputs(settings, truth=truth))

@@ -52,7 +52,9 @@ def main() -> dict[str, rw.Result]:
     options: dict[str, Any] = {"relevance_threshold": 4}
     found: dict[str, rw.Result] = {}
 
-    print("1. An object with recommend(), asked for lists; what it says of seen items is counted.\n")
+    print(
+        "1. An object with recommend(), asked for lists; what it says of seen items is counted.\n"
+    )
     found["model"] = rw.evaluate_model(
         model, truth, ["ndcg@10", "recall@10"], train=train, exclude_seen=True, **options
     )
@@ -61,7 +63,12 @@ def main() -> dict[str, rw.Result]:
     print("2. Its factors, ranked exactly. The lists are the same for all users that it knows.\n")
     lists = rw.rank(**factors, k=10, exclude=train)
     found["factors"] = rw.evaluate(
-        lists, truth, ["ndcg@10", "recall@10", "gini@10"], train=train, warm_and_cold=True, **options
+        lists,
+        truth,
+        ["ndcg@10", "recall@10", "gini@10"],
+        train=train,
+        warm_and_cold=True,
+        **options,
     )
     print(found["factors"], "\n")
 
@@ -73,7 +80,9 @@ def main() -> dict[str, rw.Result]:
     print(curve.filter(pl.col("k").is_in([1, 10, 100, curve["k"].max()])), "\n")
 
     print("4. Over 50 sampled negatives: another number, and it says so.\n")
-    frozen = rw.candidates.sampled(truth, 50, seed=7, items=data.items["item"], train=train, **options)
+    frozen = rw.candidates.sampled(
+        truth, 50, seed=7, items=data.items["item"], train=train, **options
+    )
     sampled = rw.rank_relevant(**factors, truth=truth, candidates=frozen)
     found["sampled"] = rw.evaluate(sampled, truth, ["recall@10", "ndcg@10"], **options)
     print(found["sampled"], "\n")

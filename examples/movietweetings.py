@@ -26,9 +26,26 @@ from rankwise.tables.read import read_table
 
 RELEVANT = 8
 FAMILIES = {
-    "accuracy": ["precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10", "f1@10", "gauc", "lauc@10"],
+    "accuracy": [
+        "precision@10",
+        "recall@10",
+        "ndcg@10",
+        "map@10",
+        "mrr@10",
+        "hit_rate@10",
+        "f1@10",
+        "gauc",
+        "lauc@10",
+    ],
     "coverage": ["catalog_coverage@10", "user_coverage(as_share=true)@10"],
-    "novelty": ["novelty@10", "surprisal@10", "efd@10", "epc@10", "serendipity@10", "unexpectedness@10"],
+    "novelty": [
+        "novelty@10",
+        "surprisal@10",
+        "efd@10",
+        "epc@10",
+        "serendipity@10",
+        "unexpectedness@10",
+    ],
     "diversity": [
         "gini@10",
         "shannon_entropy(normalised=true)@10",
@@ -91,12 +108,18 @@ def tables(data: Path, work: Path) -> None:
     ).sort("user").write_parquet(work / "users.parquet")
 
 
-def through_the_library(data: Path, work: Path, metrics: Sequence[str] = METRICS) -> dict[str, rw.Result]:
+def through_the_library(
+    data: Path, work: Path, metrics: Sequence[str] = METRICS
+) -> dict[str, rw.Result]:
     """Split, fit, recommend and evaluate; leave the files for the command line in ``work``."""
     tables(data, work)
     train, test = (pl.read_parquet(work / f"{name}.parquet") for name in ("train", "test"))
     users = test["user"].unique().sort()
-    models: dict[str, Baseline] = {"popularity": Popularity(), "random": Random(seed=0), "neighbours": ItemNeighbours()}
+    models: dict[str, Baseline] = {
+        "popularity": Popularity(),
+        "random": Random(seed=0),
+        "neighbours": ItemNeighbours(),
+    }
     results = {}
     for name, model in models.items():
         model.fit(train).recommend(users, 10).write_parquet(work / f"{name}.parquet")

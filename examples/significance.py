@@ -23,10 +23,18 @@ def evaluated(data: Path) -> dict[str, rw.Result]:
     """Split at one moment, fit, recommend, evaluate; everything also without groups of users."""
     split = GlobalTime(share=0.2).split(KCore(5).apply(data / "ratings.dat"))
     users = split.test["user"].unique().sort()
-    models: dict[str, Baseline] = {"popularity": Popularity(), "neighbours": ItemNeighbours(), "random": Random(seed=0)}
+    models: dict[str, Baseline] = {
+        "popularity": Popularity(),
+        "neighbours": ItemNeighbours(),
+        "random": Random(seed=0),
+    }
     return {
         name: rw.evaluate(
-            model.fit(split.train).recommend(users, 10), split, METRICS, relevance_threshold=8, jackknife=64
+            model.fit(split.train).recommend(users, 10),
+            split,
+            METRICS,
+            relevance_threshold=8,
+            jackknife=64,
         )
         for name, model in models.items()
     }
@@ -60,7 +68,10 @@ def main(data: Path) -> None:
     for name, result in results.items():
         for metric in METRICS:
             own = result.interval(metric)
-            print(f"{name:12} {metric:22} {own.estimate:.4f}  {own.low:.4f} to {own.high:.4f}  ({own.method})")
+            print(
+                f"{name:12} {metric:22} {own.estimate:.4f}  {own.low:.4f} to {own.high:.4f}  "
+                f"({own.method})"
+            )
     first, second = results["popularity"], results["neighbours"]
     asked: dict[str, Any] = {"difference": 0.002, "other": second}
     found = rw.power(first, "ndcg@10", **asked)

@@ -36,7 +36,11 @@ def splits(data: Path) -> dict[str, Split]:
 
 def lists(split: Split) -> dict[str, pl.DataFrame]:
     """Fit the baselines on the training part, and let them recommend to the test users."""
-    models: dict[str, Baseline] = {"random": Random(seed=0), "popularity": Popularity(), "neighbours": ItemNeighbours()}
+    models: dict[str, Baseline] = {
+        "random": Random(seed=0),
+        "popularity": Popularity(),
+        "neighbours": ItemNeighbours(),
+    }
     users = split.test["user"].unique().sort()
     return {name: model.fit(split.train).recommend(users, 10) for name, model in models.items()}
 
@@ -44,7 +48,9 @@ def lists(split: Split) -> dict[str, pl.DataFrame]:
 def results(split: Split, listed: dict[str, pl.DataFrame]) -> dict[str, rw.Result]:
     """Evaluate the baselines on the test part, for users with and without training rows too."""
     return {
-        name: rw.evaluate(own, split, METRICS, relevance_threshold=RELEVANT, users=split.users, by="history")
+        name: rw.evaluate(
+            own, split, METRICS, relevance_threshold=RELEVANT, users=split.users, by="history"
+        )
         for name, own in listed.items()
     }
 
@@ -78,14 +84,19 @@ def table_of_results(found: dict[str, dict[str, rw.Result]]) -> str:
         for model in ("random", "popularity", "neighbours"):
             each = [own[model].per_user[metric] for own in found.values()]
             rows.append((f"{metric:14}{model}", *map(with_half_width, each)))
-        leads = [own["neighbours"].per_user[metric] - own["popularity"].per_user[metric] for own in found.values()]
+        leads = [
+            own["neighbours"].per_user[metric] - own["popularity"].per_user[metric]
+            for own in found.values()
+        ]
         rows.append((f"{metric:14}lead of neighbours", *map(with_half_width, leads)))
     for group in ("warm", "cold"):
         for model in ("popularity", "neighbours"):
             cells = [_slice(own[model], group) for own in found.values()]
             rows.append((f"{f'ndcg@10 {group}':14}{model}", *cells))
     rows.append(("users", *(f"{own['popularity'].counts['users']:,}" for own in found.values())))
-    return "\n".join(f"{head:34}" + "".join(f"{cell:>22}" for cell in cells) for head, *cells in rows)
+    return "\n".join(
+        f"{head:34}" + "".join(f"{cell:>22}" for cell in cells) for head, *cells in rows
+    )
 
 
 def _slice(result: rw.Result, group: str) -> str:
@@ -101,7 +112,10 @@ def main(data: Path) -> None:
     for name, split in made.items():
         print(f"{name}: {split}\n")
     listed = {name: lists(split) for name, split in made.items()}
-    audits = {name: rw.audit(split, recommendations=listed[name]["neighbours"]) for name, split in made.items()}
+    audits = {
+        name: rw.audit(split, recommendations=listed[name]["neighbours"])
+        for name, split in made.items()
+    }
     found = {name: results(split, listed[name]) for name, split in made.items()}
     print(table_of_audits(audits))
     print()

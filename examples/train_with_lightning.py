@@ -59,7 +59,9 @@ def main() -> None:
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
     seed_everything(0, verbose=False)
     train, held_out, n_users, n_items = load(asked.users, asked.items)
-    evaluation = Evaluation(Collection(METRICS, n_items=n_items, train=train, exclude_seen=True), prog_bar=True)
+    evaluation = Evaluation(
+        Collection(METRICS, n_items=n_items, train=train, exclude_seen=True), prog_bar=True
+    )
     trainer = Trainer(
         max_epochs=asked.epochs,
         accelerator="auto",

@@ -86,7 +86,9 @@ def main() -> None:
             torch.autograd.backward(model.loss(batch[:, 0], batch[:, 1], worse))
             optimiser.step()
         metrics.reset()
-        metrics.update_factors(model.users.weight, model.items.weight, target, bias=model.bias, users=users)
+        metrics.update_factors(
+            model.users.weight, model.items.weight, target, bias=model.bias, users=users
+        )
         shown = {name: round(value.item(), 4) for name, value in metrics.compute().items()}
         print(f"epoch {epoch + 1}: {shown}")
     result = metrics.result()

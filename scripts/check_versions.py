@@ -1,8 +1,8 @@
 """Compare the version of each library that a convention reproduces with the newest one on the package index.
 
-``python scripts/check_versions.py`` prints one line per convention and exits with 1 if a library has a newer version.
-It asks the index through pip, so that mirrors and proxies of its configuration hold. ``trec_eval`` is no package: its
-releases are those of https://github.com/usnistgov/trec_eval.
+``python scripts/check_versions.py`` prints one line per convention and exits with 1 if a library
+has a newer version. It asks the index through pip, so that mirrors and proxies of its configuration
+hold. ``trec_eval`` is no package: its releases are those of https://github.com/usnistgov/trec_eval.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def main() -> int:
     behind = 0
     for name, package in PACKAGES.items():
         run, there = version_run(rw.conventions()[name].library), newest(package)
-        says = "not on the index" if there is None else "newer" if is_newer(there, run) else "the same"
+        says = (
+            "not on the index" if there is None else "newer" if is_newer(there, run) else "the same"
+        )
         behind += says == "newer"
         print(f"{name:<14} {package:<20} run: {run:<10} index: {there or '-':<10} {says}")
     return int(behind > 0)

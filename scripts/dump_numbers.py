@@ -49,7 +49,19 @@ COMPOSED = [
     "ndcg(log_base=10)@10",
 ]
 
-MIXED = ["ndcg@3", "recall@3", "map@10", "mrr", "auc", "bpref", "micro@3", "gini@3", "novelty@3", "reo@3", "rmse"]
+MIXED = [
+    "ndcg@3",
+    "recall@3",
+    "map@10",
+    "mrr",
+    "auc",
+    "bpref",
+    "micro@3",
+    "gini@3",
+    "novelty@3",
+    "reo@3",
+    "rmse",
+]
 UNSTABLE = ("date", "versions", "sha256", "files")
 """Keys whose values differ between runs or machines, and the hashes over them."""
 
@@ -98,7 +110,10 @@ def make_world(seed: int, *, text: bool, scored: bool) -> World:
         "items": pl.DataFrame(
             {
                 "item": [item(i) for i in range(ITEMS)],
-                "genres": [list(rng.choice(genres, int(rng.integers(0, 3)), replace=False)) for _ in range(ITEMS)],
+                "genres": [
+                    list(rng.choice(genres, int(rng.integers(0, 3)), replace=False))
+                    for _ in range(ITEMS)
+                ],
                 "features": rng.normal(size=(ITEMS, 3)).tolist(),
                 "group": [("a", "b", "c", None)[int(rng.integers(0, 4))] for _ in range(ITEMS)],
                 "propensity": rng.uniform(0.05, 1, ITEMS),
@@ -217,7 +232,10 @@ def pieces(world: World, metrics: list[str], *, whole: bool, **options: Any) -> 
     every = pl.concat([world["lists"]["user"], world["truth"]["user"]]).unique().sort()
     for part in range(3):
         chosen = every.gather_every(3, part)
-        lists, rows = (world[name].filter(pl.col("user").is_in(chosen.implode())) for name in ("lists", "truth"))
+        lists, rows = (
+            world[name].filter(pl.col("user").is_in(chosen.implode()))
+            for name in ("lists", "truth")
+        )
         evaluator = rw.Evaluator(metrics, truth=truth, **around, **options)
         evaluators.append(evaluator.update(lists, None if whole else rows))
     return evaluators[0].merge(*evaluators[1:]).result()
@@ -263,7 +281,9 @@ def dump() -> Iterator[str]:
             yield from attempt(f"{name} pieces {whole}", pieces, world, weightable, **options)
         if name == "scored":
             twice = pl.concat([lists, lists.head(9)])
-            yield from attempt("duplicates", rw.evaluate, twice, truth, usable, **around, duplicates="first")
+            yield from attempt(
+                "duplicates", rw.evaluate, twice, truth, usable, **around, duplicates="first"
+            )
             rated = lists.join(truth, on=["user", "item"])
             rated = rated.rename({"score": "prediction", "relevance": "rating"})
             asked = ["rmse", "mae", "ndcg@3", "fcp"]
@@ -323,7 +343,9 @@ def dump_ranked(world: World, metrics: list[str]) -> Iterator[str]:
     for failed in ("zero", "leave_out"):
         few = ["ndcg@3", "recall@10", "gini@10"]
         options = {**around, "failed": failed, "by": "group", "exclude_seen": True}
-        yield from attempt(f"model {failed}", rw.evaluate_model, Model(scores), truth, few, **options)
+        yield from attempt(
+            f"model {failed}", rw.evaluate_model, Model(scores), truth, few, **options
+        )
 
 
 def dump_conventions() -> Iterator[str]:
@@ -334,7 +356,9 @@ def dump_conventions() -> Iterator[str]:
         "text": make_world(6, text=True, scored=True),
     }.items():
         train, items = world["train"], world["items"]
-        known = pl.col("item").is_in(train["item"].unique().implode())  # some conventions take it for the catalogue
+        known = pl.col("item").is_in(
+            train["item"].unique().implode()
+        )  # some conventions take it for the catalogue
         lists, truth = world["lists"].filter(known), world["truth"].filter(known)
         negative = truth.with_columns(pl.col("relevance") - 1)
         mixed = [metric for metric in MIXED if name != "ranked" or metric != "rmse"]
@@ -342,12 +366,20 @@ def dump_conventions() -> Iterator[str]:
         across = rw.across_conventions
         yield from attempt(f"across {name}", across, lists, truth, mixed, train=train, items=items)
         yield from attempt(f"across {name} alone", across, lists, truth, mixed, threshold=2)
-        yield from attempt(f"across {name} negative", across, lists, negative, ungraded, train=train)
-        for first, second in (("default", "trec_eval"), ("recbole", "lenskit"), ("ranx", "torchmetrics")):
+        yield from attempt(
+            f"across {name} negative", across, lists, negative, ungraded, train=train
+        )
+        for first, second in (
+            ("default", "trec_eval"),
+            ("recbole", "lenskit"),
+            ("ranx", "torchmetrics"),
+        ):
             what = f"explain {name} {first} {second}"
             yield from attempt(what, rw.explain, lists, truth, "ndcg@3", first, second, train=train)
         value = rw.evaluate(lists, truth, "map@10", convention="ranx")["map@10"]
-        yield from attempt(f"convention of {name}", rw.convention_of, f"{value:.3f}", lists, truth, "map")
+        yield from attempt(
+            f"convention of {name}", rw.convention_of, f"{value:.3f}", lists, truth, "map"
+        )
 
 
 def dump_comparisons() -> Iterator[str]:
@@ -365,7 +397,9 @@ def dump_comparisons() -> Iterator[str]:
     }
     with tempfile.TemporaryDirectory() as folder:
         results["a"].save(folder)
-        yield from rows_of("saved", json.loads((Path(folder) / "result.json").read_text(encoding="utf-8")))
+        yield from rows_of(
+            "saved", json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
+        )
         yield from attempt("loaded", rw.load, folder)
     choices: list[dict[str, Any]] = [
         {},
@@ -376,7 +410,12 @@ def dump_comparisons() -> Iterator[str]:
     for choice in choices:
         yield from attempt(f"compare {choice}", rw.compare, results, **choice)
     pair = {name: results[name] for name in ("b", "a")}
-    rules = {"success": "ndcg@3", "guardrails": {"recall@3": 0.1}, "deterioration": "mrr", "slices": "group"}
+    rules = {
+        "success": "ndcg@3",
+        "guardrails": {"recall@3": 0.1},
+        "deterioration": "mrr",
+        "slices": "group",
+    }
     yield from attempt("decide", rw.decide, pair, **rules, min_slice_size=10)
 
 
@@ -385,7 +424,9 @@ def dump_splits() -> Iterator[str]:
     from rankwise import splits
 
     rng = np.random.default_rng(8)
-    every = np.array([(u, i) for u in range(USERS) for i in range(ITEMS)])[rng.permutation(USERS * ITEMS)[:900]]
+    every = np.array([(u, i) for u in range(USERS) for i in range(ITEMS)])[
+        rng.permutation(USERS * ITEMS)[:900]
+    ]
     rows = pl.DataFrame(every, schema=["user", "item"]).with_columns(
         relevance=pl.Series(rng.integers(1, 6, len(every)).astype(float)),
         timestamp=pl.Series(rng.integers(0, 10**7, len(every)) // 50 * 50),

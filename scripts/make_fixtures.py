@@ -1,8 +1,8 @@
 """Store an example of every saved form in its current version, which all later programs have to read.
 
-``python scripts/make_fixtures.py`` writes what is not stored yet to ``tests/saved/FORM/VERSION``, and
-``python scripts/make_fixtures.py FORM …`` the named forms alone. A version that is stored is never written again: raise
-its version in ``src/rankwise/core/saved_forms.py``.
+``python scripts/make_fixtures.py`` writes what is not stored yet to ``tests/saved/FORM/VERSION``,
+and ``python scripts/make_fixtures.py FORM …`` the named forms alone. A version that is stored is
+never written again: raise its version in ``src/rankwise/core/saved_forms.py``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def make(form: str) -> None:
     """Write the example of a form, and the numbers that it holds."""
     folder = folder_of(form)
     if folder.exists():
-        raise SystemExit(f"{folder} is stored already: raise the version of {form!r} in core/saved_forms.py")
+        raise SystemExit(
+            f"{folder} is stored already: raise the version of {form!r} in core/saved_forms.py"
+        )
     with tempfile.TemporaryDirectory() as temporary:
         made = Path(temporary) / "made"
         made.mkdir()
@@ -40,8 +42,12 @@ def make(form: str) -> None:
 
 def main() -> None:
     """Make the named fixtures, or those that are missing."""
-    parser = argparse.ArgumentParser(description="Store an example of every saved form in its current version.")
-    parser.add_argument("forms", nargs="*", metavar="FORM", help="by default every form whose version is not stored")
+    parser = argparse.ArgumentParser(
+        description="Store an example of every saved form in its current version."
+    )
+    parser.add_argument(
+        "forms", nargs="*", metavar="FORM", help="by default every form whose version is not stored"
+    )
     names = parser.parse_args().forms
     if unknown := set(names) - FORMS.keys():
         parser.error(f"no such form: {', '.join(sorted(unknown))}; there are {', '.join(FORMS)}")

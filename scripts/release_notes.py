@@ -1,8 +1,9 @@
 """Print the notes of a release: its section of CHANGELOG.md.
 
-``python scripts/release_notes.py v1.2.3`` checks a tag before it is published: it must be the version of
-``src/rankwise/core/__init__.py``, CITATION.cff must have that version, and the section must have a date.
-Without a tag the notes of the present version are printed, also if it is not released yet.
+``python scripts/release_notes.py v1.2.3`` checks a tag before it is published: it must be the
+version of ``src/rankwise/core/__init__.py``, CITATION.cff must have that version, and the section
+must have a date. Without a tag the notes of the present version are printed, also if it is not
+released yet.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def main(tag: str = "", root: Path = ROOT) -> str:
         if f"\nversion: {version}\n" not in (root / "CITATION.cff").read_text(encoding="utf-8"):
             raise SystemExit(f"CITATION.cff has another version than {version}")
         if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", date):
-            raise SystemExit(f"CHANGELOG.md says {version} ({date}); a release has a date: {version} (2026-01-31)")
+            raise SystemExit(
+                f"CHANGELOG.md says {version} ({date}); a release has a date: {version} "
+                "(2026-01-31)"
+            )
     return notes
 
 

@@ -1,7 +1,8 @@
 """The values that every metric has in the case study: ``python scripts/typical_values.py`` writes them for the pages.
 
-``docs/typical_values.csv`` has one row per metric and system. Metrics of predicted ratings have the values of the three
-means that predict ratings there; those of other scores have none, because the scores of these models have no scale.
+``docs/typical_values.csv`` has one row per metric and system. Metrics of predicted ratings have the
+values of the three means that predict ratings there; those of other scores have none, because the
+scores of these models have no scale.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ def typical_values(data: Path, work: Path) -> list[dict[str, str]]:
     """Return the rows of the file."""
     example: dict[str, Any] = runpy.run_path(str(EXAMPLE))
     texts = metrics()
-    rating = {name: text for name, text in texts.items() if "scores" in Description(registry.find(name)).needs}
+    rating = {
+        name: text
+        for name, text in texts.items()
+        if "scores" in Description(registry.find(name)).needs
+    }
     lists = {name: text for name, text in texts.items() if name not in rating}
     studies = (
         (lists, example["through_the_library"](data, work, [*lists.values()])),
@@ -57,7 +62,14 @@ def typical_values(data: Path, work: Path) -> list[dict[str, str]]:
         for system, result in sorted(results.items(), key=lambda pair: pair[0] != "random"):
             for name, metric in asked.items():
                 shown = metric + CELL * registry.find(name).cells_only
-                rows.append({"name": name, "metric": shown, "system": system, "value": number(result[shown])})
+                rows.append(
+                    {
+                        "name": name,
+                        "metric": shown,
+                        "system": system,
+                        "value": number(result[shown]),
+                    }
+                )
     return sorted(rows, key=lambda row: row["name"])
 
 

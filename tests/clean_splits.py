@@ -61,7 +61,9 @@ def interactions(
     if times:
         table = table.with_columns(timestamp=1_600_000_000 + pl.Series(time))
     table = table.unique(["user", "item"], keep="first", maintain_order=True)
-    table = table.filter(pl.int_range(pl.len()).over("user") < pl.Series(rows).gather(table["user"]))
+    table = table.filter(
+        pl.int_range(pl.len()).over("user") < pl.Series(rows).gather(table["user"])
+    )
     if ratings:
         quality = rng.normal(3.5, 0.7, n_items)
         values = np.round(quality[table["item"]] + rng.normal(0, 1, len(table)))

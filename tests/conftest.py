@@ -10,7 +10,11 @@ from command_line import rankwise
 from tools import check_required
 
 settings.register_profile(
-    "ci", max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci",
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=3)
 settings.register_profile("deep", settings.get_profile("ci"), max_examples=100)
@@ -26,7 +30,11 @@ def pytest_configure():
 
 def pytest_make_parametrize_id(val):
     """Name a long text by its start: the id of a test travels with each of its reports."""
-    return f"{val[:20]} and {len(val) - 20:,} more" if isinstance(val, str) and len(val) > 300 else None
+    return (
+        f"{val[:20]} and {len(val) - 20:,} more"
+        if isinstance(val, str) and len(val) > 300
+        else None
+    )
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,12 @@ class Page:
             self.pieces.append(self.text[end : part.start()])
             end = part.end()
             whole, between = part[0], self.pieces[-1].strip()
-            if part["kind"] == "text" and part["note"] is None and printed is not None and not between:
+            if (
+                part["kind"] == "text"
+                and part["note"] is None
+                and printed is not None
+                and not between
+            ):
                 yield part["body"], printed
                 whole = f"```text\n{printed.rstrip()}\n```"
             else:
@@ -129,7 +134,9 @@ def check(path: Path, folder: Path, /, saved_demo: object = None, **names: objec
     count = 0
     with mock.patch.object(demo, "run", outcome_of_demo):
         for shown, printed in Page(path, folder, dict(names), saved_demo).run():
-            assert _plain(printed) == _plain(shown), f"{path.name} shows\n{shown}\nprinted\n{printed}"
+            assert _plain(printed) == _plain(shown), (
+                f"{path.name} shows\n{shown}\nprinted\n{printed}"
+            )
             count += 1
     return count
 

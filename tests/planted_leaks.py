@@ -48,5 +48,7 @@ def with_clones(table, n_clones, swapped, seed=0):
         items = own["item"].to_numpy().copy()
         others = np.setdiff1d(table["item"].unique().to_numpy(), items)
         items[rng.permutation(len(items))[:swapped]] = rng.choice(others, swapped, replace=False)
-        frames.append(own.with_columns(item=pl.Series(items), user=pl.lit(10**6 + number, dtype=pl.Int64)))
+        frames.append(
+            own.with_columns(item=pl.Series(items), user=pl.lit(10**6 + number, dtype=pl.Int64))
+        )
     return pl.concat(frames), users

@@ -43,7 +43,9 @@ class World:
 
     def without(self, role: str) -> World:
         """Return the world without a table."""
-        return replace(self, tables={name: table for name, table in self.tables.items() if name != role})
+        return replace(
+            self, tables={name: table for name, table in self.tables.items() if name != role}
+        )
 
 
 def _texts(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -72,9 +74,17 @@ def _base() -> dict[str, pl.DataFrame]:
             truth.append((user, (user * 5 + place * 4 + (user % 3)) % 15, grade))
         train += [(user, (user * 5 + 7 * place + 3) % 13) for place in range(3)]
     frame = pl.DataFrame
-    users = {"user": range(14), "country": ["AT", "DE", "FR"][:3] * 4 + ["AT", "DE"], "plan": ["a", "b"] * 7}
+    users = {
+        "user": range(14),
+        "country": ["AT", "DE", "FR"][:3] * 4 + ["AT", "DE"],
+        "plan": ["a", "b"] * 7,
+    }
     users |= {"w": [1.0, 2.0, 0.5, 3.0, 1.5, 0.25, 4.0] * 2}
-    items = {"item": range(16), "genre": [["x"], ["y"], ["x", "z"], []] * 4, "code": [f"c{n}" for n in range(16)]}
+    items = {
+        "item": range(16),
+        "genre": [["x"], ["y"], ["x", "z"], []] * 4,
+        "code": [f"c{n}" for n in range(16)],
+    }
     items |= {"title": [f"Title {n}" for n in range(16)], "kind": ["k", "l", "m", "k"] * 4}
     return {
         "recommendations": frame(lists, ["user", "item", "score"], orient="row")
@@ -84,7 +94,9 @@ def _base() -> dict[str, pl.DataFrame]:
         .unique(["user", "item"], keep="first", maintain_order=True)
         .filter(pl.col("user") != 11)
         .with_columns(relevance=pl.when(pl.col("user") == 9).then(0.0).otherwise("relevance")),
-        "train": frame(train, ["user", "item"], orient="row").unique(maintain_order=True).filter(pl.col("user") != 4),
+        "train": frame(train, ["user", "item"], orient="row")
+        .unique(maintain_order=True)
+        .filter(pl.col("user") != 4),
         "items": frame(items),
         "users": frame(users),
         "reference": frame(reference, ["user", "item", "rank"], orient="row").unique(
@@ -98,23 +110,31 @@ def worlds(*, text: bool) -> list[World]:
     tables = _texts(_base()) if text else _base()
     lists, truth = tables["recommendations"], tables["truth"]
     rank = pl.int_range(1, pl.len() + 1).over("user")
-    ranked = lists.with_columns(rank=rank + (rank > 2).cast(pl.Int64), score=-(pl.col("score") * 7 % 1.3))
+    ranked = lists.with_columns(
+        rank=rank + (rank > 2).cast(pl.Int64), score=-(pl.col("score") * 7 % 1.3)
+    )
     close = lists.with_columns(score=0.5 + rank.reverse().over("user") * 1e-10)
     requests = pl.concat(
         [
             lists.with_columns(request=pl.lit(1)),
-            lists.filter(pl.col("item").cast(pl.String).str.slice(-1).is_in(["1", "4", "7", "8"])).with_columns(
-                request=pl.lit(2)
-            ),
+            lists.filter(
+                pl.col("item").cast(pl.String).str.slice(-1).is_in(["1", "4", "7", "8"])
+            ).with_columns(request=pl.lit(2)),
         ]
     ).sort("user", "request", maintain_order=True)
     events = truth.select(
-        "user", "item", event=pl.col("relevance").replace_strict({0: "view", 1: "cart", 3: "buy", 5: "buy"})
+        "user",
+        "item",
+        event=pl.col("relevance").replace_strict({0: "view", 1: "cart", 3: "buy", 5: "buy"}),
     )
-    events = pl.concat([events, events.filter(pl.col("event") == "buy").with_columns(event=pl.lit("view"))])
+    events = pl.concat(
+        [events, events.filter(pl.col("event") == "buy").with_columns(event=pl.lit("view"))]
+    )
     names = tables["items"].select("item", "code", "title")
     named = lists.join(names, "item", "left", maintain_order="left").with_columns(rank=rank)
-    channels = truth.with_columns(channel=pl.when(pl.col("relevance") > 2).then(pl.lit("app")).otherwise(pl.lit("web")))
+    channels = truth.with_columns(
+        channel=pl.when(pl.col("relevance") > 2).then(pl.lit("app")).otherwise(pl.lit("web"))
+    )
     known = _known(tables)
 
     def world(name: str, **changed: pl.DataFrame) -> World:
@@ -151,7 +171,11 @@ def values_of(name: str) -> list[Any]:
     entry, kind = option_fields()[name], option_types()[name]
     members = [member for member in get_args(kind) or (kind,) if member is not type(None)]
     choices = entry.metadata.get("choices") or (kind if get_origin(kind) is not None else None)
-    if choices is not None and get_args(choices) and all(isinstance(one, str) for one in get_args(choices)):
+    if (
+        choices is not None
+        and get_args(choices)
+        and all(isinstance(one, str) for one in get_args(choices))
+    ):
         return [one for one in get_args(choices) if one != entry.default]
     if bool in members:
         return [not entry.default]
@@ -159,7 +183,9 @@ def values_of(name: str) -> list[Any]:
         return [number for number in (2, 3, 1) if number >= entry.metadata.get("least", 1)]
     if float in members:
         return [2.0, 4.0]
-    raise AssertionError(f"option {name!r} has no value that follows from its declaration: add some to VALUES")
+    raise AssertionError(
+        f"option {name!r} has no value that follows from its declaration: add some to VALUES"
+    )
 
 
 VALUES: dict[str, list[Any]] = {
@@ -167,7 +193,10 @@ VALUES: dict[str, list[Any]] = {
     "weights": ["w"],
     "codes": ["code"],
     "titles": ["title"],
-    "columns": [{"user": "who", "item": "what"}, {"recommendations.user": "who", "recommendations.item": "what"}],
+    "columns": [
+        {"user": "who", "item": "what"},
+        {"recommendations.user": "who", "recommendations.item": "what"},
+    ],
     "convention": ["trec_eval", "ranx"],
     "relevance": ["any", "graded"],
     "ties": ["item", "item_desc"],
@@ -177,7 +206,9 @@ FORMS: dict[str, list[Any]] = {
     "relevance={event: grade}": [{"view": 0, "cart": 1, "buy": 3}],
     'ties="input", "optimistic" or "pessimistic"': ["input", "optimistic", "pessimistic"],
     'by="item:…", "truth:…" or "repeat"': ["item:kind", "truth:channel", "repeat"],
-    "weights={user: weight}": [lambda tables: dict(tables["users"].select("user", "w").iter_rows())],
+    "weights={user: weight}": [
+        lambda tables: dict(tables["users"].select("user", "w").iter_rows())
+    ],
     "codes={…}": [lambda tables: dict(tables["items"].select("code", "item").iter_rows())],
     "titles={…}": [lambda tables: dict(tables["items"].select("title", "item").iter_rows())],
 }
@@ -219,7 +250,9 @@ def rows() -> dict[str, tuple[str, Form | None]]:
     for name, entry in option_fields().items():
         out[name] = (name, None)
         out |= {form.text: (name, form) for form in entry.metadata["forms"]}
-    return out | {name: (name, None) for name in SHORTHANDS} | {name: (name, None) for name in TABLES}
+    return (
+        out | {name: (name, None) for name in SHORTHANDS} | {name: (name, None) for name in TABLES}
+    )
 
 
 def refused_on(row: str) -> Mapping[Road, str]:
@@ -271,7 +304,10 @@ def _rows(table: pl.DataFrame) -> dict[str, list[Any]]:
     table = table.select(columns)
     table = table.sort(*keys) if "user" in columns else table
     return {
-        name: [_bits(value) if isinstance(value, float) else str(value) for value in table[name].to_list()]
+        name: [
+            _bits(value) if isinstance(value, float) else str(value)
+            for value in table[name].to_list()
+        ]
         for name in columns
     }
 
@@ -298,7 +334,9 @@ def probe(row: str, *, text: bool) -> Probe | None:
         before = world.without(name) if name in TABLES else world
         without = {key: one for key, one in found.options.items() if key != name}
         after = outcome(lambda: plain(world, metrics, found.options))  # noqa: B023 - called at once
-        if isinstance(after, str) or (after["slices"] is None and form is not None and name == "by"):
+        if isinstance(after, str) or (
+            after["slices"] is None and form is not None and name == "by"
+        ):
             continue
         first = outcome(lambda: plain(before, metrics, without))  # noqa: B023
         if (_without_settings(after) != _without_settings(first)) == moves:
@@ -307,14 +345,22 @@ def probe(row: str, *, text: bool) -> Probe | None:
 
 
 def _without_settings(what: Any) -> Any:
-    return what if isinstance(what, str) else {name: value for name, value in what.items() if name != "settings"}
+    return (
+        what
+        if isinstance(what, str)
+        else {name: value for name, value in what.items() if name != "settings"}
+    )
 
 
 # --- The roads -------------------------------------------------------------------------------------------------------
 
 
 def _around(world: World) -> dict[str, Any]:
-    return {role: table for role, table in world.tables.items() if role not in ("recommendations", "truth")}
+    return {
+        role: table
+        for role, table in world.tables.items()
+        if role not in ("recommendations", "truth")
+    }
 
 
 def _users_of(probe: Probe) -> str:
@@ -328,7 +374,10 @@ def by_pieces(probe: Probe, _folder: Path) -> rw.Result:
     evaluators = []
     for part in range(3):
         evaluator = rw.Evaluator(
-            list(probe.metrics), truth=probe.world.tables["truth"], **_around(probe.world), **probe.options
+            list(probe.metrics),
+            truth=probe.world.tables["truth"],
+            **_around(probe.world),
+            **probe.options,
         )
         own = pl.col(user).is_in(users.gather_every(3, part).implode())
         evaluators.append(evaluator.update(lists.filter(own)))
@@ -341,7 +390,9 @@ def by_chunks(probe: Probe, folder: Path) -> rw.Result:
     path = folder / "lists.parquet"
     probe.world.tables["recommendations"].write_parquet(path, row_group_size=5)
     truth = probe.world.tables["truth"]
-    return rw.evaluate(path, truth, list(probe.metrics), chunk_rows=7, **_around(probe.world), **probe.options)
+    return rw.evaluate(
+        path, truth, list(probe.metrics), chunk_rows=7, **_around(probe.world), **probe.options
+    )
 
 
 def _written(probe: Probe, folder: Path) -> dict[str, str]:
@@ -371,7 +422,11 @@ def flags(name: str, value: Any) -> list[str]:
     entry = option_fields().get(name)
     if name == "k":
         return ["-k", str(value)]
-    flag = "--" + name.replace("_", "-") if entry is None else entry.metadata.get("flag", "--" + name.replace("_", "-"))
+    flag = (
+        "--" + name.replace("_", "-")
+        if entry is None
+        else entry.metadata.get("flag", "--" + name.replace("_", "-"))
+    )
     if name == "columns":
         return [text for role, column in value.items() for text in ("--column", f"{role}={column}")]
     if isinstance(value, Mapping):
@@ -390,7 +445,10 @@ def by_configuration(probe: Probe, folder: Path) -> rw.Result:
 def _configured(probe: Probe, folder: Path, more: Mapping[str, Any]) -> rw.Result:
     files = _written(probe, folder)
     lists = files.pop("recommendations")
-    options = {name: dict(value) if isinstance(value, Mapping) else value for name, value in probe.options.items()}
+    options = {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in probe.options.items()
+    }
     config = {
         "data": files,
         "systems": {"a": lists},
@@ -456,7 +514,9 @@ def by_model(probe: Probe, _folder: Path) -> rw.Result:
         tables["users"] = tables["users"].rename({"user": "who"})
         options["columns"] = {"users.user": "who"}
     more = {"k": 6} if probe.metrics == OPEN and "k" not in options else {}
-    return rw.evaluate_model(_Listed(lists), truth, list(probe.metrics), **tables, **more, **options)
+    return rw.evaluate_model(
+        _Listed(lists), truth, list(probe.metrics), **tables, **more, **options
+    )
 
 
 def rated(probe: Probe) -> World:
@@ -468,15 +528,23 @@ def rated(probe: Probe) -> World:
         truth = truth.with_columns(relevance=pl.lit(1.0))
     unit = [name for name in ("user", "request") if name in lists.columns]
     pair = [*(name for name in unit if name in truth.columns), "item"]
-    scored = lists if "score" in lists.columns else lists.with_columns(score=-pl.col("rank").cast(pl.Float64))
-    both = scored.join(truth.unique(pair, keep="first", maintain_order=True), pair, "left", maintain_order="left")
+    scored = (
+        lists
+        if "score" in lists.columns
+        else lists.with_columns(score=-pl.col("rank").cast(pl.Float64))
+    )
+    both = scored.join(
+        truth.unique(pair, keep="first", maintain_order=True), pair, "left", maintain_order="left"
+    )
     both = both.with_columns(pl.col("relevance").fill_null(0.0))
     tables = {**probe.world.tables, "recommendations": both.select(*unit, "item", "score")}
     return replace(
         probe.world,
         tables={
             **tables,
-            "truth": both.select(*unit, "item", "relevance", *[n for n in ["channel"] if n in both.columns]),
+            "truth": both.select(
+                *unit, "item", "relevance", *[n for n in ["channel"] if n in both.columns]
+            ),
         },
     )
 
@@ -519,7 +587,14 @@ def expected(road: Road, probe: Probe) -> rw.Result:
     return plain(world, probe.metrics, options)
 
 
-COUNTED = ("users", "users_without_list", "users_without_relevant_items", "hits", "truth_rows", "truth_rows_merged")
+COUNTED = (
+    "users",
+    "users_without_list",
+    "users_without_relevant_items",
+    "hits",
+    "truth_rows",
+    "truth_rows_merged",
+)
 """The counts of what is evaluated; others depend on how lists come."""
 OF_ROAD: dict[Road, tuple[str, ...]] = {"model": ("exclude_seen",)}
 """Settings that a road says elsewhere."""
@@ -527,7 +602,9 @@ OF_ROAD: dict[Road, tuple[str, ...]] = {"model": ("exclude_seen",)}
 
 def comparable(road: Road, what: Mapping[str, Any]) -> dict[str, Any]:
     """Return what two roads must say alike."""
-    settings = {name: value for name, value in what["settings"].items() if name not in OF_ROAD.get(road, ())}
+    settings = {
+        name: value for name, value in what["settings"].items() if name not in OF_ROAD.get(road, ())
+    }
     counts = what["counts"]
     if road in ("model", "ratings"):
         counts = {name: counts[name] for name in COUNTED if name in counts}
@@ -536,13 +613,19 @@ def comparable(road: Road, what: Mapping[str, Any]) -> dict[str, Any]:
 
 def differing(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """Return in what two results differ."""
-    return [f"{name}: {_first_difference(ours[name], theirs[name])}" for name in ours if ours[name] != theirs.get(name)]
+    return [
+        f"{name}: {_first_difference(ours[name], theirs[name])}"
+        for name in ours
+        if ours[name] != theirs.get(name)
+    ]
 
 
 def _first_difference(left: Any, right: Any) -> str:
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         keys = [key for key in {**left, **right} if left.get(key) != right.get(key)]
-        return ", ".join(f"{key}: {str(left.get(key))[:200]} | {str(right.get(key))[:200]}" for key in keys[:4])
+        return ", ".join(
+            f"{key}: {str(left.get(key))[:200]} | {str(right.get(key))[:200]}" for key in keys[:4]
+        )
     return f"{str(left)[:200]} | {str(right)[:200]}"
 
 

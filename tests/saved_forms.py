@@ -35,8 +35,12 @@ METRICS = ["recall@2", "mrr@2", "gini@2"]
 USERS = [f"u{number}" for number in range(8)]
 TRUTH = pl.DataFrame({"user": USERS * 2, "item": ["a"] * 8 + ["b", "c"] * 4})
 LISTS = {
-    "old": pl.DataFrame({"user": USERS * 2, "item": ["d", "a"] * 4 + ["c"] * 8, "rank": [1] * 8 + [2] * 8}),
-    "new": pl.DataFrame({"user": USERS * 2, "item": ["a"] * 8 + ["b", "d"] * 4, "rank": [1] * 8 + [2] * 8}),
+    "old": pl.DataFrame(
+        {"user": USERS * 2, "item": ["d", "a"] * 4 + ["c"] * 8, "rank": [1] * 8 + [2] * 8}
+    ),
+    "new": pl.DataFrame(
+        {"user": USERS * 2, "item": ["a"] * 8 + ["b", "d"] * 4, "rank": [1] * 8 + [2] * 8}
+    ),
 }
 GROUPS = pl.DataFrame({"user": USERS, "country": ["de", "fr"] * 4})
 TIMED = pl.DataFrame({"user": USERS * 3, "item": list("abcd") * 6, "timestamp": range(24)})
@@ -112,13 +116,17 @@ def numbers_of_decision(decision: rw.Decision) -> dict[str, Any]:
 
 
 def write_decision(folder: Path) -> Any:
-    decision = rw.decide(results(), success="mrr@2", guardrails={"recall@2": 0.25}, slices="country")
+    decision = rw.decide(
+        results(), success="mrr@2", guardrails={"recall@2": 0.25}, slices="country"
+    )
     decision.save(folder / "decision.json")
     return numbers_of_decision(decision)
 
 
 def look(folder: Path) -> Any:
-    return [vars(analysis) for analysis in record_interim_analysis(compared(), folder / "looks.json")]
+    return [
+        vars(analysis) for analysis in record_interim_analysis(compared(), folder / "looks.json")
+    ]
 
 
 def write_looks(folder: Path) -> Any:
@@ -163,7 +171,10 @@ def read_job(folder: Path) -> Any:
 
 
 def numbers_of_split(split: splits.Split) -> Any:
-    return {"id": split.card["id"], "parts": {name: sorted(rows(split.part(name))) for name in split.masks}}
+    return {
+        "id": split.card["id"],
+        "parts": {name: sorted(rows(split.part(name))) for name in split.masks},
+    }
 
 
 def write_split(folder: Path) -> Any:
@@ -229,7 +240,9 @@ def write_buckets(folder: Path) -> Any:
 
     from rankwise.spark import bucket
 
-    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    session = (
+        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    )
     lists = session.createDataFrame(LISTS["new"].rows(), LISTS["new"].columns)
     bucket(lists, folder / "buckets", buckets=2, spark=session)
     return read_buckets(folder)
@@ -240,7 +253,10 @@ def read_buckets(folder: Path) -> Any:
 
     files = open_bucketed(str(folder / "buckets"))
     assert files is not None
-    return {"rows": files.rows, "buckets": [rows(files.read(n, LISTS["new"][:0])) for n in range(files.buckets)]}
+    return {
+        "rows": files.rows,
+        "buckets": [rows(files.read(n, LISTS["new"][:0])) for n in range(files.buckets)],
+    }
 
 
 def write_bucket_users(folder: Path) -> Any:
@@ -264,7 +280,11 @@ def read_bucket_users(folder: Path) -> Any:
 def structure(folder: Path) -> dict[str, Any]:
     """Return the keys, columns and types of every file in a folder of an example."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != NUMBERS)
-    return {stampless(path.relative_to(folder)): shape(content(path)) for path in files if path.name[0] not in "._"}
+    return {
+        stampless(path.relative_to(folder)): shape(content(path))
+        for path in files
+        if path.name[0] not in "._"
+    }
 
 
 def stampless(path: Path) -> str:
@@ -278,10 +298,14 @@ def content(path: Path) -> Any:
         import torch
 
         state = torch.load(path, weights_only=True)
-        return {"metadata": dict(state._metadata), **{name: str(value.dtype) for name, value in state.items()}}
+        return {
+            "metadata": dict(state._metadata),
+            **{name: str(value.dtype) for name, value in state.items()},
+        }
     if path.suffix == ".arrow":
         values, frames = unpack(
-            next(form for form in FORMS.values() if EXAMPLES[form.name].file == path.name), path.read_bytes()
+            next(form for form in FORMS.values() if EXAMPLES[form.name].file == path.name),
+            path.read_bytes(),
         )
         return {"values": values, **frames}
     readers: dict[str, Callable[[Path], Any]] = {
@@ -314,7 +338,12 @@ def as_text(numbers: Any) -> str:
 
 
 def write_off_policy(folder: Path) -> Any:
-    log = {"user": [1, 1, 2, 3], "item": [1, 2, 1, 2], "propensity": [0.5, 0.5, 0.25, 0.75], "click": [1, 0, 1, 0]}
+    log = {
+        "user": [1, 1, 2, 3],
+        "item": [1, 2, 1, 2],
+        "propensity": [0.5, 0.5, 0.25, 0.75],
+        "click": [1, 0, 1, 0],
+    }
     rw.off_policy({**log, "p_new": [0.75, 0.25, 0.75, 0.25]}, targets={"new": "p_new"}).save(folder)
     return read_off_policy(folder)
 
@@ -324,7 +353,12 @@ def read_off_policy(folder: Path) -> Any:
 
 
 def write_interleaving(folder: Path) -> Any:
-    log = {"user": [1, 2, 3, 4], "request": [1, 2, 3, 4], "item": [1, 2, 1, 2], "team": ["a", "b", "a", "a"]}
+    log = {
+        "user": [1, 2, 3, 4],
+        "request": [1, 2, 3, 4],
+        "item": [1, 2, 1, 2],
+        "team": ["a", "b", "a", "a"],
+    }
     rw.interleaving({**log, "click": [1, 1, 0, 1]}).save(folder)
     return read_interleaving(folder)
 
@@ -336,19 +370,29 @@ def read_interleaving(folder: Path) -> Any:
 EXAMPLES = {
     "off-policy result": Example(write_off_policy, read_off_policy, "result.json"),
     "interleaving result": Example(write_interleaving, read_interleaving, "result.json"),
-    "result": Example(write_result, lambda folder: numbers_of_result(rw.load(folder)), "result.json"),
+    "result": Example(
+        write_result, lambda folder: numbers_of_result(rw.load(folder)), "result.json"
+    ),
     "comparison": Example(
-        write_comparison, lambda folder: numbers_of_comparison(rw.Comparison.load(folder)), "comparison.json"
+        write_comparison,
+        lambda folder: numbers_of_comparison(rw.Comparison.load(folder)),
+        "comparison.json",
     ),
     "decision": Example(
-        write_decision, lambda folder: numbers_of_decision(rw.Decision.load(folder / "decision.json")), "decision.json"
+        write_decision,
+        lambda folder: numbers_of_decision(rw.Decision.load(folder / "decision.json")),
+        "decision.json",
     ),
     "record of looks": Example(write_looks, look, "looks.json"),
     "partial": Example(write_partial, read_partial, "partial.arrow"),
     "job": Example(write_job, read_job, "job.arrow"),
-    "split": Example(write_split, lambda folder: numbers_of_split(splits.read(folder)), "split.json"),
+    "split": Example(
+        write_split, lambda folder: numbers_of_split(splits.read(folder)), "split.json"
+    ),
     "configuration": Example(
-        write_configuration, lambda folder: numbers_of_run(folder / "run" / "config.yaml"), "run/config.yaml"
+        write_configuration,
+        lambda folder: numbers_of_run(folder / "run" / "config.yaml"),
+        "run/config.yaml",
     ),
     "users of a bucket": Example(write_bucket_users, read_bucket_users, "users.arrow"),
     "state dict": Example(write_state_dict, read_state_dict, "state_dict.pt"),

@@ -14,7 +14,10 @@ def worlds_of_scores(draw):
     cells = st.integers(0, levels)
     scores = np.array([[draw(cells) for _ in range(items)] for _ in range(users)], dtype=float)
     item = st.integers(0, items - 1)
-    truth = {u: draw(st.dictionaries(item, st.integers(0, 3), min_size=1, max_size=6)) for u in range(users)}
+    truth = {
+        u: draw(st.dictionaries(item, st.integers(0, 3), min_size=1, max_size=6))
+        for u in range(users)
+    }
     truth[0] = {**truth[0], 0: 1}
     seen = {u: draw(st.lists(item, max_size=4)) for u in range(users)}
     seen = {u: [i for i in own if i not in truth[u]] for u, own in seen.items()}

@@ -21,14 +21,18 @@ def tables(max_size=30, users=5, items=6, times=8, min_size=1, timed=True):
         st.sampled_from([1.0, 2.0, 5.0]),
     )
     rows = st.lists(row, min_size=min_size, max_size=max_size).map(frame)
-    repeated = st.tuples(rows, st.integers(1, 4)).map(lambda pair: pl.concat([pair[0], *[pair[0][:3]] * pair[1]]))
+    repeated = st.tuples(rows, st.integers(1, 4)).map(
+        lambda pair: pl.concat([pair[0], *[pair[0][:3]] * pair[1]])
+    )
     either = rows | repeated
     return either if timed else either | either.map(lambda table: table.drop("timestamp"))
 
 
 def frame(rows):
     return pl.DataFrame(
-        rows, schema={"user": pl.Int64, "item": pl.Int64, "timestamp": pl.Int64, "rating": pl.Float64}, orient="row"
+        rows,
+        schema={"user": pl.Int64, "item": pl.Int64, "timestamp": pl.Int64, "rating": pl.Float64},
+        orient="row",
     )
 
 
@@ -74,12 +78,21 @@ def draws(rows, seed):
         number = seen[row[:-1]]
         seen[row[:-1]] += 1
         key = np.array([hash_of(row, seed)], dtype=np.uint64)
-        drawn.append((int(combined([key, np.array([number], dtype=np.uint64)], 0)[0]) if number else int(key[0]), row))
+        drawn.append(
+            (
+                int(combined([key, np.array([number], dtype=np.uint64)], 0)[0])
+                if number
+                else int(key[0]),
+                row,
+            )
+        )
     return drawn
 
 
 def users_at_random(users, seed):
-    return sorted(users, key=lambda user: int(combined([hash_of_column(pl.Series([user]))], seed)[0]))
+    return sorted(
+        users, key=lambda user: int(combined([hash_of_column(pl.Series([user]))], seed)[0])
+    )
 
 
 def last_rows(table, number_for, which="last", seed=0):

@@ -54,13 +54,19 @@ def evaluations(draw, *, graded=True, scores=False, judged=False):
 
 def as_frame(lists):
     """Turn ``{user: [items]}`` into a table with ranks."""
-    rows = [(user, item, rank) for user, items in lists.items() for rank, item in enumerate(items, start=1)]
+    rows = [
+        (user, item, rank)
+        for user, items in lists.items()
+        for rank, item in enumerate(items, start=1)
+    ]
     return pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row")
 
 
 def truth_frame(truth):
     """Turn ``{user: {item: relevance}}`` into a table."""
-    rows = [(user, item, float(value)) for user, own in truth.items() for item, value in own.items()]
+    rows = [
+        (user, item, float(value)) for user, own in truth.items() for item, value in own.items()
+    ]
     return pl.DataFrame(rows, schema=["user", "item", "relevance"], orient="row")
 
 
@@ -105,11 +111,19 @@ class World:
             return {user(u): own for u, own in table.items()}
 
         def items_in(own):
-            return {item(i): v for i, v in own.items()} if isinstance(own, dict) else [*map(item, own)]
+            return (
+                {item(i): v for i, v in own.items()} if isinstance(own, dict) else [*map(item, own)]
+            )
 
         return World(
-            *({user(u): items_in(own) for u, own in table.items()} for table in (self.lists, self.truth, self.train)),
-            *({item(i): v for i, v in table.items()} for table in (self.genres, self.features, self.item_groups)),
+            *(
+                {user(u): items_in(own) for u, own in table.items()}
+                for table in (self.lists, self.truth, self.train)
+            ),
+            *(
+                {item(i): v for i, v in table.items()}
+                for table in (self.genres, self.features, self.item_groups)
+            ),
             of_users(self.user_groups),
             {user(u): items_in(own) for u, own in self.reference.items()},
             {item(i): v for i, v in self.propensity.items()},
@@ -150,7 +164,8 @@ def worlds(draw, **options):
         train,
         genres,
         {item: [draw(number) for _ in range(3)] for item in ITEMS},
-        {item: g for item in ITEMS if (g := draw(st.sampled_from(["a", "b", "c", None])))} or {0: "a"},
+        {item: g for item in ITEMS if (g := draw(st.sampled_from(["a", "b", "c", None])))}
+        or {0: "a"},
         {user: draw(st.sampled_from(["x", "y"])) for user in [*users, 40]},
         {user: own for user, own in reference.items() if own} or {users[0]: [1, 2]},
         {item: draw(st.sampled_from([0.05, 0.2, 0.5, 1.0])) for item in ITEMS},

@@ -45,7 +45,9 @@ def test_precision_divides_by_k_and_recall_by_the_relevant_items():
 def test_average_precision():
     expected = (1 + 2 / 3 + 3 / 5) / 3
     assert fn.average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5) == pytest.approx(expected)
-    assert fn.average_precision_at_k(recommended=[1, 2, 3, 4, 5], relevant={1, 3, 5}, k=5) == pytest.approx(expected)
+    assert fn.average_precision_at_k(
+        recommended=[1, 2, 3, 4, 5], relevant={1, 3, 5}, k=5
+    ) == pytest.approx(expected)
     assert fn.average_precision_at_k([1, 2], {1, 3, 5}, 2) == 0.5  # over min(relevant, k)
 
 
@@ -58,9 +60,13 @@ def test_mean_average_precision_of_users_who_are_in_both():
 
 
 def test_discounted_gains():
-    dcg = 3 / math.log2(2) + 3 / math.log2(3) + 2 / math.log2(4) + 2 / math.log2(5) + 1 / math.log2(6)
+    dcg = (
+        3 / math.log2(2) + 3 / math.log2(3) + 2 / math.log2(4) + 2 / math.log2(5) + 1 / math.log2(6)
+    )
     assert fn.dcg_at_k([3, 1, 5, 2, 4], GRADES, 5) == pytest.approx(dcg)
-    assert fn.dcg_at_k(recommended=[3, 1, 5, 2, 4], relevance_scores=GRADES, k=5) == pytest.approx(dcg)
+    assert fn.dcg_at_k(recommended=[3, 1, 5, 2, 4], relevance_scores=GRADES, k=5) == pytest.approx(
+        dcg
+    )
     assert fn.ndcg_at_k([3, 1, 5, 2, 4], GRADES, 5) == 1.0
     assert fn.ndcg_at_k(recommended=[3, 1, 5, 2, 4], relevance_scores=GRADES, k=5) == 1.0
     assert fn.ndcg_at_k([4], GRADES, 1) == pytest.approx(1 / 3)  # the ideal is of all relevances
@@ -72,7 +78,9 @@ def test_mean_ndcg_of_users_who_are_in_both():
     lists, truth = {1: [5, 6], 2: [7], 4: [5]}, {1: {6: 2}, 2: {7: 1}, 3: {6: 1}}
     expected = (1 / math.log2(3) + 1) / 2
     assert fn.mean_ndcg_at_k(lists, truth, 2) == pytest.approx(expected)
-    assert fn.mean_ndcg_at_k(recommendations=lists, relevance_scores=truth, k=2) == pytest.approx(expected)
+    assert fn.mean_ndcg_at_k(recommendations=lists, relevance_scores=truth, k=2) == pytest.approx(
+        expected
+    )
     assert fn.mean_ndcg_at_k({1: [5]}, {2: {5: 1}}, 1) == 0.0
 
 
@@ -116,7 +124,9 @@ class Model:
 def test_the_evaluator_of_a_model(caplog):
     test_data = {"ann": {1, 3}, "bob": {9}, "gone": {1}}
     with caplog.at_level(logging.WARNING, "rankwise"):
-        values = fn.RecommenderEvaluator(k_values=[1, 2]).evaluate(model=Model(), test_data=test_data, catalog_size=10)
+        values = fn.RecommenderEvaluator(k_values=[1, 2]).evaluate(
+            model=Model(), test_data=test_data, catalog_size=10
+        )
     assert "gone" in caplog.text
     names = ("precision", "recall", "f1", "coverage", "gini")
     assert set(values) == {f"{name}@{k}" for name in names for k in (1, 2)}
@@ -144,7 +154,9 @@ NO_HITS = [
 
 
 @pytest.mark.parametrize("value", NO_HITS)
-@pytest.mark.parametrize(("relevant", "k"), [(set(), 3), ({3}, 0), ({3, 9}, -2), (set(), 0), ({3}, np.int64(0))])
+@pytest.mark.parametrize(
+    ("relevant", "k"), [(set(), 3), ({3}, 0), ({3, 9}, -2), (set(), 0), ({3}, np.int64(0))]
+)
 def test_no_relevant_items_and_no_top_are_0(value, relevant, k):
     assert value(relevant, k) == 0.0
     assert value({3}, 3) > 0.0
@@ -157,7 +169,9 @@ def test_relevances_of_0_are_no_relevant_items():
 
 def test_users_without_relevant_items_count_0_in_means():
     lists = {1: [5, 6], 2: [7], 3: [8]}
-    assert fn.mean_average_precision_at_k(lists, {1: {6}, 2: set(), 9: {1}}, 2) == pytest.approx(1 / 4)
+    assert fn.mean_average_precision_at_k(lists, {1: {6}, 2: set(), 9: {1}}, 2) == pytest.approx(
+        1 / 4
+    )
     graded = {1: {5: 2}, 2: {7: 0}, 3: {}}
     assert fn.mean_ndcg_at_k(lists, graded, 2) == pytest.approx(1 / 3)
 
@@ -215,7 +229,14 @@ def test_the_paired_test():
     a, b = [0.1, 0.2, 0.3, 0.2], [0.3, 0.3, 0.6, 0.4]
     test = paired_t_test(a, b, alpha=0.05)
     differences = np.subtract(b, a)
-    assert set(test) == {"mean_improvement", "p_value", "significant", "t_statistic", "cohens_d", "interpretation"}
+    assert set(test) == {
+        "mean_improvement",
+        "p_value",
+        "significant",
+        "t_statistic",
+        "cohens_d",
+        "interpretation",
+    }
     assert test["mean_improvement"] == pytest.approx(0.2)
     assert test["cohens_d"] == pytest.approx(differences.mean() / differences.std(ddof=1))
     assert test["t_statistic"] == pytest.approx(-2 * test["cohens_d"])
@@ -247,10 +268,18 @@ def test_names_of_courses_and_notebooks():
     y_rel, y_rec = [1, 4, 7], [1, 2, 7, 3, 5]
     assert fn.hits_at_k(y_rec, set(y_rel), 3) == 2
     assert fn.hit_rate_at_k(y_rec, set(y_rel), 3) == 1.0
-    assert fn.precision_at_k(y_rec, set(y_rel), 3) == fn.recall_at_k(y_rec, set(y_rel), 3) == pytest.approx(2 / 3)
-    assert fn.average_precision_at_k(y_rec, set(y_rel), 4, normaliser="k") == pytest.approx((1 + 2 / 3) / 4)
+    assert (
+        fn.precision_at_k(y_rec, set(y_rel), 3)
+        == fn.recall_at_k(y_rec, set(y_rel), 3)
+        == pytest.approx(2 / 3)
+    )
+    assert fn.average_precision_at_k(y_rec, set(y_rel), 4, normaliser="k") == pytest.approx(
+        (1 + 2 / 3) / 4
+    )
     assert fn.reciprocal_rank_at_k(y_rec, {7, 3}, 5) == pytest.approx(1 / 3)
-    assert fn.ndcg_at_k(y_rec, {7}, 5, gain="binary") == pytest.approx(0.5)  # an ideal of min(relevant, k) items
+    assert fn.ndcg_at_k(y_rec, {7}, 5, gain="binary") == pytest.approx(
+        0.5
+    )  # an ideal of min(relevant, k) items
     relevance, scores = [3, 2, 3, 0, 1, 2], [6, 5, 4, 3, 2, 1]
     assert fn.cg_at_k(range(6), dict(enumerate(relevance))) == 11
     assert fn.dcg_score(relevance, scores, gain="exponential") == pytest.approx(13.848, abs=5e-4)
@@ -258,6 +287,8 @@ def test_names_of_courses_and_notebooks():
     assert fn.ndcg_score(relevance, scores, gain="exponential") == pytest.approx(0.949, abs=5e-4)
     assert fn.reciprocal_rank_score([0, 0, 1], [3, 2, 1]) == pytest.approx(1 / 3)
     lists = {1: ["a", "b", "c"], 2: ["b", "c", "a"], 3: ["b", "c", "d"]}
-    assert rw.evaluate(lists, {key: {"a"} for key in lists}, "mrr")["mrr"] == pytest.approx(0.444, abs=5e-4)
+    assert rw.evaluate(lists, {key: {"a"} for key in lists}, "mrr")["mrr"] == pytest.approx(
+        0.444, abs=5e-4
+    )
     result = rw.evaluate({1: [1, 2, 3, 4, 5, 6]}, {1: {1, 4}}, "map@[3,6]")
     assert (result["map@6"], result["map@3"]) == (0.75, 0.5)

@@ -57,7 +57,10 @@ def functions():
         for value in vars(module).values():
             if getattr(value, "__module__", None) == module.__name__:
                 members = vars(value).values() if inspect.isclass(value) else [value]
-                members = [getattr(member, "fget", None) or getattr(member, "__func__", member) for member in members]
+                members = [
+                    getattr(member, "fget", None) or getattr(member, "__func__", member)
+                    for member in members
+                ]
                 yield from filter(inspect.isfunction, members)
 
 
@@ -68,9 +71,14 @@ def test_a_name_has_one_default():
         for name, parameter in inspect.signature(function).parameters.items():
             default = parameter.default
             if type(default) in (bool, int, float) and default == default:  # not NaN
-                defaults[name][repr(default)].append(f"{function.__module__}.{function.__qualname__}")
+                defaults[name][repr(default)].append(
+                    f"{function.__module__}.{function.__qualname__}"
+                )
     assert len(defaults) > 100
     for name, by_value in defaults.items():
         several = {*map(repr, SEVERAL.get(name, ()))}
         assert len(by_value) == 1 or by_value.keys() <= several, (name, dict(by_value))
-    assert {name: [*defaults[name]] for name in ("confidence", "seed")} == {"confidence": ["0.95"], "seed": ["0"]}
+    assert {name: [*defaults[name]] for name in ("confidence", "seed")} == {
+        "confidence": ["0.95"],
+        "seed": ["0"],
+    }

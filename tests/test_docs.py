@@ -33,14 +33,18 @@ def sphinx_build(source, target, *, theme=None, configuration=DOCS, **environmen
     options += ["-D", f"html_theme={theme}"] if theme else []
     kept = {name: value for name, value in os.environ.items() if name != "GITHUB_REPOSITORY"}
     command = [sys.executable, "-m", "sphinx", *options, source, target]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=kept | environment)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=kept | environment
+    )
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
 def test_the_documentation_builds(tmp_path):
     pytest.importorskip("sphinx")
-    sphinx_build(DOCS, tmp_path / "html", theme="basic")  # the navigation of the other theme takes half of the time
+    sphinx_build(
+        DOCS, tmp_path / "html", theme="basic"
+    )  # the navigation of the other theme takes half of the time
     for name in registry.names():
         page = (tmp_path / "html" / "metrics" / f"{name}.html").read_text()
         assert "<math" in page, name
@@ -53,7 +57,9 @@ def test_the_theme_has_a_link_to_the_source(tmp_path):
     pytest.importorskip("furo")
     (tmp_path / "index.md").write_text("# Title\n\nA page with $x^2$.\n")
     (tmp_path / "conf.py").write_text(WITHOUT_PAGES_OF_CODE)
-    sphinx_build(tmp_path, tmp_path / "html", configuration=tmp_path, GITHUB_REPOSITORY="someone/rankwise")
+    sphinx_build(
+        tmp_path, tmp_path / "html", configuration=tmp_path, GITHUB_REPOSITORY="someone/rankwise"
+    )
     page = (tmp_path / "html" / "index.html").read_text()
     assert "https://github.com/someone/rankwise/blob/main/docs/index.md" in page
     assert "<math" in page
@@ -68,7 +74,9 @@ def test_the_page_that_helps_to_choose_names_every_metric_that_exists():
     assert not [name for name in named - parameters if not registry.knows(name)]
     missing = known - named
     # A metric with its plain definition beside it is new: advice comes with use.
-    missing -= {cls.name for cls in registry.every() if cls.plain and cls.plain.__module__ == cls.__module__}
+    missing -= {
+        cls.name for cls in registry.every() if cls.plain and cls.plain.__module__ == cls.__module__
+    }
     # Those that are spelled variants of others, or counts that need no advice.
     assert missing <= {
         "f",

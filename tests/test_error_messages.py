@@ -88,7 +88,9 @@ def folder_in_use(folder):
 
 
 def cut(rule, table):
-    return lambda folder: list(made) if isinstance(made := rule.split(table), rw.splits.Folds) else made
+    return lambda folder: (
+        list(made) if isinstance(made := rule.split(table), rw.splits.Folds) else made
+    )
 
 
 def edited_card(folder):
@@ -129,10 +131,14 @@ class Failing:
         raise RuntimeError("out of order")
 
 
-SAMPLED_LISTS = rw.rank(np.eye(9), k=3, only=[0], candidates=rw.candidates.sampled({0: {1}}, 3, seed=1, items=range(9)))
+SAMPLED_LISTS = rw.rank(
+    np.eye(9), k=3, only=[0], candidates=rw.candidates.sampled({0: {1}}, 3, seed=1, items=range(9))
+)
 SAMPLED = rw.evaluate(SAMPLED_LISTS, {0: {1}}, "mrr")
 SCORES = LISTS.with_columns(score=pl.Series([0.5, float("nan"), 0.1]))
-ITEMS = pl.DataFrame({"item": [5, 6], "genres": ["war", "war|noir"], "group": ["a", "b"], "vector": [[1.0], [2.0]]})
+ITEMS = pl.DataFrame(
+    {"item": [5, 6], "genres": ["war", "war|noir"], "group": ["a", "b"], "vector": [[1.0], [2.0]]}
+)
 USERS = pl.DataFrame({"user": [1, 2], "group": ["x", "y"]})
 RANKS = LISTS.with_columns(rank=pl.Series([1, 1, 1]))
 CASES = {
@@ -148,7 +154,9 @@ CASES = {
     "null id": go(pl.DataFrame({"user": [1, None], "item": [5, 6]})),
     "float ids": go(pl.DataFrame({"user": [1.0, 2.0], "item": [5, 6]})),
     "mixed Python ids": go({1: [5], "2": [6]}),
-    "strings that are numbers beside integers": go(LISTS.with_columns(pl.col("user").cast(pl.String))),
+    "strings that are numbers beside integers": go(
+        LISTS.with_columns(pl.col("user").cast(pl.String))
+    ),
     "strings beside integers": go(LISTS.with_columns(user=pl.Series(["1", "ann", "2"]))),
     "text ids of a file beside integers": text_ids_beside_integers,
     "score that is text": go(LISTS.with_columns(score=pl.lit("high"))),
@@ -159,7 +167,9 @@ CASES = {
     "null in a list": go(pl.DataFrame({"user": [1, 2], "items": [[5, 6], [None]]})),
     "ids of several parts": go({1: [(5, 1, 2), (6, 1, 2)]}),
     "needed column of several types": go({"user": [1, 1], "item": [5, "6"]}),
-    "entry of a matrix in parts": go(csr_array((np.ones(2), np.array([5, 5]), np.array([0, 0, 2])), shape=(2, 9))),
+    "entry of a matrix in parts": go(
+        csr_array((np.ones(2), np.array([5, 5]), np.array([0, 0, 2])), shape=(2, 9))
+    ),
     "qrels as recommendations": file("run.qrels", "1 0 5 1\n"),
     "duplicate in a list": go({1: [5, 6, 5], 2: [5]}),
     "duplicate in the truth": go(truth=pl.concat([TRUTH, TRUTH])),
@@ -179,7 +189,9 @@ CASES = {
     "edges of bins that do not ascend": go(metrics="ece(edges=[0.5,0.2])"),
     "edges of bins, and their number": go(metrics="ece(edges=[0.2],n_bins=5)"),
     "bins of equal mass in pieces": lambda _: rw.Evaluator("ece(bins=equal_mass)", truth=TRUTH),
-    "weights where rows are counted": go({1: {5: 0.5}}, metrics="ece(debiased=true)", weights={1: 2.0, 2: 1.0}),
+    "weights where rows are counted": go(
+        {1: {5: 0.5}}, metrics="ece(debiased=true)", weights={1: 2.0, 2: 1.0}
+    ),
     "grade above the scale": go(metrics="err@2"),
     "ragged array": go([[1, 2], [3]]),
     "array of scores": go(np.array([[0.5, 0.2]])),
@@ -219,14 +231,22 @@ CASES = {
     "reference lists that are missing": go(metrics="overlap@2"),
     "items without categories": go(metrics="srecall@2", items=ITEMS.drop("genres")),
     "group of items that is not there": go(metrics="reo(item_group=grp)@2", items=ITEMS),
-    "two columns that could be categories": go(metrics="srecall@2", items=ITEMS.with_columns(tags=pl.lit("a"))),
+    "two columns that could be categories": go(
+        metrics="srecall@2", items=ITEMS.with_columns(tags=pl.lit("a"))
+    ),
     "groups that are lists": go(metrics="reo(item_group=vector)@2", items=ITEMS),
     "features that are text": go(metrics="ild(features=genres)@2", items=ITEMS),
-    "features of two lengths": go(metrics="ild@2", items={"item": [5, 6], "features": [[1.0], [1.0, 2.0]]}),
-    "feature that is NaN": go(metrics="ild@2", items={"item": [5, 6], "features": [[1.0], [float("nan")]]}),
+    "features of two lengths": go(
+        metrics="ild@2", items={"item": [5, 6], "features": [[1.0], [1.0, 2.0]]}
+    ),
+    "feature that is NaN": go(
+        metrics="ild@2", items={"item": [5, 6], "features": [[1.0], [float("nan")]]}
+    ),
     "item twice in the table": go(metrics="srecall@2", items=pl.concat([ITEMS, ITEMS])),
     "no category at all": go(metrics="srecall@2", items=ITEMS.with_columns(genres=pl.lit(""))),
-    "propensity of 0": go(metrics="ips_recall(propensity=given)@2", items=ITEMS.with_columns(propensity=0.0)),
+    "propensity of 0": go(
+        metrics="ips_recall(propensity=given)@2", items=ITEMS.with_columns(propensity=0.0)
+    ),
     "propensity that is missing": go(
         metrics="ips_recall(propensity=given)@2", items=ITEMS[:1].with_columns(propensity=0.5)
     ),
@@ -241,10 +261,12 @@ CASES = {
     "distance that cannot be imported": go(
         metrics="ild(distance='no.such:thing')@2", items=ITEMS.rename({"vector": "features"})
     ),
-    "several values": lambda _: rw.evaluate(LISTS, TRUTH, "bias_disparity_recommendation@2", items=ITEMS, users=USERS)[
-        "bias_disparity_recommendation@2"
-    ],
-    "cells of a metric that has none": lambda _: rw.evaluate(LISTS, TRUTH, "ndcg@2").table("ndcg@2"),
+    "several values": lambda _: rw.evaluate(
+        LISTS, TRUTH, "bias_disparity_recommendation@2", items=ITEMS, users=USERS
+    )["bias_disparity_recommendation@2"],
+    "cells of a metric that has none": lambda _: rw.evaluate(LISTS, TRUTH, "ndcg@2").table(
+        "ndcg@2"
+    ),
     "reference list that repeats an item": go(metrics="overlap@2", reference={1: [5, 5]}),
     "catalogue that lacks items": go(metrics="auc(seen=included)", items=[5]),
     "scores that are NaN": rank(np.array([[0.5, np.nan]])),
@@ -263,15 +285,22 @@ CASES = {
     "candidates as a list": rank(np.eye(2), candidates=[0]),
     "k of nothing": rank(np.eye(2), k=0),
     "sampled with replacement as lists": rank(
-        np.eye(9), candidates=rw.candidates.sampled({0: {1}}, 3, seed=1, items=range(9), replacement=True)
+        np.eye(9),
+        candidates=rw.candidates.sampled({0: {1}}, 3, seed=1, items=range(9), replacement=True),
     ),
-    "ranks of another truth": lambda _: rw.evaluate(rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {1}}, "mrr"),
+    "ranks of another truth": lambda _: rw.evaluate(
+        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {1}}, "mrr"
+    ),
     "ranks where lists are needed": lambda _: rw.evaluate(
         rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "gini@2"
     ),
-    "sampled beside exact": lambda _: rw.compare({"a": SAMPLED, "b": rw.evaluate(LISTS, TRUTH, "mrr")}),
+    "sampled beside exact": lambda _: rw.compare(
+        {"a": SAMPLED, "b": rw.evaluate(LISTS, TRUTH, "mrr")}
+    ),
     "area over a sample": lambda _: rw.evaluate(SAMPLED_LISTS, {0: {1}}, "gauc(seen=included)"),
-    "correction of what is exact": lambda _: rw.correct(rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "mrr"),
+    "correction of what is exact": lambda _: rw.correct(
+        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "mrr"
+    ),
     "model without recommend": lambda _: rw.evaluate_model(object(), TRUTH, "mrr@2"),
     "model that always fails": lambda _: rw.evaluate_model(Failing(), TRUTH, "mrr@2"),
     "model whose ids are too large": lambda _: rw.evaluate_model(Oversized(), TRUTH, "mrr@2"),
@@ -280,25 +309,34 @@ CASES = {
     "weights of what is no sum": go(metrics="ips(mrr)@2", train=TRUTH),
     "weighted part with a cut-off": go(metrics="snips(of=ndcg@5)@2", train=TRUTH),
     "propensity of 0 in a weight": go(
-        metrics="ips(of=recall,propensity=given)@2", items=ITEMS.with_columns(propensity=pl.Series([0.0, 0.5]))
+        metrics="ips(of=recall,propensity=given)@2",
+        items=ITEMS.with_columns(propensity=pl.Series([0.0, 0.5])),
     ),
     "clip of 0": go(metrics="ips(of=recall,clip=0)@2", train=TRUTH),
-    "ratings without a prediction": lambda _: rw.evaluate_ratings(TRUTH.rename({"relevance": "rating"})),
+    "ratings without a prediction": lambda _: rw.evaluate_ratings(
+        TRUTH.rename({"relevance": "rating"})
+    ),
     "prediction without a truth": lambda _: rw.evaluate_ratings([(1, 5, None, 3.5, {})]),
     "metric of ratings that does not exist": lambda _: rw.compute_metrics({1: [(3, 4)]}, ["ndgc"]),
     "share outside 0 and 1": lambda _: rw.splits.GlobalTime(share=20),
     "moment said twice": lambda _: rw.splits.GlobalTime(share=0.2, last="7d"),
     "length of time that is none": lambda _: rw.splits.TimeWindows("a week"),
     "split without timestamps": cut(rw.splits.GlobalTime(share=0.2), TRUTH),
-    "timestamp that is no date": cut(rw.splits.LeaveOut(1), TRUTH.with_columns(time=pl.Series(["2013-01-01", "soon"]))),
+    "timestamp that is no date": cut(
+        rw.splits.LeaveOut(1), TRUTH.with_columns(time=pl.Series(["2013-01-01", "soon"]))
+    ),
     "training side that is empty": cut(rw.splits.GlobalTime(at=3), TIMED),
-    "validation side that is empty": cut(rw.splits.GlobalTime(at=8, validation=rw.splits.LeaveOut(3)), TIMED),
+    "validation side that is empty": cut(
+        rw.splits.GlobalTime(at=8, validation=rw.splits.LeaveOut(3)), TIMED
+    ),
     "more folds than rows": cut(rw.splits.KFold(9), TIMED),
     "more folds than there is time for": lambda _: rw.splits.KFold(10**9),
     "windows that reach too far back": cut(rw.splits.TimeWindows(2, 9), TIMED),
     "sets that nobody can count": lambda _: rw.splits.LeavePOut(10**6).count(10**7),
     "fold-in with a third part": lambda _: rw.splits.UserHoldout(fold_in=rw.splits.UserHoldout()),
-    "rule within rules": lambda _: rw.splits.from_dict({"rule": "LeaveOut", "n": [[[[[[[[[[[]]]]]]]]]]]}),
+    "rule within rules": lambda _: rw.splits.from_dict(
+        {"rule": "LeaveOut", "n": [[[[[[[[[[[]]]]]]]]]]]}
+    ),
     "card that was edited": edited_card,
     "card of files elsewhere": card_of_files_elsewhere,
     "card that is nested too deeply": settings("[" * 10**5),
@@ -311,11 +349,16 @@ CASES = {
     "filters that leave nothing": cut(rw.splits.LeaveOut(1, filters=[rw.splits.KCore(7)]), TIMED),
     "no rows before until": cut(rw.splits.GlobalTime(share=0.5, until=2), TIMED),
     "filter by ratings that are missing": cut(
-        rw.splits.LeaveOut(1, filters=[rw.splits.MinRating(3)]), TIMED.with_columns(rating=pl.lit(None, pl.Float64))
+        rw.splits.LeaveOut(1, filters=[rw.splits.MinRating(3)]),
+        TIMED.with_columns(rating=pl.lit(None, pl.Float64)),
     ),
     "what is known before training": lambda _: rw.splits.LeaveOut(1).split(TIMED).known("train"),
     "validation rows that are known themselves": lambda _: go(
-        truth=(made := rw.splits.LeaveOut(1, validation=rw.splits.Holdout(0.5)).split(TIMED.vstack(TIMED))).validation,
+        truth=(
+            made := rw.splits.LeaveOut(1, validation=rw.splits.Holdout(0.5)).split(
+                TIMED.vstack(TIMED)
+            )
+        ).validation,
         train=made,
         lists={1: [9], 2: [9]},
         exclude_seen=True,
@@ -335,10 +378,16 @@ CASES = {
         }
     ),
     "comparison of different truths": lambda _: rw.compare(
-        {"a": rw.evaluate(LISTS, TRUTH, "mrr"), "b": rw.evaluate(LISTS, {1: {6: 4.0, 7: 4.0}, 2: {5: 2.0}}, "mrr")}
+        {
+            "a": rw.evaluate(LISTS, TRUTH, "mrr"),
+            "b": rw.evaluate(LISTS, {1: {6: 4.0, 7: 4.0}, 2: {5: 2.0}}, "mrr"),
+        }
     ),
     "comparison of different settings": lambda _: rw.compare(
-        {"a": rw.evaluate(LISTS, TRUTH, "mrr"), "b": rw.evaluate(LISTS, TRUTH, "mrr", population="both")}
+        {
+            "a": rw.evaluate(LISTS, TRUTH, "mrr"),
+            "b": rw.evaluate(LISTS, TRUTH, "mrr", population="both"),
+        }
     ),
     "comparison of users that one result lacks": lambda _: rw.compare(
         {
@@ -356,25 +405,35 @@ CASES = {
     "saved result without its data": without_its_data,
     "folder without a result": lambda folder: rw.load(folder),
     "path that is none": lambda _: rw.load(5),
-    "interval without a jackknife": lambda _: rw.evaluate(LISTS, TRUTH, "gini@2").interval("gini@2"),
+    "interval without a jackknife": lambda _: rw.evaluate(LISTS, TRUTH, "gini@2").interval(
+        "gini@2"
+    ),
     "pairs of different lengths": lambda _: rw.stats.paired_t_test([1.0, 2.0], [1.0]),
     "values under a mask": lambda _: rw.stats.t_interval(np.ma.array([1.0, 2.0], mask=[0, 1])),
     "resamples without end": lambda _: rw.stats.bootstrap([1.0, 2.0], n_resamples=10**9),
     "a string for relevant items": lambda _: rw.functional.precision_at_k(["56"], "56", 1),
     "lists that are no dict": lambda _: rw.functional.mean_ndcg_at_k([[5]], [{5}], 1),
-    "item outside the feature matrix": lambda _: rw.functional.intra_list_diversity([0, 9], np.eye(2)),
+    "item outside the feature matrix": lambda _: rw.functional.intra_list_diversity(
+        [0, 9], np.eye(2)
+    ),
     "tests for groups on pairs": lambda _: rw.stats.mann_whitney([1.0], [2.0], same_users=True),
     "audit without a test part": lambda _: rw.audit(TIMED),
     "audit of an empty part": lambda _: rw.audit(TIMED, TIMED.head(0)),
-    "audit in two units of time": lambda _: rw.audit(TIMED, TIMED.with_columns(pl.col("timestamp") * 10**12)),
-    "curve of a metric without one": lambda _: rw.curve(rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "err"),
+    "audit in two units of time": lambda _: rw.audit(
+        TIMED, TIMED.with_columns(pl.col("timestamp") * 10**12)
+    ),
+    "curve of a metric without one": lambda _: rw.curve(
+        rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "err"
+    ),
 }
 
 
 def said(name, folder):
     with pytest.raises(RankwiseError) as caught:
         CASES[name](folder)
-    return f"{type(caught.value).__name__}: {caught.value}".replace(f"{folder}/", "…/").replace(str(folder), "…")
+    return f"{type(caught.value).__name__}: {caught.value}".replace(f"{folder}/", "…/").replace(
+        str(folder), "…"
+    )
 
 
 def golden():

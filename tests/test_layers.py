@@ -53,7 +53,17 @@ ALLOWED = {
     },
     "evidence": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
     "offpolicy": {"comparison", "core", "errors", "results", "splits", "stats", "tables"},
-    "reporting": {"comparison", "core", "errors", "metrics", "offpolicy", "results", "splits", "stats", "tables"},
+    "reporting": {
+        "comparison",
+        "core",
+        "errors",
+        "metrics",
+        "offpolicy",
+        "results",
+        "splits",
+        "stats",
+        "tables",
+    },
     "spark": {
         "blocks",
         "comparison",
@@ -161,7 +171,9 @@ MODULES = {module_of(path): path for path in FILES}
 def nodes(path):
     """Return the imports and the calls of a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
+    return [
+        node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)
+    ]
 
 
 @cache
@@ -250,7 +262,10 @@ def test_no_file_imports_by_string(path):
     if module_of(path) in {"rankwise", *BY_STRING}:
         return
     for node in nodes(path):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in LOADERS:
+        if (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "attr", getattr(node.func, "id", "")) in LOADERS
+        ):
             names = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
             assert not any("rankwise" in str(name) for name in names)
 
@@ -258,8 +273,26 @@ def test_no_file_imports_by_string(path):
 def test_no_file_outside_metrics_imports_a_kind_of_metric():
     """What differs between kinds are methods of the kinds; the rest of the package knows no cases."""
     kinds = {
-        *("PerUser", "Pooled", "Accumulated", "Catalogue", "GroupRates", "OverItemGroups", "Composed", "Grouped"),
-        *("OverUsers", "RunningSum", "HitSum", "MetricOfOne", "MetricOfMetrics", "MeanOfUsers", "MeanOfRows", "kinds"),
+        *(
+            "PerUser",
+            "Pooled",
+            "Accumulated",
+            "Catalogue",
+            "GroupRates",
+            "OverItemGroups",
+            "Composed",
+            "Grouped",
+        ),
+        *(
+            "OverUsers",
+            "RunningSum",
+            "HitSum",
+            "MetricOfOne",
+            "MetricOfMetrics",
+            "MeanOfUsers",
+            "MeanOfRows",
+            "kinds",
+        ),
     }
     for path in FILES:
         for node in nodes(path):
@@ -269,5 +302,7 @@ def test_no_file_outside_metrics_imports_a_kind_of_metric():
 
 
 def test_every_package_has_its_row():
-    packages = {package_of(module) for module in MODULES if module not in ("rankwise", "rankwise.__main__")}
+    packages = {
+        package_of(module) for module in MODULES if module not in ("rankwise", "rankwise.__main__")
+    }
     assert packages == ALLOWED.keys()

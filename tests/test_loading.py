@@ -31,7 +31,9 @@ SAVED = {
     "decision": lambda systems: rw.decide(systems, success="recall@2"),
     "off-policy result": lambda systems: rw.off_policy(LOG, targets={"new": "p_new"}),
     "interleaving result": lambda systems: interleaved(),
-    "split": lambda systems: LeaveOut(1).split({"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "time": [1, 2, 1, 2]}),
+    "split": lambda systems: LeaveOut(1).split(
+        {"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "time": [1, 2, 1, 2]}
+    ),
 }
 
 

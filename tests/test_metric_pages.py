@@ -19,7 +19,9 @@ import reference  # noqa: E402 - it lies in the folder docs
 import worked_examples  # noqa: E402
 
 # A metric with its plain definition beside it is new: its page comes later.
-METRICS = [cls for cls in registry.every() if not (cls.plain and cls.plain.__module__ == cls.__module__)]
+METRICS = [
+    cls for cls in registry.every() if not (cls.plain and cls.plain.__module__ == cls.__module__)
+]
 NAMES = [cls.name for cls in METRICS]
 
 
@@ -51,8 +53,16 @@ def test_an_example_that_is_wrong_is_not_published():
 @pytest.mark.parametrize(
     ("name", "head", "row"),
     [
-        ("novelty", ["rank", "item", "relevance", "training users"], ["2", "alien", "0", "2", "1.5"]),
-        ("gini", ["item", "rank for ann", "rank for bob", "rank for cyd"], ["alien", "2", "1", "–", "2"]),
+        (
+            "novelty",
+            ["rank", "item", "relevance", "training users"],
+            ["2", "alien", "0", "2", "1.5"],
+        ),
+        (
+            "gini",
+            ["item", "rank for ann", "rank for bob", "rank for cyd"],
+            ["alien", "2", "1", "–", "2"],
+        ),
         (
             "group_gap",
             ["user", "group", "items of the list", "relevant items"],
@@ -68,7 +78,15 @@ def test_tables_have_what_the_arithmetic_reads(name, head, row):
 
 def test_a_page_has_its_parts_in_order():
     page = reference.page(Description(registry.find("ndcg")), reference.typical_values())
-    titles = ["Typical values", "math::", "When to use it", "Example by hand", "Parameters", "References", "Examples"]
+    titles = [
+        "Typical values",
+        "math::",
+        "When to use it",
+        "Example by hand",
+        "Parameters",
+        "References",
+        "Examples",
+    ]
     places = [page.index(title) for title in titles]
     assert places == sorted(places)
     assert "= **0.735**" in page
@@ -76,7 +94,9 @@ def test_a_page_has_its_parts_in_order():
 
 
 def test_a_metric_with_other_notes_keeps_them():
-    assert reference.when_to_use(None, "About its history.") == ["Notes\n-----\n\nAbout its history."]
+    assert reference.when_to_use(None, "About its history.") == [
+        "Notes\n-----\n\nAbout its history."
+    ]
     assert reference.when_to_use(None, "") == []
 
 

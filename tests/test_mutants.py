@@ -58,7 +58,9 @@ def mutate(tmp_path, monkeypatch):
 
 def test_the_mutants_of_a_source(mutate):
     mutants = mutate.mutants_of("shares")
-    assert sorted(mutant.text for mutant in mutants) == sorted(text for texts in CHANGES for text in texts)
+    assert sorted(mutant.text for mutant in mutants) == sorted(
+        text for texts in CHANGES for text in texts
+    )
     for mutant in mutants:
         assert ast.dump(ast.parse(mutant.source())) != ast.dump(ast.parse(SOURCE))
         assert len(mutant.source().splitlines()) == len(SOURCE.splitlines())
@@ -68,7 +70,9 @@ def test_the_mutants_of_a_source(mutate):
 def test_a_mutant_is_run_by_its_statement_or_where_its_function_or_name_is_used(mutate, tmp_path):
     source = "STEP = 3\n\n\ndef steps(n: int = 2) -> int:\n    if n > 1:\n        n += STEP\n    return (\n        n\n        - STEP\n    )\n"
     (tmp_path / "steps.py").write_text(source, "utf-8")
-    lines = {(mutant.line, mutant.text): sorted(mutant.lines) for mutant in mutate.mutants_of("steps")}
+    lines = {
+        (mutant.line, mutant.text): sorted(mutant.lines) for mutant in mutate.mutants_of("steps")
+    }
     assert lines[1, "4"] == [6, 9]
     assert lines[4, "3"] == [4, 5, 6, 7, 8, 9, 10]
     assert lines[5, ">="] == [5]
@@ -76,7 +80,9 @@ def test_a_mutant_is_run_by_its_statement_or_where_its_function_or_name_is_used(
     assert lines[9, "+"] == [7, 8, 9, 10]
 
 
-@pytest.mark.parametrize(("lines", "text"), [([], ""), ([3, 4, 5, 9], "3-5 9"), ([1, 3], "1 3"), ([7, 8], "7-8")])
+@pytest.mark.parametrize(
+    ("lines", "text"), [([], ""), ([3, 4, 5, 9], "3-5 9"), ([1, 3], "1 3"), ([7, 8], "7-8")]
+)
 def test_lines_are_written_as_runs(mutate, lines, text):
     assert mutate.joined(lines) == text
     assert mutate.expanded(text) == lines
@@ -84,7 +90,10 @@ def test_lines_are_written_as_runs(mutate, lines, text):
 
 def test_a_sample_depends_on_the_seed_and_not_on_other_lines(mutate, tmp_path):
     def texts(seed):
-        return [mutant.change() for mutant in sorted(mutate.mutants_of("shares"), key=lambda m: m.rank(seed))]
+        return [
+            mutant.change()
+            for mutant in sorted(mutate.mutants_of("shares"), key=lambda m: m.rank(seed))
+        ]
 
     before = texts(1)
     assert before != texts(2)
@@ -93,15 +102,25 @@ def test_a_sample_depends_on_the_seed_and_not_on_other_lines(mutate, tmp_path):
 
 
 def test_a_listed_mutant_is_left_out(mutate):
-    entry = {"module": "shares.py", "before": "n = max(len(values), 1)", "after": "n = min(len(values), 1)"}
+    entry = {
+        "module": "shares.py",
+        "before": "n = max(len(values), 1)",
+        "after": "n = min(len(values), 1)",
+    }
     listed = [mutant for mutant in mutate.mutants_of("shares") if mutate.is_listed(mutant, [entry])]
     assert [mutant.text for mutant in listed] == ["min"]
-    every = [mutant for mutant in mutate.mutants_of("shares") if mutate.is_listed(mutant, [entry | {"after": "any"}])]
+    every = [
+        mutant
+        for mutant in mutate.mutants_of("shares")
+        if mutate.is_listed(mutant, [entry | {"after": "any"}])
+    ]
     assert every == []
 
 
 def test_every_listed_mutant_is_of_a_line_that_is_there():
-    listed = tomllib.loads((ROOT / "scripts" / "equivalent_mutants.toml").read_text("utf-8"))["mutant"]
+    listed = tomllib.loads((ROOT / "scripts" / "equivalent_mutants.toml").read_text("utf-8"))[
+        "mutant"
+    ]
     for entry in listed:
         lines = (ROOT / "src" / "rankwise" / entry["module"]).read_text("utf-8").splitlines()
         assert entry["before"] in map(str.strip, lines), entry
@@ -125,6 +144,14 @@ def test_a_mutant_is_loaded_in_place_of_its_module(tmp_path):
     source = (ROOT / "src/rankwise/core/kernels.py").read_text("utf-8").splitlines()
     line = next(at for at, text in enumerate(source, 1) if "range(0, len(rows), _STEP)" in text)
     target, tests = f"core/kernels.py:{line}", "tests/core/test_threads.py"
-    command = [sys.executable, ROOT / "scripts" / "mutate", target, "--map", tmp_path / "map", "--tests", tests]
+    command = [
+        sys.executable,
+        ROOT / "scripts" / "mutate",
+        target,
+        "--map",
+        tmp_path / "map",
+        "--tests",
+        tests,
+    ]
     run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert run.stdout.endswith(f"| {target} | 2 | 2 | 0 | 0 | 2 | 0 | 100% |\n"), run.stdout

@@ -62,7 +62,9 @@ def test_stored_without_outputs(name):
     book = read(name)
     nbformat.validate(book)
     assert (book.nbformat, book.nbformat_minor) == (4, 5)
-    assert [cell.id for cell in book.cells] == [f"cell-{number:02d}" for number in range(1, len(book.cells) + 1)]
+    assert [cell.id for cell in book.cells] == [
+        f"cell-{number:02d}" for number in range(1, len(book.cells) + 1)
+    ]
     assert all(cell.metadata == {} for cell in book.cells)
     code = [cell for cell in book.cells if cell.cell_type == "code"]
     assert [(cell.outputs, cell.execution_count) for cell in code] == [([], None)] * len(code)

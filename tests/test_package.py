@@ -34,9 +34,13 @@ def test_functions_come_first_then_classes_then_packages():
 
 def test_metrics_are_listed_once():
     """By `rankwise.metrics`; as attributes of rankwise they are the same classes."""
-    classes = {cls.__name__: cls for cls in registry.every() if cls.__module__.startswith("rankwise.")}
+    classes = {
+        cls.__name__: cls for cls in registry.every() if cls.__module__.startswith("rankwise.")
+    }
     short = {"AP", "F1", "HR", "ILD", "MAP", "MRR", "RR"}
-    assert {name for name in dir(metrics) if is_metric(getattr(metrics, name))} == classes.keys() | short
+    assert {
+        name for name in dir(metrics) if is_metric(getattr(metrics, name))
+    } == classes.keys() | short
     assert not (classes.keys() | short) & {*dir(rw)}
     for name, cls in classes.items():
         assert getattr(rw, name) is getattr(metrics, name) is cls
@@ -103,7 +107,9 @@ def test_pyright_sees_every_export(tmp_path):
         "import rankwise as rw\n" + "\n".join(f"rw.{name}" for name in names) + "\nrw.evalute\n"
     )
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "code.py"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    found = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=tmp_path
+    ).stdout
     lines = [line for line in found.splitlines() if " error: " in line]
     assert len(lines) == 1, found
     assert "evalute" in lines[0]

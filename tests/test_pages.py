@@ -20,13 +20,18 @@ ELSEWHERE = {
     "libraries.md": "tests/peers",
 }
 """Pages whose blocks run where their engine is started, or that have none."""
-PAGES = [ROOT / "README.md", *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in ELSEWHERE)]
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in ELSEWHERE),
+]
 
 
 def with_demo(runs_demo):
     """Return the pages that run ``rankwise demo``, or the others."""
     return [
-        page for page in PAGES if bool(re.search("^rankwise demo", page.read_text("utf-8"), re.MULTILINE)) == runs_demo
+        page
+        for page in PAGES
+        if bool(re.search("^rankwise demo", page.read_text("utf-8"), re.MULTILINE)) == runs_demo
     ]
 
 

@@ -18,13 +18,17 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def installed(tmp_path):
     """The worked example as an installed package with an entry point, and a way to run it."""
-    code, test, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    code, test, *_ = re.findall(
+        r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
+    )
     site = tmp_path / "site"
     (site / "other-1.0.dist-info").mkdir(parents=True)
     (site / "other_metrics.py").write_text(code)
     (site / "test_other.py").write_text(test)
     (site / "other-1.0.dist-info" / "METADATA").write_text("Name: other\nVersion: 1.0\n")
-    (site / "other-1.0.dist-info" / "entry_points.txt").write_text("[rankwise.metrics]\nother = other_metrics\n")
+    (site / "other-1.0.dist-info" / "entry_points.txt").write_text(
+        "[rankwise.metrics]\nother = other_metrics\n"
+    )
 
     def run(*command):
         done = subprocess.run(

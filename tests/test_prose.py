@@ -21,7 +21,9 @@ sys.path.insert(0, str(ROOT / "docs"))
 from api_reference import GROUPS, public_objects  # noqa: E402 - it lies in the folder docs
 
 THINGS = r"(?:row|value|number|column|list|line|name|result|bool|page|cell|block|fold|weight|score)"
-OWNERS = r"(?:row|user|item|group|pair|metric|metric|column|list|query|system|line|name|cut-off|fold)"
+OWNERS = (
+    r"(?:row|user|item|group|pair|metric|metric|column|list|query|system|line|name|cut-off|fold)"
+)
 PATTERNS = {
     "one row per user": rf"\b(?:a|one|an) {THINGS}s? an? {OWNERS}\b",
     "except": r"\bbut for (?:the|those|its|their)\b",
@@ -44,7 +46,9 @@ def prose():
         *sorted((ROOT / "docs").rglob("*.md")),
     ]
     code = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "src").rglob("*.py"))}
+    trees = {
+        path: ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "src").rglob("*.py"))
+    }
     return [(path, code.sub("", path.read_text("utf-8"))) for path in pages] + [
         (path, node.value)
         for path, tree in trees.items()
@@ -83,7 +87,10 @@ def described(path, sections="Parameters"):
 
 ENGINES = {"torch", "spark"}
 OBJECTS = [
-    (group, path) for group, (_, names) in GROUPS.items() if group not in ENGINES for path in public_objects(names)
+    (group, path)
+    for group, (_, names) in GROUPS.items()
+    if group not in ENGINES
+    for path in public_objects(names)
 ]
 
 

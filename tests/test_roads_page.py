@@ -12,7 +12,10 @@ from rankwise.options import ROADS
 from road_worlds import refused_on, rows
 
 PAGE = Path(__file__).parents[1] / "docs" / "roads.md"
-BEGIN, END = "<!-- tests/test_roads_page.py writes what follows -->", "<!-- the end of what it writes -->"
+BEGIN, END = (
+    "<!-- tests/test_roads_page.py writes what follows -->",
+    "<!-- the end of what it writes -->",
+)
 HEADS = {
     "evaluate": "`rw.evaluate`",
     "pieces": "`rw.Evaluator`",
@@ -38,7 +41,9 @@ def tables() -> str:
             reasons.setdefault((HEADS[road], reason), []).append(f"`{row}`")
     lines += ["", _row(["not on", "because", "options"]), _row(["---"] * 3)]
     order = list(HEADS.values())
-    for (road, reason), names in sorted(reasons.items(), key=lambda entry: order.index(entry[0][0])):
+    for (road, reason), names in sorted(
+        reasons.items(), key=lambda entry: order.index(entry[0][0])
+    ):
         lines.append(_row([road, reason, ", ".join(names)]))
     return "\n".join(lines)
 
@@ -54,5 +59,7 @@ def test_page_has_the_table_of_the_declaration():
     if os.environ.get("UPDATE_ROADS"):
         PAGE.write_text(f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}", encoding="utf-8")
         return
-    assert written.strip() == tables(), "UPDATE_ROADS=1 python -m pytest tests/test_roads_page.py -n 0 writes it again"
+    assert written.strip() == tables(), (
+        "UPDATE_ROADS=1 python -m pytest tests/test_roads_page.py -n 0 writes it again"
+    )
     assert {*HEADS} == {*ROADS}

@@ -52,7 +52,9 @@ def test_every_form_has_an_example_and_a_fixture_of_its_version():
     assert FORMS.keys() == EXAMPLES.keys()
     assert {path.name for path in SAVED.iterdir()} == {form.replace(" ", "_") for form in FORMS}
     for name, form in FORMS.items():
-        assert set(range(form.oldest, form.version + 1)) <= set(stored(name)), "python scripts/make_fixtures.py"
+        assert set(range(form.oldest, form.version + 1)) <= set(stored(name)), (
+            "python scripts/make_fixtures.py"
+        )
         assert set(stored(name)) <= {*range(form.oldest, form.version + 1), *form.retired}
 
 
@@ -83,7 +85,9 @@ def test_what_is_written_changes_only_with_the_version(form, tmp_path):
     if form == "table by bucket":
         pytest.skip("tests/spark/test_saved_buckets.py has a session")
     EXAMPLES[form].write(tmp_path)
-    said = f"raise the version of {form!r} in core/saved_forms.py, then run scripts/make_fixtures.py"
+    said = (
+        f"raise the version of {form!r} in core/saved_forms.py, then run scripts/make_fixtures.py"
+    )
     assert structure(tmp_path) == structure(folder_of(form)), said
 
 
@@ -95,7 +99,10 @@ def with_version(form, folder, version):
         path.write_text(json.dumps(head | {FORMS[form].key: version}), encoding="utf-8")
     elif path.suffix == ".yaml":
         text = path.read_text(encoding="utf-8")
-        path.write_text(re.sub("^version: .*", f"version: {version}", text, flags=re.MULTILINE), encoding="utf-8")
+        path.write_text(
+            re.sub("^version: .*", f"version: {version}", text, flags=re.MULTILINE),
+            encoding="utf-8",
+        )
     elif path.suffix == ".arrow":
         path.write_bytes(pack(replace(FORMS[form], version=version), None, {}))
     else:
@@ -110,10 +117,15 @@ def test_a_newer_version_is_refused_and_the_error_says_what_to_use(form, tmp_pat
     version = FORMS[form].version
     folder = copy_of(form, version, tmp_path)
     with_version(form, folder, version + 1)
-    with pytest.raises(FileError, match=f"this {form} was saved by another version of rankwise") as caught:
+    with pytest.raises(
+        FileError, match=f"this {form} was saved by another version of rankwise"
+    ) as caught:
         EXAMPLES[form].read(folder)
     assert caught.value.where
-    assert caught.value.found == f"{form} version {version + 1}; rankwise {__version__} reads {FORMS[form].readable}"
+    assert (
+        caught.value.found
+        == f"{form} version {version + 1}; rankwise {__version__} reads {FORMS[form].readable}"
+    )
     assert re.fullmatch(r"use a newer rankwise|use rankwise [\d.]+ or later", caught.value.hint)
 
 
@@ -156,7 +168,11 @@ def test_a_number_that_was_changed_is_found(form, tmp_path):
 
 def test_upgrades_run_one_after_the_other():
     form = SavedForm(
-        "list", "write", "files", 3, upgrades=(lambda old: {**old, "k": 10}, lambda old: {**old, "k": [old["k"]]})
+        "list",
+        "write",
+        "files",
+        3,
+        upgrades=(lambda old: {**old, "k": 10}, lambda old: {**old, "k": [old["k"]]}),
     )
     assert form.upgrade({"version": 1}) == {"version": 1, "k": [10]}
     assert form.upgrade({"version": 2, "k": 5}) == {"version": 2, "k": [5]}
@@ -198,7 +214,10 @@ def test_the_structure_tells_keys_and_types(before, after):
 @pytest.mark.slow
 def test_a_stored_version_is_never_written_again(tmp_path):
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "make_fixtures.py", "job"], capture_output=True, text=True, check=False
+        [sys.executable, ROOT / "scripts" / "make_fixtures.py", "job"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode != 0
     assert "is stored already: raise the version of 'job'" in done.stderr
@@ -210,7 +229,10 @@ def test_fixtures_are_small():
 
 def test_the_page_lists_every_form_and_its_versions():
     head = ["| saved form | written by | files | version | reads |", "|---|---|---|--:|--:|"]
-    rows = [f"| {f.name} | `{f.writer}` | {f.files} | {f.version} | {f.readable} |" for f in FORMS.values()]
+    rows = [
+        f"| {f.name} | `{f.writer}` | {f.files} | {f.version} | {f.readable} |"
+        for f in FORMS.values()
+    ]
     table = "\n".join([*head, *rows])
     assert table in PAGE.read_text(encoding="utf-8"), table
 

@@ -41,15 +41,25 @@ def evaluated(rng, n, share, without, metrics, users, by):
     """Return the result of random lists, of which ``without`` users have none."""
     truth = {user: {1, 2 + user % 3} for user in range(n)}
     shown = [user for user in range(n) if user >= without]
-    lists = {u: [1 if rng.random() < share else 9, 7, 2 + u % 3 if rng.random() < share else 8] for u in shown}
+    lists = {
+        u: [1 if rng.random() < share else 9, 7, 2 + u % 3 if rng.random() < share else 8]
+        for u in shown
+    }
     train = {user: [1 + user % 9, 5] for user in range(n)}
-    items = {"item": range(1, 10), "categories": [["a", "b", "c"][item % 3] for item in range(1, 10)]}
-    return rw.evaluate(lists, truth, metrics, train=train, items=items, users=users, by=by, jackknife=8)
+    items = {
+        "item": range(1, 10),
+        "categories": [["a", "b", "c"][item % 3] for item in range(1, 10)],
+    }
+    return rw.evaluate(
+        lists, truth, metrics, train=train, items=items, users=users, by=by, jackknife=8
+    )
 
 
 def from_elsewhere(rng, n, mean, groups):
     """Return the result of a table of other people's values, and of which some are missing."""
-    table = pl.DataFrame({"user": range(n), "mrr@5": np.clip(rng.normal(mean, 0.2, n), 0, 1), "rmse": rng.random(n)})
+    table = pl.DataFrame(
+        {"user": range(n), "mrr@5": np.clip(rng.normal(mean, 0.2, n), 0, 1), "rmse": rng.random(n)}
+    )
     return rw.from_per_user(table.with_columns(pl.Series("group(team)", groups)))
 
 
@@ -67,14 +77,22 @@ class Case:
 def comparisons(draw, by=None):
     """Return a comparison of two or three systems: served or not, by groups or not, at any level."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    n, names = draw(st.sampled_from([9, 40, 80])), ["old", "new", "other"][: draw(st.integers(2, 3))]
+    n, names = (
+        draw(st.sampled_from([9, 40, 80])),
+        ["old", "new", "other"][: draw(st.integers(2, 3))],
+    )
     by = draw(st.booleans()) if by is None else by
     groups = [None if user % 8 == 7 else "ab"[user % 3 % 2] for user in range(n)]
     shares = [draw(st.sampled_from([0.1, 0.5, 0.9])) for _ in names]
     if draw(st.integers(0, 3)) == 0:
-        results = {name: from_elsewhere(rng, n, share, groups) for name, share in zip(names, shares, strict=True)}
+        results = {
+            name: from_elsewhere(rng, n, share, groups)
+            for name, share in zip(names, shares, strict=True)
+        }
     else:
-        metrics = draw(st.sampled_from([LISTED, LISTED[::-1], ["recall@3"], ["novelty@3", "ndcg@3"]]))
+        metrics = draw(
+            st.sampled_from([LISTED, LISTED[::-1], ["recall@3"], ["novelty@3", "ndcg@3"]])
+        )
         users = {"user": range(n), "team": groups}
         without = [draw(st.sampled_from([0, 0, 2])) for _ in names]
         results = {
@@ -166,7 +184,10 @@ def test_verdicts_in_words_are_those_of_the_rows(case):
         assert verdicts <= {"not shown", "equivalent"}
     for table in (made.export("latex", layout="pairs"), made.export("markdown", layout="pairs")):
         for verdict in SAID:
-            lines = sum(line.removesuffix(r" \\").rstrip(" |").endswith(verdict) for line in table.splitlines())
+            lines = sum(
+                line.removesuffix(r" \\").rstrip(" |").endswith(verdict)
+                for line in table.splitlines()
+            )
             assert lines == made.table.filter(verdict=verdict).height
 
 
@@ -185,13 +206,21 @@ def test_methods_claim_what_the_results_recorded(case):
         return
     cells = case.comparison.table["metric"].unique(maintain_order=True).to_list()
     said = unserved_words(results, cells)
-    assert said in methods or sorted(said) == sorted(methods.split(") ")[1].partition(".")[0]) or "metrics" in said
+    assert (
+        said in methods
+        or sorted(said) == sorted(methods.split(") ")[1].partition(".")[0])
+        or "metrics" in said
+    )
     for cell in cells:
         columns = [r.per_user for r in results.values() if cell in r.per_user.columns]
-        values = [value for frame in columns for value in frame.filter(pl.col("list_length") == 0)[cell]]
+        values = [
+            value for frame in columns for value in frame.filter(pl.col("list_length") == 0)[cell]
+        ]
         if values and said != "scores 0":
             verb = "has no value in" if all(map(math.isnan, values)) else "scores 0 in"
-            clause = next(part for part in re.split(r" and (?=has|scores)", said) if part.startswith(verb))
+            clause = next(
+                part for part in re.split(r" and (?=has|scores)", said) if part.startswith(verb)
+            )
             assert cell in clause
         elif values:
             assert not any(values)
@@ -207,8 +236,14 @@ def test_the_first_screen_says_what_its_rows_say(case):
     text = " ".join((size.bold, size.rest, cost.bold, cost.rest))
     assert {*LEVEL.findall(text)} <= levels_of(made.table.to_dicts(), settings["alpha"])
     system, other = re.search(r", (\w+) against (\w+)\.", size.bold).groups()
-    rows = made.table.filter(pl.concat_list("system", "baseline").list.sort() == sorted((system, other))).to_dicts()
-    worse = [row["metric"] for row in rows if row["verdict"] == ("worse" if row["system"] == system else "better")]
+    rows = made.table.filter(
+        pl.concat_list("system", "baseline").list.sort() == sorted((system, other))
+    ).to_dicts()
+    worse = [
+        row["metric"]
+        for row in rows
+        if row["verdict"] == ("worse" if row["system"] == system else "better")
+    ]
     others = [row["metric"] for row in rows if not row["primary"]]
     assert (size.tone == "worse") == (settings["primary"] in worse)
     lost = [name for name in worse if name in others]
@@ -220,7 +255,10 @@ def test_the_first_screen_says_what_its_rows_say(case):
         assert (cost.big, cost.bold) == ("unknown", "No other metric was compared.")
     else:
         count = f"any of {len(others)} other metrics" if len(others) > 1 else others[0]
-        assert (cost.big, cost.bold) == ("none shown", f"{system} is not shown to be worse on {count}.")
+        assert (cost.big, cost.bold) == (
+            "none shown",
+            f"{system} is not shown to be worse on {count}.",
+        )
 
 
 @fewer(8)
@@ -229,7 +267,9 @@ def test_a_page_names_the_levels_of_rows_and_counts_missing_lists(case):
     made, settings = case.comparison, case.comparison.settings
     page = rw.report(made)
     levels = levels_of(made.table.to_dicts(), settings["alpha"])
-    words = [block.text for part in page.sections for block in part.blocks if hasattr(block, "text")]
+    words = [
+        block.text for part in page.sections for block in part.blocks if hasattr(block, "text")
+    ]
     words += [figure.caption for figure in page.figures]
     assert {found for text in words for found in LEVEL.findall(text)} <= levels
     without = max(result.counts.get("users_without_list", 0) for result in case.results.values())
@@ -237,7 +277,9 @@ def test_a_page_names_the_levels_of_rows_and_counts_missing_lists(case):
     assert bool(gaps) == bool(without)
     if gaps:
         assert gaps[0].title.startswith(f"{without:,} user")
-        values = next(r.per_user for r in case.results.values() if r.counts.get("users_without_list"))
+        values = next(
+            r.per_user for r in case.results.values() if r.counts.get("users_without_list")
+        )
         unserved = values.filter(pl.col("list_length") == 0)[settings["primary"]]
         assert "has no value" in gaps[0].text or "scores 0" in gaps[0].text
         assert "scores 0" in gaps[0].text or unserved.is_nan().all()
@@ -248,19 +290,26 @@ def decisions(draw):
     """Return a decision about results with groups of users, of which some may be too small, and its rule."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     n, slices = draw(st.sampled_from([60, 900])), draw(st.sampled_from([(), "team"]))
-    groups = [["a", "b", "c", "d"][draw(st.integers(0, 1)) * (user % 9 == 0) + user % 3] for user in range(n)]
+    groups = [
+        ["a", "b", "c", "d"][draw(st.integers(0, 1)) * (user % 9 == 0) + user % 3]
+        for user in range(n)
+    ]
     gains = [draw(st.sampled_from([-0.2, 0.0, 0.2])) for _ in range(3)]
     names = ["mrr@5", "recall@5", "ndcg@5"]
     base = rng.random((3, n)) * 0.5 + 0.25
     frames = [
-        pl.DataFrame({"user": range(n), "group(team)": groups} | dict(zip(names, values, strict=True)))
+        pl.DataFrame(
+            {"user": range(n), "group(team)": groups} | dict(zip(names, values, strict=True))
+        )
         for values in (base, base + np.array(gains)[:, None] + rng.normal(0, 0.02, (3, n)))
     ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
     return rw.decide(
         results,
         success=draw(st.sampled_from([["mrr@5"], ["mrr@5", "ndcg@5"]])),
-        guardrails=draw(st.sampled_from([{}, {"recall@5": "5%"}, {"recall@5": 0.05, "ndcg@5": "10%"}])),
+        guardrails=draw(
+            st.sampled_from([{}, {"recall@5": "5%"}, {"recall@5": 0.05, "ndcg@5": "10%"}])
+        ),
         deterioration=draw(st.sampled_from([[], ["ndcg@5"]])),
         slices=slices,
         min_slice_size=draw(st.sampled_from([2, 290, 5000])),
@@ -334,7 +383,12 @@ def test_logs_name_their_level(alpha):
 
 
 def test_a_level_is_that_of_the_error_rate():
-    assert [level_text(1 - alpha) for alpha in (0.05, 0.01, 0.001, 0.2)] == ["95 %", "99 %", "99.9 %", "80 %"]
+    assert [level_text(1 - alpha) for alpha in (0.05, 0.01, 0.001, 0.2)] == [
+        "95 %",
+        "99 %",
+        "99.9 %",
+        "80 %",
+    ]
     assert all(level_text(1 - 10.0**-power) != "100 %" for power in range(1, 12))
 
 
@@ -365,7 +419,9 @@ def test_an_option_that_a_format_does_not_know_is_refused_by_name(form, options,
 def test_markdown_honours_the_options_of_tables():
     made = pair()
     table = made.export("markdown", metrics=["mrr@2"], percent=True, digits=4, caption=False)
-    assert " ".join(table.split()) == "| | mrr@2 | | --- | ---: | | old | **100** | | new | **100** |"
+    assert (
+        " ".join(table.split()) == "| | mrr@2 | | --- | ---: | | old | **100** | | new | **100** |"
+    )
     with pytest.raises(MetricError, match="was not compared"):
         made.export("markdown", metrics=["ndcg@2"])
 

@@ -21,4 +21,6 @@ def test_the_tables_of_the_pages(movietweetings, capsys):
         page = (DOCS / name).read_text(encoding="utf-8")
         blocks = [part.split("\n```")[0] for part in page.split("```text\n")[1:]]
         assert sum(block in said for block in blocks) == count, name
-    assert said.splitlines()[-1] in " ".join((DOCS / "sample_size.md").read_text(encoding="utf-8").split())
+    assert said.splitlines()[-1] in " ".join(
+        (DOCS / "sample_size.md").read_text(encoding="utf-8").split()
+    )

@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 ELSEWHERE = {"index", "contributing", "changelog"}
 """The first page, and those that show a file of the repository."""
-PAGES = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
+PAGES = {
+    path.relative_to(DOCS).with_suffix("").as_posix(): path for path in sorted(DOCS.rglob("*.md"))
+}
 WIDTH = 88
 """The columns of code that fit beside the navigation."""
 MOST = 8  # entries of a section of the navigation
@@ -23,7 +25,9 @@ def navigation():
     parts = [
         (re.search(r":caption: (.*)", part), re.findall(r"^[a-z]\S+$", part, re.MULTILINE))
         for path in PAGES.values()
-        for part in re.findall(r"^```\{toctree\}\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        for part in re.findall(
+            r"^```\{toctree\}\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL
+        )
     ]
     return {caption[1]: entries for caption, entries in parts if caption}, [
         entries for caption, entries in parts if not caption
@@ -33,15 +37,25 @@ def navigation():
 @pytest.mark.parametrize("name", sorted({*PAGES} - ELSEWHERE))
 def test_a_page_begins_with_what_one_needs_gets_and_how_long_it_takes(name):
     begin = " ".join(PAGES[name].read_text("utf-8").split("\n\n")[1].split())
-    assert re.fullmatch(r"\*\*You need\*\* .+\. \*\*You get\*\* .+\. \*\*Time\*\* \d+ minutes?( .+)?\.", begin), begin
+    assert re.fullmatch(
+        r"\*\*You need\*\* .+\. \*\*You get\*\* .+\. \*\*Time\*\* \d+ minutes?( .+)?\.", begin
+    ), begin
 
 
 @pytest.mark.parametrize(
-    "path", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES.values()], ids=lambda path: path.stem
+    "path",
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES.values()],
+    ids=lambda path: path.stem,
 )
 def test_code_fits_the_page(path):
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    wide = [line for kind, text in blocks if kind != "text" for line in text.splitlines() if len(line) > WIDTH]
+    wide = [
+        line
+        for kind, text in blocks
+        if kind != "text"
+        for line in text.splitlines()
+        if len(line) > WIDTH
+    ]
     assert not wide, "\n".join(wide)
 
 
@@ -52,7 +66,11 @@ def test_every_page_is_in_the_navigation_once():
     folders = {path.parent.name for path in PAGES.values()} - {"docs"}
     below_them = {f"{folder}/{entry}" for folder in folders for entry in entries}
     assert {*PAGES} - {"index"} <= {*entries} | below_them
-    unknown = {e for e in entries if e not in PAGES and not any(f"{folder}/{e}" in PAGES for folder in folders)}
+    unknown = {
+        e
+        for e in entries
+        if e not in PAGES and not any(f"{folder}/{e}" in PAGES for folder in folders)
+    }
     assert unknown == generated
     assert len(entries) == len({*entries})
     assert max(map(len, sections.values())) <= MOST
@@ -65,7 +83,9 @@ def texts():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
             elif isinstance(node, ast.JoinedStr):
-                yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+                yield "".join(
+                    part.value if isinstance(part, ast.Constant) else "…" for part in node.values
+                )
 
 
 @pytest.mark.slow

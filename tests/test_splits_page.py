@@ -36,5 +36,9 @@ def test_every_check_has_an_anchor_and_says_what_to_do():
     checks = rw.audit({"ann": [1]}, {"ann": [2]}).checks
     assert len(checks) == 22
     for check in checks:
-        entry = page.split(f"({check.code.lower()})=\n### {check.code}: {check.name}\n")[1].split("\n#")[0]
-        assert all(f"*{part}*" in entry for part in ("Finds", "Worst verdict", "What to do")), check.code
+        entry = page.split(f"({check.code.lower()})=\n### {check.code}: {check.name}\n")[1].split(
+            "\n#"
+        )[0]
+        assert all(f"*{part}*" in entry for part in ("Finds", "Worst verdict", "What to do")), (
+            check.code
+        )

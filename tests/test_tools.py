@@ -61,7 +61,13 @@ def test_what_is_required_must_be_there(bare, monkeypatch):
 
 def test_the_last_line_says_what_is_not_tested(bare):
     environment = {"PATH": str(bare / "bin"), "PYTHONPATH": str(tools.ROOT / "src")}
-    done = subprocess.run([sys.executable, tools.__file__], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, tools.__file__],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.startswith("not tested here: ")
     assert "Spark (no Java)" in done.stdout
     assert done.stdout.count("\n") == 1

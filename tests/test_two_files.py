@@ -18,12 +18,17 @@ ROOT = Path(__file__).parents[1]
 
 def test_two_files_and_nothing_else(tmp_path):
     code = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    metric, test = (next(text for text in code if wanted in text) for wanted in ("class LastHit", "def test_last_hit"))
+    metric, test = (
+        next(text for text in code if wanted in text)
+        for wanted in ("class LastHit", "def test_last_hit")
+    )
     copy = tmp_path / "copy"
     for part in ("src", "tests", "docs", "examples", "README.md", "pyproject.toml", "scripts"):
         source = ROOT / part
         ignored = shutil.ignore_patterns("__pycache__", ".*")
-        shutil.copytree(source, copy / part, ignore=ignored) if source.is_dir() else shutil.copy(source, copy / part)
+        shutil.copytree(source, copy / part, ignore=ignored) if source.is_dir() else shutil.copy(
+            source, copy / part
+        )
     (copy / "src" / "rankwise" / "metrics" / "last_hit.py").write_text(
         f'"""The last hit of a list."""\n\nfrom __future__ import annotations\n\n{metric}'
     )
@@ -32,7 +37,12 @@ def test_two_files_and_nothing_else(tmp_path):
 
     def run(*arguments):
         return subprocess.run(
-            [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
+            [sys.executable, *arguments],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     found = run("-c", "import rankwise; print(rankwise.__file__, rankwise.LastHit().cells)")

@@ -11,7 +11,11 @@ SCRIPT = runpy.run_path(str(Path(__file__).parents[1] / "scripts" / "check_versi
 
 
 def test_every_library_has_a_package():
-    without = {"default", "trec_eval", "warprec-1.4"}  # rankwise, no package, and an earlier version
+    without = {
+        "default",
+        "trec_eval",
+        "warprec-1.4",
+    }  # rankwise, no package, and an earlier version
     assert {*SCRIPT["PACKAGES"]} == {*rw.conventions()} - without
 
 
@@ -26,7 +30,10 @@ def test_versions_are_compared_as_numbers():
 def test_a_newer_version_is_said_and_counted(monkeypatch, capsys):
     """Here the index has a newer ranx, no recbole, and for all others what was run."""
     conventions = rw.conventions()
-    runs = {package: SCRIPT["version_run"](conventions[name].library) for name, package in SCRIPT["PACKAGES"].items()}
+    runs = {
+        package: SCRIPT["version_run"](conventions[name].library)
+        for name, package in SCRIPT["PACKAGES"].items()
+    }
     there = runs | {"ranx": "0.4.0", "recbole": None}
     monkeypatch.setitem(SCRIPT["main"].__globals__, "newest", there.get)
     assert SCRIPT["main"]() == 1

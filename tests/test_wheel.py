@@ -42,7 +42,9 @@ def built(source):
 
 def metadata(source):
     """Build a wheel; return its metadata."""
-    path = next(iter(WheelBuilder(str(source)).build(directory=str(source / "dist"), versions=["standard"])))
+    path = next(
+        iter(WheelBuilder(str(source)).build(directory=str(source / "dist"), versions=["standard"]))
+    )
     with zipfile.ZipFile(path) as wheel:
         (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
         return wheel.read(name).decode()
@@ -71,8 +73,14 @@ def test_links_of_a_description_lead_to_the_repository(source, monkeypatch):
     )
     links = re.findall(r"\]\(([^)]*)\)", text)
     assert len(links) > 20
-    for link in [*links, *re.findall(r"^Project-URL: (?:Documentation|Changelog), (.*)$", text, re.MULTILINE)]:
-        path = re.fullmatch(rf"https://forge\.example/them/it/(?:raw|blob)/v{re.escape(version)}/([^#]*)(?:#.*)?", link)
+    for link in [
+        *links,
+        *re.findall(r"^Project-URL: (?:Documentation|Changelog), (.*)$", text, re.MULTILINE),
+    ]:
+        path = re.fullmatch(
+            rf"https://forge\.example/them/it/(?:raw|blob)/v{re.escape(version)}/([^#]*)(?:#.*)?",
+            link,
+        )
         assert path, f"a relative link: {link}"
         assert (ROOT / path[1]).exists(), link
     assert not re.findall(r"(?:src|href)=", text)  # links of HTML are not rewritten
@@ -82,7 +90,9 @@ def test_links_of_a_description_lead_to_the_repository(source, monkeypatch):
 def test_a_wheel_works_as_a_zip(source, monkeypatch):
     """Spark's ``--py-files`` puts a zip on the path; no library can be loaded from it."""
     monkeypatch.delenv("RANKWISE_KERNELS", raising=False)
-    wheel = next(iter(WheelBuilder(str(source)).build(directory=str(source / "dist"), versions=["standard"])))
+    wheel = next(
+        iter(WheelBuilder(str(source)).build(directory=str(source / "dist"), versions=["standard"]))
+    )
     packed = shutil.copy(wheel, source / "rankwise.zip")
     code = (
         f"import sys; sys.path.insert(0, {str(packed)!r})\n"
@@ -91,7 +101,9 @@ def test_a_wheel_works_as_a_zip(source, monkeypatch):
         "result = rw.evaluate({1: [2, 3]}, {1: [3]}, 'ndcg@2')\n"
         "print(rw.__file__, kernels.road(), result['ndcg@2'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=source)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=source
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(packed))
     assert " numpy" in done.stdout

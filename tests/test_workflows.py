@@ -11,12 +11,24 @@ from tools import ROOT
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 
-WORKFLOWS = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / ".github/workflows").glob("*.yml")}
+WORKFLOWS = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in (ROOT / ".github/workflows").glob("*.yml")
+}
 JOBS = {
-    f"{file}: {name}": job for file, text in WORKFLOWS.items() for name, job in yaml.safe_load(text)["jobs"].items()
+    f"{file}: {name}": job
+    for file, text in WORKFLOWS.items()
+    for name, job in yaml.safe_load(text)["jobs"].items()
 }
 STEPS = [(where, step) for where, job in JOBS.items() for step in job["steps"]]
-PLATFORMS = {"ubuntu-24.04", "ubuntu-24.04-arm", "macos-15", "macos-15-intel", "windows-2022", "windows-11-arm"}
+PLATFORMS = {
+    "ubuntu-24.04",
+    "ubuntu-24.04-arm",
+    "macos-15",
+    "macos-15-intel",
+    "windows-2022",
+    "windows-11-arm",
+}
 PUBLISHING = ("actions/attest", "pypa/gh-action-pypi-publish", "gh release")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -37,7 +49,9 @@ def test_images_have_a_version():
     """An image that a name such as ubuntu-latest stands for changes without a commit."""
     for where, job in JOBS.items():
         image = job["runs-on"]
-        assert {*(matrix(where, "os") if image == "${{ matrix.os }}" else [image])} <= PLATFORMS, where
+        assert {*(matrix(where, "os") if image == "${{ matrix.os }}" else [image])} <= PLATFORMS, (
+            where
+        )
         assert job["timeout-minutes"] <= 60
 
 
@@ -47,7 +61,9 @@ def test_tokens_may_read_and_no_more():
     for where, step in STEPS:
         if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"] == {"persist-credentials": False}, where
-            assert "permissions" not in JOBS[where], where  # what can write runs no code of a branch
+            assert "permissions" not in JOBS[where], (
+                where
+            )  # what can write runs no code of a branch
 
 
 def test_pythons_are_those_of_the_classifiers():
@@ -66,14 +82,24 @@ def test_free_threaded_python_is_tried_and_not_claimed():
 
 
 def test_every_platform_has_a_wheel_that_is_installed_and_tested():
-    assert {*matrix("release.yml: wheels", "os")} == {*matrix("release.yml: install", "os")} == PLATFORMS
+    assert (
+        {*matrix("release.yml: wheels", "os")}
+        == {*matrix("release.yml: install", "os")}
+        == PLATFORMS
+    )
     (build,) = (step for where, step in STEPS if "cibuildwheel" in step.get("uses", ""))
     assert "CIBW_SKIP" not in build["env"]  # musllinux is built
     assert build["env"]["CIBW_TEST_COMMAND"].endswith("tests/installed/check_numbers.py compiled")
     for name in ("CIBW_ENVIRONMENT", "CIBW_ENVIRONMENT_WINDOWS"):
         assert "RANKWISE_KERNELS=require" in build["env"][name]
-    checks = [step["run"] for where, step in STEPS if where == "release.yml: install" and "run" in step]
-    expected = {"--find-links dist rankwise": "compiled", "none-any.whl": "numpy", ".tar.gz": "compiled"}
+    checks = [
+        step["run"] for where, step in STEPS if where == "release.yml: install" and "run" in step
+    ]
+    expected = {
+        "--find-links dist rankwise": "compiled",
+        "none-any.whl": "numpy",
+        ".tar.gz": "compiled",
+    }
     for text, (what, backend) in zip(checks, expected.items(), strict=True):
         assert what in text
         assert text.endswith(f"python tests/installed/check_numbers.py {backend}\n")
@@ -81,7 +107,10 @@ def test_every_platform_has_a_wheel_that_is_installed_and_tested():
 
 def test_only_a_tag_publishes():
     """A run that was started by hand builds and tests the same, and leaves nothing outside."""
-    assert {*yaml.safe_load(WORKFLOWS["release.yml"])[True]} == {"push", "workflow_dispatch"}  # YAML reads "on" as true
+    assert {*yaml.safe_load(WORKFLOWS["release.yml"])[True]} == {
+        "push",
+        "workflow_dispatch",
+    }  # YAML reads "on" as true
     publishing = {where for where, step in STEPS if any(word in str(step) for word in PUBLISHING)}
     assert publishing == {"release.yml: publish", "release.yml: notes"}
     for where in publishing:
@@ -100,5 +129,7 @@ def test_files_that_workflows_name_exist():
 
 
 def test_dependabot_looks_after_actions_and_packages():
-    updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text(encoding="utf-8"))["updates"]
+    updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text(encoding="utf-8"))[
+        "updates"
+    ]
     assert {update["package-ecosystem"] for update in updates} == {"github-actions", "pip"}

@@ -21,7 +21,10 @@ def deep(*values: Any) -> list[Any]:
     """Return values of a parameter that only ``scripts/check --deep`` tries."""
     import pytest  # extras are checked without it
 
-    return [pytest.param(*(value if type(value) is tuple else (value,)), marks=pytest.mark.deep) for value in values]
+    return [
+        pytest.param(*(value if type(value) is tuple else (value,)), marks=pytest.mark.deep)
+        for value in values
+    ]
 
 
 def java() -> str | None:
@@ -65,13 +68,25 @@ TOOLS: dict[str, tuple[Callable[[], object], str, str]] = {
     "compiler": (compiled, "compiled kernels", "no C compiler when rankwise was installed"),
     "sphinx": (_installed("sphinx", "myst_parser", "furo"), "the documentation", "no Sphinx"),
     "pytrec_eval": (_installed("pytrec_eval"), "agreement with trec_eval", "no pytrec_eval"),
-    "recometrics": (_installed("recometrics"), "agreement with recometrics on random worlds", "not installed"),
+    "recometrics": (
+        _installed("recometrics"),
+        "agreement with recometrics on random worlds",
+        "not installed",
+    ),
     "mlflow": (_installed("mlflow"), "MLflow", "not installed"),
     "ray": (_installed("ray"), "the example with Ray", "not installed"),
     "pyright": (_installed("pyright"), "types under pyright", "not installed"),
     "pdflatex": (lambda: shutil.which("pdflatex"), "LaTeX that compiles", "no pdflatex"),
-    "samples": ((ROOT.parent / "shared/data/trec_eval").is_dir, "trec_eval's own outputs", "no shared/data"),
-    "data": ((ROOT.parent / "shared/data/movietweetings-100k").is_dir, "real ratings", "no shared/data"),
+    "samples": (
+        (ROOT.parent / "shared/data/trec_eval").is_dir,
+        "trec_eval's own outputs",
+        "no shared/data",
+    ),
+    "data": (
+        (ROOT.parent / "shared/data/movietweetings-100k").is_dir,
+        "real ratings",
+        "no shared/data",
+    ),
 }
 """For each name of a tool: whether it is there, what needs it, and how its absence is said."""
 
@@ -83,7 +98,9 @@ def missing() -> dict[str, str]:
 
 def check_required() -> None:
     """Raise if a tool that RANKWISE_REQUIRE names is not there, or is none."""
-    named = [name.strip() for name in os.environ.get("RANKWISE_REQUIRE", "").split(",") if name.strip()]
+    named = [
+        name.strip() for name in os.environ.get("RANKWISE_REQUIRE", "").split(",") if name.strip()
+    ]
     unknown = [name for name in named if name not in TOOLS]
     if unknown:
         raise LookupError(f"RANKWISE_REQUIRE names {', '.join(unknown)}; known: {', '.join(TOOLS)}")

@@ -40,12 +40,24 @@ TASKS = {
     "search": "Factors to the best ten items, nothing measured",
 }
 USERS = {size: f"{users:,} users" for size, users in SIZES.items()}
-HEAD = ("", "values", "import and first call", "construction", "later call", "memory", "later call, rankwise")
+HEAD = (
+    "",
+    "values",
+    "import and first call",
+    "construction",
+    "later call",
+    "memory",
+    "later call, rankwise",
+)
 
 
 def write(results: Path) -> None:
     """Write the tables into ``docs/benchmarks.md`` and the chart beside it."""
-    found = {size: json.loads(path.read_text()) for size in SIZES if (path := results / f"{size}.json").exists()}
+    found = {
+        size: json.loads(path.read_text())
+        for size in SIZES
+        if (path := results / f"{size}.json").exists()
+    }
     parts = [_size(size, measured) for size, measured in found.items()]
     write_part("benchmarks/run.py", "\n".join(parts))
     _chart(found).save(DOCS / "benchmarks.svg")
@@ -102,7 +114,12 @@ def _times(ratio: float) -> str:
 
 def _chart(found: dict[str, Found]) -> alt.Chart:
     rows = [
-        {"peer": NAMES[name], "size": USERS[size], "task": TASKS[each["task"]], "ratio": _later(each)}
+        {
+            "peer": NAMES[name],
+            "size": USERS[size],
+            "task": TASKS[each["task"]],
+            "ratio": _later(each),
+        }
         for size, measured in found.items()
         for name, each in measured["peers"].items()
         if "why" not in each
@@ -113,7 +130,9 @@ def _chart(found: dict[str, Found]) -> alt.Chart:
         .mark_point(filled=True, size=70, opacity=0.9)
         .encode(
             x=alt.X(
-                "ratio:Q", scale=alt.Scale(type="log"), title="time of a later call over that of rankwise (1 = equal)"
+                "ratio:Q",
+                scale=alt.Scale(type="log"),
+                title="time of a later call over that of rankwise (1 = equal)",
             ),
             y=alt.Y("peer:N", sort=[*NAMES.values()], title=None),
             color=alt.Color(

@@ -12,7 +12,9 @@ from typing import Any
 __all__ = ["PEERS", "interpreter"]
 
 _FOLDER = Path(__file__).resolve().parents[2] / "build" / "peers"
-PEERS: dict[str, dict[str, list[Any]]] = tomllib.loads(Path(__file__).with_name("peers.toml").read_text())
+PEERS: dict[str, dict[str, list[Any]]] = tomllib.loads(
+    Path(__file__).with_name("peers.toml").read_text()
+)
 """What is installed for each peer."""
 
 

@@ -38,7 +38,9 @@ def build(library: Any, data: Data) -> Any:
     for table in ("train", "truth"):
         columns = data.columns(table)
         ones = [1.0] * len(columns["user"])
-        rows.append(list(zip(columns["user"].tolist(), columns["item"].tolist(), ones, strict=True)))
+        rows.append(
+            list(zip(columns["user"].tolist(), columns["item"].tolist(), ones, strict=True))
+        )
     split = method.from_splits(*rows, exclude_unknowns=True, rating_threshold=1.0)
     return split, factors(data.users, data.items).fit(split.train_set)
 

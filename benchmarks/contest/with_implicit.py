@@ -37,7 +37,8 @@ def build(library: Any, data: Data) -> Any:
     shape = len(data.users), len(data.items)
     tables = (data.columns(table) for table in ("train", "truth"))
     return model, *(
-        csr_matrix((np.ones(len(t["user"]), dtype=np.float32), (t["user"], t["item"])), shape=shape) for t in tables
+        csr_matrix((np.ones(len(t["user"]), dtype=np.float32), (t["user"], t["item"])), shape=shape)
+        for t in tables
     )
 
 

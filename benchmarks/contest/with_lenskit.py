@@ -20,7 +20,9 @@ def load() -> Any:
 
 def build(library: Any, data: Data) -> Any:
     _, pd, collection = library
-    recs, truth = (pd.DataFrame(data.columns(table)).rename(columns=NAMES) for table in ("recs", "truth"))
+    recs, truth = (
+        pd.DataFrame(data.columns(table)).rename(columns=NAMES) for table in ("recs", "truth")
+    )
     recs["rank"] = recs.groupby("user_id", sort=False).cumcount() + 1
     return [collection.from_df(frame, ["user_id"]) for frame in (recs, truth)]
 

@@ -31,7 +31,10 @@ def build(library: Any, data: Data) -> Any:
 def evaluate(library: Any, given: Any) -> dict[str, float]:
     evaluator, recs = given
     users = evaluator.evaluate(recs)
-    return {name: sum(values[key] for values in users.values()) / len(users) for key, name in NAMES.items()}
+    return {
+        name: sum(values[key] for values in users.values()) / len(users)
+        for key, name in NAMES.items()
+    }
 
 
 if __name__ == "__main__":

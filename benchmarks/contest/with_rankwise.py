@@ -43,7 +43,14 @@ def evaluate(library: Any, given: Any) -> dict[str, float]:
     recs, train = given.get("recs"), given.get("train")
     if ASKED.task == "factors":
         recs = rw.rank(**given["factors"], k=K, exclude=train, ties="item")
-    result = rw.evaluate(recs, given["truth"], ASKED.metrics, convention=ASKED.convention, train=train, progress=False)
+    result = rw.evaluate(
+        recs,
+        given["truth"],
+        ASKED.metrics,
+        convention=ASKED.convention,
+        train=train,
+        progress=False,
+    )
     return {name: float(result[name]) for name in ASKED.metrics}
 
 

@@ -49,7 +49,10 @@ def evaluate(library: Any, given: Any) -> dict[str, float]:
         for table, columns in tables.items():
             ends = np.searchsorted(columns["user"], [first, first + len(batch)])
             part = slice(*ends)
-            rows[table] = (torch.from_numpy(columns["user"][part] - first), torch.from_numpy(columns["item"][part] + 1))
+            rows[table] = (
+                torch.from_numpy(columns["user"][part] - first),
+                torch.from_numpy(columns["item"][part] + 1),
+            )
         scores[rows["train"]] = -torch.inf
         collector.eval_batch_collect(scores, None, *rows["truth"])
     found = evaluator_of(config).evaluate(collector.data_struct)

@@ -18,7 +18,10 @@ def load() -> Any:
 
 
 def build(library: Any, data: Data) -> Any:
-    recs, truth = (library[1].DataFrame(data.columns(table)).rename(columns=NAMES) for table in ("recs", "truth"))
+    recs, truth = (
+        library[1].DataFrame(data.columns(table)).rename(columns=NAMES)
+        for table in ("recs", "truth")
+    )
     return truth.assign(rating=1), recs
 
 

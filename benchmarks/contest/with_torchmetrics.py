@@ -26,7 +26,11 @@ def build(library: Any, data: Data) -> Any:
     recs, truth = data.columns("recs"), data.columns("truth")
     size = int(max(recs["item"].max(), truth["item"].max())) + 1
     relevant = np.isin(recs["user"] * size + recs["item"], truth["user"] * size + truth["item"])
-    return (torch.from_numpy(recs["score"]), torch.from_numpy(relevant), torch.from_numpy(recs["user"]))
+    return (
+        torch.from_numpy(recs["score"]),
+        torch.from_numpy(relevant),
+        torch.from_numpy(recs["user"]),
+    )
 
 
 def evaluate(library: Any, given: Any) -> dict[str, float]:

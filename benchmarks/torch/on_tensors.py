@@ -54,7 +54,9 @@ def waiting(work: Callable[..., Any], device: torch.device) -> Callable[[], Any]
     return timed
 
 
-def evaluate(metrics: Collection, *given: Tensor, batch: int | None = None, **more: Tensor) -> dict[str, float]:
+def evaluate(
+    metrics: Collection, *given: Tensor, batch: int | None = None, **more: Tensor
+) -> dict[str, float]:
     """Return the values of lists or scores, a batch at a time."""
     metrics.reset()
     scores, target = given
@@ -88,17 +90,30 @@ def against_torchmetrics(device: torch.device, size: int, turns: int) -> None:
     theirs, ours = TorchMetricsRetrieval(device), Collection(TorchMetricsRetrieval.names).to(device)
     check(
         evaluate(ours, scores, target),
-        {n.replace("map(normaliser=hits)", "map(normaliser=hits)"): v for n, v in theirs(scores, target).items()},
+        {
+            n.replace("map(normaliser=hits)", "map(normaliser=hits)"): v
+            for n, v in theirs(scores, target).items()
+        },
     )
-    jobs = [waiting(partial(theirs, scores, target), device), waiting(partial(evaluate, ours, scores, target), device)]
-    row(f"TorchMetrics, 3 metrics, {size:,} users × 100 items: time over rankwise", jobs, "≥ 20×", turns)
+    jobs = [
+        waiting(partial(theirs, scores, target), device),
+        waiting(partial(evaluate, ours, scores, target), device),
+    ]
+    row(
+        f"TorchMetrics, 3 metrics, {size:,} users × 100 items: time over rankwise",
+        jobs,
+        "≥ 20×",
+        turns,
+    )
 
 
 def against_dense(device: torch.device, size: int, n_items: int, turns: int) -> None:
     """Compare with an evaluator of dense targets, 6 metrics at 4 cut-offs."""
     generator = torch.Generator(device).manual_seed(1)
     scores = torch.rand((size, n_items), generator=generator, device=device)
-    target = (torch.rand((size, n_items), generator=generator, device=device) < 10 / n_items).float()
+    target = (
+        torch.rand((size, n_items), generator=generator, device=device) < 10 / n_items
+    ).float()
     names = [f"{name}@[{','.join(map(str, CUTOFFS))}]" for name in SIX]
     theirs, ours = DenseEvaluator(device), Collection(names).to(device)
     mask = target.bool()
@@ -121,7 +136,12 @@ def against_reading(device: torch.device, size: int, turns: int) -> None:
         waiting(partial(evaluate, metrics, lists, target), device),
         waiting(lambda: (lists.sum(), target.sum()), device),
     ]
-    row(f"ready lists, 24 values, {size:,} × 100: time over reading the tensors once", jobs, "–", turns)
+    row(
+        f"ready lists, 24 values, {size:,} × 100: time over reading the tensors once",
+        jobs,
+        "–",
+        turns,
+    )
 
 
 def from_embeddings(device: torch.device, users: int, items: int, turns: int) -> None:
@@ -152,7 +172,12 @@ def from_embeddings(device: torch.device, users: int, items: int, turns: int) ->
 
     bare = waiting(partial(bare_product, user_factors, item_factors, rows), device)
     twenty = [name for name in TWENTY if name != "r_precision"]
-    row(f"20 metrics from embeddings, {shape}: time over the bare product", [job(twenty), bare], "≤ 1.5×", turns)
+    row(
+        f"20 metrics from embeddings, {shape}: time over the bare product",
+        [job(twenty), bare],
+        "≤ 1.5×",
+        turns,
+    )
     row(
         f"6 metrics, seen items out, {shape}: time over the bare product",
         [job([f"{name}@10" for name in SIX], seen), bare],
@@ -162,14 +187,21 @@ def from_embeddings(device: torch.device, users: int, items: int, turns: int) ->
     )
     ours = waiting(partial(rank, users=user_factors, items=item_factors, k=10), device)
     for name, search in searchers(user_factors, item_factors, 10, rows).items():
-        row(f"{name}, top 10, {shape}: time over rankwise.torch.rank", [waiting(search, device), ours], "–", turns)
+        row(
+            f"{name}, top 10, {shape}: time over rankwise.torch.rank",
+            [waiting(search, device), ours],
+            "–",
+            turns,
+        )
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true")
     options.add_argument("--turns", type=int, default=5)
-    options.add_argument("--only", action="append", choices=["torchmetrics", "dense", "lists", "embeddings"])
+    options.add_argument(
+        "--only", action="append", choices=["torchmetrics", "dense", "lists", "embeddings"]
+    )
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     asked = options.parse_args()
     device, small = torch.device(asked.device), 10 if asked.quick else 1

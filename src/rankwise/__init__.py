@@ -110,7 +110,10 @@ _HOME_OF = {
 """The functions, then the classes, with their modules; `rankwise.metrics` has the metrics."""
 
 _PACKAGES = {
-    **{name: f"rankwise.{name}" for name in ("metrics", "functional", "splits", "candidates", "stats", "models")},
+    **{
+        name: f"rankwise.{name}"
+        for name in ("metrics", "functional", "splits", "candidates", "stats", "models")
+    },
     **{name: f"rankwise.offpolicy.{name}" for name in ("policies", "interleave")},
     **{name: f"rankwise.{name}" for name in ("datasets", "errors")},
 }
@@ -136,7 +139,9 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
         from rankwise import metrics
         from rankwise.errors import nearest
 
-        listed = [] if name.startswith("_") else metrics.__all__  # Python asks for names like __wrapped__
+        listed = (
+            [] if name.startswith("_") else metrics.__all__
+        )  # Python asks for names like __wrapped__
         if name in listed:
             return getattr(metrics, name)
         hint = nearest(name, {*__all__, *listed})
@@ -146,4 +151,7 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
     def __dir__() -> list[str]:
         from importlib.util import find_spec
 
-        return [*__all__, *(name for name, library in _ENGINES.items() if find_spec(library) is not None)]
+        return [
+            *__all__,
+            *(name for name, library in _ENGINES.items() if find_spec(library) is not None),
+        ]

@@ -31,7 +31,9 @@ _ROUNDS = 20  # of rejection sampling, before the rest is drawn from a dense mat
 _SPARSE = 4  # rejection sampling needs at least this many times n eligible items
 
 
-def _draw(tables: Sequence[Table], n: int, protocol: Protocol) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
+def _draw(
+    tables: Sequence[Table], n: int, protocol: Protocol
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
     """Return the positives and n negatives of users with a relevant item, numbers of eligible items, and counts.
 
     Negatives are unknown to the user, and drawn as the protocol says.
@@ -54,7 +56,9 @@ def _draw(tables: Sequence[Table], n: int, protocol: Protocol) -> tuple[pl.DataF
         counts = item_codes.join(popularity, on="item", how="left", maintain_order="left")["len"]
         weights = counts.fill_null(0).to_numpy().astype(np.float64) ** protocol.power
     sampler = _Sampler(excluded["i"].to_numpy(), starts, len(catalogue), weights)
-    user, item = sampler.draw(n, np.random.default_rng(protocol.seed), replacement=protocol.replacement)
+    user, item = sampler.draw(
+        n, np.random.default_rng(protocol.seed), replacement=protocol.replacement
+    )
     negatives = pl.DataFrame({"user": users.gather(user), "item": catalogue.gather(item)})
     positives = relevant.select("user", "item").unique()
     frame = pl.concat([positives, negatives]).sort("user", "item")
@@ -63,7 +67,9 @@ def _draw(tables: Sequence[Table], n: int, protocol: Protocol) -> tuple[pl.DataF
     return frame, eligible, {"users_with_fewer_negatives": fewer}
 
 
-def _aligned(tables: Sequence[Table]) -> tuple[Table, pl.DataFrame | None, pl.DataFrame | None, pl.Series]:
+def _aligned(
+    tables: Sequence[Table],
+) -> tuple[Table, pl.DataFrame | None, pl.DataFrame | None, pl.Series]:
     """Return truth, training and known interactions, and the sorted catalogue, with ids aligned."""
     for role in ("user", "item"):
         tables = align([*tables], role)
@@ -81,9 +87,15 @@ def _aligned(tables: Sequence[Table]) -> tuple[Table, pl.DataFrame | None, pl.Da
                 whole_numbers(frame[role])  # raises if an id does not fit 64 bits
     truth = truth.with_frame(truth.frame.cast(types))
     train, history = (
-        rows["train"].select("user", "item").cast(types) if "train" in rows else None for rows in (trained, frames)
+        rows["train"].select("user", "item").cast(types) if "train" in rows else None
+        for rows in (trained, frames)
     )
-    return truth, train, history, pl.concat([column.cast(item_type) for column in ids]).unique().sort()
+    return (
+        truth,
+        train,
+        history,
+        pl.concat([column.cast(item_type) for column in ids]).unique().sort(),
+    )
 
 
 @dataclass(frozen=True)
@@ -116,13 +128,17 @@ class _Sampler:
         order = np.argsort(user, kind="stable")
         return user[order], item[order]
 
-    def _by_rejection(self, users: Ints, n: int, rng: np.random.Generator, *, replacement: bool) -> tuple[Ints, Ints]:
+    def _by_rejection(
+        self, users: Ints, n: int, rng: np.random.Generator, *, replacement: bool
+    ) -> tuple[Ints, Ints]:
         """Draw n items per user: draw in rounds, reject excluded items, and keep the first n of the rest.
 
         Rejecting repeated items is exactly drawing without replacement, also for unequal weights.
         """
         width = self.n_items
-        keys = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts)) * width + self.excluded
+        keys = (
+            np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts)) * width + self.excluded
+        )
         cumulative = None if self.weights is None else np.cumsum(self.weights)
         kept, done = np.empty(0, dtype=np.int64), [np.empty(0, dtype=np.int64)]
         missing = np.full(len(users), n)
@@ -149,7 +165,9 @@ class _Sampler:
         user, item = users[drawn // width], drawn % width
         if missing.any():  # the eligible items have small weights: too many rejections
             rest = np.flatnonzero(missing)
-            more = self._from_dense(users[rest], missing[rest], rng, drawn=(user, item), replacement=replacement)
+            more = self._from_dense(
+                users[rest], missing[rest], rng, drawn=(user, item), replacement=replacement
+            )
             user, item = (np.concatenate(pair) for pair in zip((user, item), more, strict=True))
         return user, item
 
@@ -335,7 +353,9 @@ def per_user(source: Any, *, columns: Columns | None = None) -> Candidates:
     pairs = frame.unique(maintain_order=True)
     counts = {"candidates_repeated": len(frame) - len(pairs)}
     protocol = Protocol("given lists", digest=_digest(pairs))
-    return Candidates(pairs, protocol, counts, is_text=table.is_text, is_numbered=table.format == SPARSE)
+    return Candidates(
+        pairs, protocol, counts, is_text=table.is_text, is_numbered=table.format == SPARSE
+    )
 
 
 def sampled(
@@ -421,9 +441,13 @@ def sampled(
     if n is None or seed is None:
         raise ParameterError("a sample needs n and a seed", found=f"n={n}, seed={seed}")
     if replacement and n > _MOST:  # without replacement, the catalogue is the bound
-        raise ParameterError(f"at most {_MOST:,} negatives are drawn with replacement", found=f"n={n}")
+        raise ParameterError(
+            f"at most {_MOST:,} negatives are drawn with replacement", found=f"n={n}"
+        )
     if by == "popularity" and train is None:
-        raise ParameterError("drawing by popularity needs training interactions", hint="pass train=")
+        raise ParameterError(
+            "drawing by popularity needs training interactions", hint="pass train="
+        )
     if power < 0 or (by == "uniform" and power != 1):
         raise ParameterError(
             "power is an exponent of the popularity, 0 or more",
@@ -434,14 +458,18 @@ def sampled(
     threshold = None if relevance_threshold is None else float(relevance_threshold)
     sources: dict[TableRole, Any] = {"truth": truth, "train": train, "items": items}
     optional = [*sources]
-    sources = {role: source for role, source in sources.items() if source is not None or role == "truth"}
+    sources = {
+        role: source for role, source in sources.items() if source is not None or role == "truth"
+    }
     check_columns(columns, sources, optional)
     tables = [read_table(source, role, columns) for role, source in sources.items()]
     protocol = Protocol("sampled", n, seed, by, replacement, None, threshold, float(power))
     frame, eligible, counts = _draw(tables, n, protocol)
     is_text = all(table.is_text for table in tables)
     is_numbered = any(table.format == SPARSE for table in tables)
-    return Candidates(frame, replace(protocol, digest=_digest(frame)), counts, eligible, is_text, is_numbered)
+    return Candidates(
+        frame, replace(protocol, digest=_digest(frame)), counts, eligible, is_text, is_numbered
+    )
 
 
 def _for_all_users(table: Table, description: str) -> Candidates:

@@ -71,7 +71,9 @@ def synthetic(n_users: int = 1500, n_items: int = 800, *, seed: int = 0) -> Data
     ['user', 'item', 'rating', 'timestamp']
     """
     if n_users < 10 or n_items < 10:
-        raise ParameterError("the data set needs at least 10 users and 10 items", found=f"{n_users}, {n_items}")
+        raise ParameterError(
+            "the data set needs at least 10 users and 10 items", found=f"{n_users}, {n_items}"
+        )
     rng = np.random.default_rng(seed)
     n_genres = len(_GENRES)
     main = rng.integers(0, n_genres, n_items)
@@ -123,13 +125,19 @@ def _month(rng: Any, month: int, weight: Any, seen: Any, n_films: Any) -> tuple[
 
 def _items(rng: Any, items: Any, main: Any, second: Any) -> pl.DataFrame:
     names = np.array(_GENRES)
-    categories = [a if a == b else f"{a}|{b}" for a, b in zip(names[main], names[second], strict=True)]
-    studio = np.array(["north", "south", "independent"])[rng.choice(3, len(items), p=[0.5, 0.35, 0.15])]
+    categories = [
+        a if a == b else f"{a}|{b}" for a, b in zip(names[main], names[second], strict=True)
+    ]
+    studio = np.array(["north", "south", "independent"])[
+        rng.choice(3, len(items), p=[0.5, 0.35, 0.15])
+    ]
     return pl.DataFrame({"item": items, "categories": categories, "studio": studio})
 
 
 def _users(rng: Any, users: Any, activity: Any) -> pl.DataFrame:
-    group = np.array(["light", "medium", "heavy"])[np.searchsorted(np.quantile(activity, [1 / 3, 2 / 3]), activity)]
+    group = np.array(["light", "medium", "heavy"])[
+        np.searchsorted(np.quantile(activity, [1 / 3, 2 / 3]), activity)
+    ]
     age = np.array(["under 30", "30 to 49", "50 and over"])[rng.choice(3, len(users))]
     return pl.DataFrame({"user": users, "usage": group, "age": age})
 
@@ -141,10 +149,12 @@ class LoggedData:
     Attributes
     ----------
     exposures : polars.DataFrame
-        ``request``, ``user``, ``segment``, ``position`` (with several), ``item``, ``click``, and the probability of the
-        item, after those above it, under the logging policy (``propensity``) and the target (``p_new``).
+        ``request``, ``user``, ``segment``, ``position`` (with several), ``item``, ``click``, and
+        the probability of the item, after those above it, under the logging policy (``propensity``)
+        and the target (``p_new``).
     policies : polars.DataFrame
-        ``segment``, ``item``, ``propensity`` and ``p_new``; with several positions the weights of Plackett–Luce.
+        ``segment``, ``item``, ``propensity`` and ``p_new``; with several positions the weights of
+        Plackett–Luce.
     truth : mapping of str to float
         The expected reward per request of the policies ``logged`` and ``new``.
     """
@@ -180,7 +190,8 @@ def logged(
     requests : int, default=5
         Largest number of requests of a user; each has 1 to this many.
     items : int, default=20
-        Number of items; at most 8 with several positions, of which every list is enumerated for the true value.
+        Number of items; at most 8 with several positions, of which every list is enumerated for the
+        true value.
     positions : int, default=1
         Number of items that a request shows, without replacement (Plackett–Luce).
     base : float, default=-2.0
@@ -213,10 +224,16 @@ def logged(
     >>> log.exposures.columns
     ['request', 'user', 'segment', 'item', 'click', 'propensity', 'p_new']
     """
-    if users < _SEGMENTS or requests < 1 or not 1 <= positions <= items or (positions > 1 and items > 8):
+    if (
+        users < _SEGMENTS
+        or requests < 1
+        or not 1 <= positions <= items
+        or (positions > 1 and items > 8)
+    ):
         raise ParameterError(
             "a log has at least five users, and with several positions at most eight items",
-            found=f"users={users!r}, requests={requests!r}, items={items!r}, positions={positions!r}",
+            found=f"users={users!r}, requests={requests!r}, items={items!r}, "
+            f"positions={positions!r}",
         )
     rng = np.random.default_rng([world, 7])
     relevance = rng.normal(size=(_SEGMENTS, items))
@@ -235,8 +252,13 @@ def logged(
     )
     share = np.bincount(np.arange(users) % _SEGMENTS, minlength=_SEGMENTS) / users
     truth = [float(share @ (chance.prod(2) * clicks.sum(2)).sum(1)) for chance in chances]
-    frame = _draw(np.random.default_rng([world, seed, 8]), users, requests, lists, chances, logit, shock, gain)
-    table = {"segment": np.repeat(np.arange(_SEGMENTS), items), "item": np.tile(np.arange(items), _SEGMENTS)}
+    frame = _draw(
+        np.random.default_rng([world, seed, 8]), users, requests, lists, chances, logit, shock, gain
+    )
+    table = {
+        "segment": np.repeat(np.arange(_SEGMENTS), items),
+        "item": np.tile(np.arange(items), _SEGMENTS),
+    }
     policies = pl.DataFrame(table | {"propensity": old.ravel(), "p_new": new.ravel()})
     return LoggedData(frame, policies, dict(zip(("logged", "new"), truth, strict=True)))
 
@@ -254,14 +276,24 @@ def _plackett_luce(weights: Any, lists: Any) -> Any:
 
 
 def _draw(
-    rng: Any, users: int, requests: int, lists: Any, chances: Any, logit: Any, shock: float, gain: Any
+    rng: Any,
+    users: int,
+    requests: int,
+    lists: Any,
+    chances: Any,
+    logit: Any,
+    shock: float,
+    gain: Any,
 ) -> pl.DataFrame:
     """Return the rows of a log: a list for each request, by the first policy, and its clicks."""
     user = np.repeat(np.arange(users), rng.integers(1, requests + 1, users))
     segment = user % _SEGMENTS
     edges = np.cumsum(chances[0].prod(2), axis=1)
     drawn = np.array(
-        [np.searchsorted(edges[s], u * edges[s, -1]) for s, u in zip(segment, rng.random(len(user)), strict=True)]
+        [
+            np.searchsorted(edges[s], u * edges[s, -1])
+            for s, u in zip(segment, rng.random(len(user)), strict=True)
+        ]
     )
     common = rng.normal(0.0, shock, users)[user]
     p = gain + (1 - gain) / (1 + np.exp(-logit[segment, drawn] - common[:, None]))

@@ -42,7 +42,8 @@ __all__ = [
 ]
 
 HIDDEN = (
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069"
+    "\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
 )
 """Characters that a terminal obeys or hides: controls, line ends, marks of direction, halves."""
 _LONGEST = 600  # characters of one line of a message
@@ -71,7 +72,12 @@ class RankwiseError(Exception):
     """
 
     def __init__(
-        self, what: str, *, where: str | None = None, found: str | None = None, hint: str | None = None
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
     ) -> None:
         super().__init__(what)
         self.what = what

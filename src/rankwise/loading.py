@@ -1,6 +1,7 @@
 """Read whatever rankwise has saved: each form is known by its file and by the key of its version.
 
-What reads a form is imported when there is one to read, because a saved result needs neither splits nor logs.
+What reads a form is imported when there is one to read, because a saved result needs neither splits
+nor logs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def load(path: str | Path) -> Any:
     Raises
     ------
     FileError
-        If it is nothing that rankwise saved, of a version that cannot be read, or was changed after it was saved.
+        If it is nothing that rankwise saved, of a version that cannot be read, or was changed after
+        it was saved.
 
     See Also
     --------
@@ -59,7 +61,9 @@ def load(path: str | Path) -> Any:
 
         return Decision.load(path)
     except OSError as error:
-        raise FileError("nothing that rankwise has saved is here", where=str(path), found=error.strerror) from error
+        raise FileError(
+            "nothing that rankwise has saved is here", where=str(path), found=error.strerror
+        ) from error
 
     if "comparison.json" in names:
         from rankwise.comparison.comparison import Comparison

@@ -160,7 +160,9 @@ def _is_mapping(value: Any) -> bool:
 
 def _has_slice_of_truth(by: Any) -> bool:
     names = (by,) if isinstance(by, str) else by or ()
-    return isinstance(names, Sequence) and any(isinstance(name, str) and is_slice_of_truth(name) for name in names)
+    return isinstance(names, Sequence) and any(
+        isinstance(name, str) and is_slice_of_truth(name) for name in names
+    )
 
 
 def declare_option(
@@ -229,9 +231,12 @@ class Choices:
     relevance: Relevance = declare_option(
         "positive",
         "Which ground-truth rows are relevant if there is no rating threshold. "
-        '``"positive"``: those with a relevance above 0; ``"any"``: all of them; ``"graded"``: those with a '
-        "relevance above 0, also if there is a threshold, which is then for other metrics. `rankwise.evaluate` also "
-        'takes the grades of events, ``{"view": 0, "cart": 1, "purchase": 3}``: of several rows of a user and an item '
+        '``"positive"``: those with a relevance above 0; ``"any"``: all of them; ``"graded"``: '
+        "those with a "
+        "relevance above 0, also if there is a threshold, which is then for other metrics. "
+        "`rankwise.evaluate` also "
+        'takes the grades of events, ``{"view": 0, "cart": 1, "purchase": 3}``: of several rows of '
+        "a user and an item "
         "the largest counts.",
         choices=Relevance,
         scope="relevance",
@@ -240,7 +245,10 @@ class Choices:
             Form(
                 "relevance={event: grade}",
                 _is_mapping,
-                {"torch": "tensors have relevances, and no events", "ratings": "ratings are relevances, and no events"},
+                {
+                    "torch": "tensors have relevances, and no events",
+                    "ratings": "ratings are relevances, and no events",
+                },
             ),
         ),
     )
@@ -259,7 +267,8 @@ class Choices:
     undefined: Undefined = declare_option(
         "skip",
         "Value of accuracy metrics for an evaluated user without relevant items. "
-        '``"skip"``: none; ``"zero"``: 0, also where 0 is the best value (``fallout``); ``"nan"``: NaN, '
+        '``"skip"``: none; ``"zero"``: 0, also where 0 is the best value (``fallout``); ``"nan"``: '
+        "NaN, "
         "as is then the mean.",
         choices=Undefined,
         scope="population",
@@ -268,7 +277,8 @@ class Choices:
     without_list: WithoutList = declare_option(
         "skip",
         "Value of list metrics (diversity, novelty, popularity, …) for an evaluated user "
-        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0, which is refused for metrics '
+        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0, which is refused for '
+        "metrics "
         "whose best value is 0. Accuracy metrics of these users are 0 either way.",
         choices=WithoutList,
         scope="population",
@@ -302,7 +312,8 @@ class Choices:
         "relevant), and count the rows that are dropped.",
         choices=Duplicates,
         scope="lists",
-        not_compared="an evaluation with 'error' dropped nothing, so that 'first' gives its number as well",
+        not_compared="an evaluation with 'error' dropped nothing, so that 'first' gives its number "
+        "as well",
         not_on=_TENSORS,
     )
     ranks: Ranks = declare_option(
@@ -334,7 +345,8 @@ class Choices:
     )
     score_precision: ScorePrecision = declare_option(
         "float64",
-        "Precision of the scores that order lists. In float32 scores that differ only in the eighth digit are tied.",
+        "Precision of the scores that order lists. In float32 scores that differ only in the "
+        "eighth digit are tied.",
         choices=ScorePrecision,
         scope="tables",
         not_on=_TENSORS,
@@ -364,7 +376,9 @@ def choice_values(*scopes: Scope, per_metric: bool | None = None) -> dict[str, A
     """
     order = scopes or get_args(Scope)
     entries = [entry for entry in fields(Choices) if entry.metadata["scope"] in order]
-    entries.sort(key=lambda entry: (not entry.metadata["per_metric"], order.index(entry.metadata["scope"])))
+    entries.sort(
+        key=lambda entry: (not entry.metadata["per_metric"], order.index(entry.metadata["scope"]))
+    )
     return {
         entry.name: entry.metadata["choices"]
         for entry in entries
@@ -420,7 +434,9 @@ class AveragingRules:
 
     def of(self, metric: Any) -> AveragingRule:
         """Return the rule of a metric; its name is made only where some metric has a rule of its own."""
-        return self.exceptions.get(str(metric @ ()), self.default) if self.exceptions else self.default
+        return (
+            self.exceptions.get(str(metric @ ()), self.default) if self.exceptions else self.default
+        )
 
 
 DEFAULT_RULE = AveragingRule()
@@ -436,7 +452,8 @@ _WIDER: dict[Population, tuple[Population, ...]] = {
 }
 """The populations of which an evaluation knows who belongs to each one, the narrowest first.
 
-Such a population includes the other. Not all that do are here: among users with a list nobody asks who is judged."""
+Such a population includes the other. Not all that do are here: among users with a list nobody asks
+who is judged."""
 
 
 def widest_population(populations: Iterable[Population]) -> Population | None:
@@ -477,14 +494,17 @@ class Options(Choices):
     )
     judged_only: bool = declare_option(
         False,
-        "Remove items that are not judged from the lists. These are items without a row in the user's ground "
-        "truth, or with a negative relevance there. Items below them move up, and removed items are counted; a "
+        "Remove items that are not judged from the lists. These are items without a row in the "
+        "user's ground "
+        "truth, or with a negative relevance there. Items below them move up, and removed items "
+        "are counted; a "
         "list without a judged item is as if it were not there.",
         not_on=_TENSORS,
     )
     depth: int | None = declare_option(
         None,
-        "Number of items of each list that are evaluated. Items below this rank are as if they were not "
+        "Number of items of each list that are evaluated. Items below this rank are as if they "
+        "were not "
         "recommended, for metrics without a cut-off as well.",
         metavar="K",
         not_on={"torch": "list_length= cuts rankings, and lists are as long as they are"},
@@ -502,8 +522,10 @@ class Options(Choices):
         "``popularity``. These two are terciles of the training users: by their number of distinct "
         "training items, and by the mean number of training users of these items. Their groups are "
         "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
-        "disparity has no slices: its cells are groups of users already. Slices of relevant items are ``item:COLUMN``, "
-        "``item:popularity``, ``item:cold``, ``repeat`` and ``truth:COLUMN``. Edges cut numbers: ``age[30,50]``, "
+        "disparity has no slices: its cells are groups of users already. Slices of relevant items "
+        "are ``item:COLUMN``, "
+        "``item:popularity``, ``item:cold``, ``repeat`` and ``truth:COLUMN``. Edges cut numbers: "
+        "``age[30,50]``, "
         "``item:price[5,20]``.",
         metavar="COLUMN",
         type="str or list of str",
@@ -534,7 +556,8 @@ class Options(Choices):
     )
     min_size: int = declare_option(
         SMALL_GROUP,
-        "Number of users below which a group is marked as small. Nothing is hidden: ``*`` stands beside the number.",
+        "Number of users below which a group is marked as small. Nothing is hidden: ``*`` stands "
+        "beside the number.",
         metavar="USERS",
         least=1,
         moves_numbers=False,
@@ -543,44 +566,69 @@ class Options(Choices):
     weights: str | Mapping[Any, float] | None = declare_option(
         None,
         "Weight of each user. A column of ``users``, or ``{user: weight}``. Metrics that "
-        "sum over items (coverage, Gini, REO, …) are not weighted, which the notes of the result say.",
+        "sum over items (coverage, Gini, REO, …) are not weighted, which the notes of the result "
+        "say.",
         metavar="COLUMN",
         type="str or mapping",
         hash=False,
-        forms=(Form("weights={user: weight}", _is_mapping, {"command": "it takes the name of a column of --users"}),),
+        forms=(
+            Form(
+                "weights={user: weight}",
+                _is_mapping,
+                {"command": "it takes the name of a column of --users"},
+            ),
+        ),
     )
     mean_over: MeanOver = declare_option(
         "requests",
         "What means are over, where users have several requests. "
-        '``"requests"``: every request counts alike, and users with many requests count more; ``"users"``: the mean '
+        '``"requests"``: every request counts alike, and users with many requests count more; '
+        '``"users"``: the mean '
         "over the requests of each user is taken first. Without requests means are over users.",
         choices=MeanOver,
         not_on={"torch": "a row is a user", "model": "a model has one list per user"},
     )
     codes: str | Mapping[Any, Any] | None = declare_option(
         None,
-        "Codes that lists have in place of items, as generative models decode them (semantic ids). A column of "
-        "``items``, or a mapping of each code, text or a tuple, to its item or items. Items of one code tie. A code of "
-        "no item keeps its place; such codes are counted, as are those that are cut short and those that a list "
+        "Codes that lists have in place of items, as generative models decode them (semantic ids). "
+        "A column of "
+        "``items``, or a mapping of each code, text or a tuple, to its item or items. Items of one "
+        "code tie. A code of "
+        "no item keeps its place; such codes are counted, as are those that are cut short and "
+        "those that a list "
         "repeats, of which the first counts.",
         metavar="COLUMN",
         type="str or mapping",
         moves_numbers=False,
         not_compared="it says how the lists of one system name items",
-        not_on=_TENSORS | _MODEL | _RATED | {"spark": "lists are of items; join them with the items first"},
-        forms=(Form("codes={…}", _is_mapping, {"command": "it takes the name of a column of --items"}),),
+        not_on=_TENSORS
+        | _MODEL
+        | _RATED
+        | {"spark": "lists are of items; join them with the items first"},
+        forms=(
+            Form("codes={…}", _is_mapping, {"command": "it takes the name of a column of --items"}),
+        ),
     )
     titles: str | Mapping[Any, Any] | None = declare_option(
         None,
-        "Titles that lists have in place of items, as language models write them. A column of ``items``, or a mapping "
-        "of each title to its item or items. Case, blanks, and quotes around a title make no difference; otherwise "
+        "Titles that lists have in place of items, as language models write them. A column of "
+        "``items``, or a mapping "
+        "of each title to its item or items. Case, blanks, and quotes around a title make no "
+        "difference; otherwise "
         "titles are taken as codes are.",
         metavar="COLUMN",
         type="str or mapping",
         moves_numbers=False,
         not_compared="it says how the lists of one system name items",
-        not_on=_TENSORS | _MODEL | _RATED | {"spark": "lists are of items; join them with the items first"},
-        forms=(Form("titles={…}", _is_mapping, {"command": "it takes the name of a column of --items"}),),
+        not_on=_TENSORS
+        | _MODEL
+        | _RATED
+        | {"spark": "lists are of items; join them with the items first"},
+        forms=(
+            Form(
+                "titles={…}", _is_mapping, {"command": "it takes the name of a column of --items"}
+            ),
+        ),
     )
     jackknife: int | None = declare_option(
         None,
@@ -611,7 +659,8 @@ class Options(Choices):
     )
     block_size: int | None = declare_option(
         None,
-        "Users per block. By default it follows from the size of the data; the result does not depend on it.",
+        "Users per block. By default it follows from the size of the data; the result does not "
+        "depend on it.",
         moves_numbers=False,
         by_default="from the size of the data",
         not_compared="it moves no value",
@@ -634,9 +683,16 @@ class Options(Choices):
         if self.relevance == "graded":
             object.__setattr__(self, "relevance_threshold", None)
         check_choice("mean_over", self.mean_over, MeanOver)
-        check_positive(threads=self.threads, block_size=self.block_size, depth=self.depth, min_size=self.min_size)
+        check_positive(
+            threads=self.threads,
+            block_size=self.block_size,
+            depth=self.depth,
+            min_size=self.min_size,
+        )
         if self.cross and len(self.by if isinstance(self.by, tuple | list) else ()) < 2:
-            raise ParameterError("cross= takes the groups of several names together", found=f"by={self.by!r}")
+            raise ParameterError(
+                "cross= takes the groups of several names together", found=f"by={self.by!r}"
+            )
         if self.jackknife is not None:
             check_count(least=2, jackknife=self.jackknife)
         given: Any = () if self.by is None else self.by
@@ -651,7 +707,9 @@ class Options(Choices):
                 hint='pass weights={"ann": 0.5, …}',
             )
         named = self.columns if isinstance(self.columns, Mapping) else {}
-        words = all(isinstance(key, str) and isinstance(name, str | None) for key, name in named.items())
+        words = all(
+            isinstance(key, str) and isinstance(name, str | None) for key, name in named.items()
+        )
         if not isinstance(self.columns, Mapping | None) or not words:
             raise ParameterError(
                 "columns maps roles to names of columns",
@@ -678,7 +736,10 @@ def _plain(kind: type[Any], value: Any) -> Any:
     return None if value is None else kind(value)
 
 
-SHORTHANDS: dict[str, NotOn] = {"k": {"model": "its k is the number of items to ask for"}, "threshold": {}}
+SHORTHANDS: dict[str, NotOn] = {
+    "k": {"model": "its k is the number of items to ask for"},
+    "threshold": {},
+}
 """Names that end up in metrics and in other options, each with the roads where they mean something else."""
 TABLES: dict[str, NotOn] = {"train": {}, "items": {}, "users": {}, "reference": {}}
 """The tables beside lists and ground truth, each with the roads that refuse it."""
@@ -695,4 +756,8 @@ def options_of(cls: type[Options]) -> dict[str, Field[Any]]:
 
 def compared_options() -> dict[str, Field[Any]]:
     """Return the options in which two results must agree before they are compared, by name."""
-    return {name: entry for name, entry in options_of(Options).items() if not entry.metadata["not_compared"]}
+    return {
+        name: entry
+        for name, entry in options_of(Options).items()
+        if not entry.metadata["not_compared"]
+    }

@@ -16,12 +16,17 @@ from rankwise.blocks import encoded as cut
 def test_blocks_have_all_users_and_equally_many_rows(lengths, most, threads):
     starts = np.concatenate([[0], np.cumsum(lengths)])
     encoded = SimpleNamespace(
-        lists=SimpleNamespace(starts=starts), unlisted=np.empty(0, dtype=np.int64), most_users=99, most_rows=most
+        lists=SimpleNamespace(starts=starts),
+        unlisted=np.empty(0, dtype=np.int64),
+        most_users=99,
+        most_rows=most,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cut, "_FEW", 20)
         blocks = list(cut.parts(encoded, threads=threads))
-    assert [user for part in blocks for user in range(part.start, part.stop)] == [*range(len(lengths))]
+    assert [user for part in blocks for user in range(part.start, part.stop)] == [
+        *range(len(lengths))
+    ]
     rows = [int(starts[part.stop] - starts[part.start]) for part in blocks]
     fewest = max(1, -(-sum(lengths) // most), min(threads, -(-sum(lengths) // 20)))
     fewest = fewest if fewest <= threads else -(-fewest // threads) * threads

@@ -49,7 +49,10 @@ def test_rows_with_ranks_are_put_straight_in_their_places(monkeypatch, base):
     monkeypatch.setattr(module, "bucketed", never)
     order = [3, 0, 4, 1, 2]
     arranged = arrange(
-        USERS[order], ITEMS[order], vocabulary=IntegerVocabulary(10), rank=np.array([0, 1, 0, 1, 2])[order] + base
+        USERS[order],
+        ITEMS[order],
+        vocabulary=IntegerVocabulary(10),
+        rank=np.array([0, 1, 0, 1, 2])[order] + base,
     )
     assert as_dict(arranged) == {4: [7, 1], 2: [3, 9, 5]}
 
@@ -65,16 +68,24 @@ def test_any_rows(rows, by, threads):
     if by == "rank":  # every rank once in a list
         ranks = ranks + 10 * items
     how = {"rank": {"rank": ranks}, "score": {"score": scores * 1.0}, "nothing": {}}[by]
-    arranged = arrange(pl.Series(users), items, vocabulary=IntegerVocabulary(6), threads=threads, **how)
+    arranged = arrange(
+        pl.Series(users), items, vocabulary=IntegerVocabulary(6), threads=threads, **how
+    )
     key = {"rank": lambda r: ranks[r], "score": lambda r: -scores[r], "nothing": lambda r: r}[by]
-    expected = {int(user): sorted(np.flatnonzero(users == user).tolist(), key=key) for user in np.unique(users)}
+    expected = {
+        int(user): sorted(np.flatnonzero(users == user).tolist(), key=key)
+        for user in np.unique(users)
+    }
     assert as_dict(arranged) == expected
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 0, 2, 1, 3]])
 def test_ranks_from_0_in_one_list_and_from_1_in_another_have_a_gap(order):
     arranged = arrange(
-        USERS[order], ITEMS[order], vocabulary=IntegerVocabulary(10), rank=np.array([0, 1, 1, 2, 3])[order]
+        USERS[order],
+        ITEMS[order],
+        vocabulary=IntegerVocabulary(10),
+        rank=np.array([0, 1, 1, 2, 3])[order],
     )
     assert as_dict(arranged) == {4: [7, 1], 2: [3, 9, 5]}
     assert arranged.gaps == 1
@@ -83,7 +94,10 @@ def test_ranks_from_0_in_one_list_and_from_1_in_another_have_a_gap(order):
 def test_ranks_that_spill_into_the_next_list_are_not_places():
     # User 0 has ranks 1 and 3, user 1 rank 1 and 2: four places, but one claimed twice.
     arranged = arrange(
-        pl.Series([0, 1, 0, 1]), np.array([5, 6, 7, 8]), vocabulary=IntegerVocabulary(2), rank=np.array([3, 2, 1, 1])
+        pl.Series([0, 1, 0, 1]),
+        np.array([5, 6, 7, 8]),
+        vocabulary=IntegerVocabulary(2),
+        rank=np.array([3, 2, 1, 1]),
     )
     assert as_dict(arranged) == {0: [7, 5], 1: [8, 6]}
     assert arranged.gaps == 1

@@ -100,7 +100,11 @@ def test_no_lists():
 def test_lists_whose_judged_items_are_elsewhere():
     items, starts = np.array([5, 3, 9, 7, 8]), np.array([0, 2, 3, 5])
     judged, judged_starts = np.array([8, 3, 7, 1, 5]), np.array([0, 3, 5])
-    for groups, rows, found in (([1, -1, 0], [0, 3, 4], [4, 2, 0]), ([0, 1, -1], [1], [1]), ([-1, -1, -1], [], [])):
+    for groups, rows, found in (
+        ([1, -1, 0], [0, 3, 4], [4, 2, 0]),
+        ([0, 1, -1], [1], [1]),
+        ([-1, -1, -1], [], []),
+    ):
         ours = match(items, starts, judged, judged_starts, np.array(groups))
         assert (ours.rows.tolist(), ours.judged.tolist()) == (rows, found)
 

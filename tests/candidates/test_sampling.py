@@ -52,7 +52,9 @@ def test_the_same_seed_draws_the_same_for_rows_in_any_order():
 
 
 def test_numpy_s_numbers_are_numbers(tmp_path):
-    frozen = rw.candidates.sampled(TRUTH, np.int64(3), seed=np.int64(1), items=ITEMS, relevance_threshold=np.float32(3))
+    frozen = rw.candidates.sampled(
+        TRUTH, np.int64(3), seed=np.int64(1), items=ITEMS, relevance_threshold=np.float32(3)
+    )
     ranks = rw.rank_relevant(SCORES, truth=TRUTH, candidates=frozen)
     result = rw.evaluate(ranks, TRUTH, "mrr", relevance_threshold=3)
     assert rw.load(result.save(tmp_path / "out")).label == "sampled (m=3, seed=1)"
@@ -60,7 +62,9 @@ def test_numpy_s_numbers_are_numbers(tmp_path):
 
 def test_text_ids_and_a_threshold():
     truth = pl.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "z"], "rating": [5, 1, 4]})
-    candidates = rw.candidates.sampled(truth, 2, seed=0, items=list("pqrxyz"), relevance_threshold=4)
+    candidates = rw.candidates.sampled(
+        truth, 2, seed=0, items=list("pqrxyz"), relevance_threshold=4
+    )
     lists = by_user(candidates)
     assert "x" in lists["a"]
     assert "y" not in lists["a"]  # judged, not relevant: neither positive nor negative
@@ -73,18 +77,25 @@ def test_draws_are_by_a_power_of_popularity(power):
     train = {f"t{n}": [item for item in (1, 2, 3) if n % item**2 == 0] for n in range(36)}
     train = {10_000 + n: items for n, items in enumerate(train.values())}
     counts = {1: 36, 2: 9, 3: 4, 4: 0}
-    drawn = rw.candidates.sampled(truth, 1, seed=5, items=range(5), train=train, by="popularity", power=power)
+    drawn = rw.candidates.sampled(
+        truth, 1, seed=5, items=range(5), train=train, by="popularity", power=power
+    )
     shares = drawn.frame.filter(pl.col("item") != 0)["item"].value_counts(normalize=True)
     total = sum(count**power for count in counts.values())
     expected = {item: count**power / total for item, count in counts.items() if count**power}
     assert dict(shares.rows()) == pytest.approx(expected, abs=0.03)
     assert drawn.protocol.label == f"sampled (m=1, seed=5, by popularity^{power:g})"
     assert (
-        rw.candidates.sampled(truth, 1, seed=5, items=range(5), train=train, by="popularity").protocol != drawn.protocol
+        rw.candidates.sampled(
+            truth, 1, seed=5, items=range(5), train=train, by="popularity"
+        ).protocol
+        != drawn.protocol
     )
 
 
-@pytest.mark.parametrize(("by", "power"), [("popularity", -1), ("uniform", 0.5), ("popularity", float("nan"))])
+@pytest.mark.parametrize(
+    ("by", "power"), [("popularity", -1), ("uniform", 0.5), ("popularity", float("nan"))]
+)
 def test_a_power_that_means_nothing_is_refused(by, power):
     with pytest.raises(ParameterError, match="power"):
         rw.candidates.sampled({1: {2}}, 1, seed=1, train={1: [3, 4]}, by=by, power=power)
@@ -107,17 +118,23 @@ def test_draws_are_uniform_and_by_popularity():
 def test_a_heavy_head_does_not_take_for_ever():
     train = {user: [0, 1, 2] for user in range(3000)} | {10**6: list(range(3, 60))}
     truth = {user: {0} for user in range(300)}
-    popular = rw.candidates.sampled(truth, 12, seed=3, items=range(60), train=train, by="popularity")
+    popular = rw.candidates.sampled(
+        truth, 12, seed=3, items=range(60), train=train, by="popularity"
+    )
     assert popular.frame.group_by("user").len()["len"].unique().to_list() == [13]
     tail = np.bincount(popular.frame["item"], minlength=60)[3:]
     assert tail == pytest.approx(300 * 12 / 57, rel=0.45)
     many = {user: {0} for user in range(2000, 2300)} | {10**7: {0}}
-    once = rw.candidates.sampled({10**7: {0}, **many}, 12, seed=3, items=range(100), train=train, by="popularity")
+    once = rw.candidates.sampled(
+        {10**7: {0}, **many}, 12, seed=3, items=range(100), train=train, by="popularity"
+    )
     assert {1, 2} <= set(once.frame.filter(user=10**7)["item"])  # hardly missed by anyone
 
 
 def test_few_left_are_all_taken_and_counted():
-    candidates = rw.candidates.sampled({1: {0}, 2: {1}}, 3, seed=0, items=range(5), train={1: [1, 2]})
+    candidates = rw.candidates.sampled(
+        {1: {0}, 2: {1}}, 3, seed=0, items=range(5), train={1: [1, 2]}
+    )
     assert by_user(candidates)[1] == [0, 3, 4]
     assert candidates.counts["users_with_fewer_negatives"] == 1
 
@@ -178,7 +195,11 @@ def test_a_comparison_does_not_mix_them(results):
     assert forced.values.columns == ["metric", "a, sampled (m=30, seed=1)", "b"]
     same = rw.evaluate(rw.rank(-SCORES, k=10, candidates=drawn()), TRUTH, "ndcg@5")
     label = "sampled (m=30, seed=1)"
-    assert rw.compare({"a": sampled, "b": same}).values.columns == ["metric", f"a, {label}", f"b, {label}"]
+    assert rw.compare({"a": sampled, "b": same}).values.columns == [
+        "metric",
+        f"a, {label}",
+        f"b, {label}",
+    ]
     elsewhere = rw.candidates.sampled(TRUTH, 30, seed=1, items=range(98))
     third = rw.evaluate(rw.rank(SCORES, k=10, candidates=elsewhere), TRUTH, "ndcg@5")
     with pytest.raises(ParameterError, match="different samples"):

@@ -28,7 +28,9 @@ def test_a_warning_names_options_as_the_command_does(folder):
     (folder / "train.csv").write_text("user,item\n1,5\n1,6\n2,7\n")
     (folder / "later.csv").write_text("user,item\n1,8\n2,5\n")
     (folder / "seen.csv").write_text("user,item,score\n1,5,0.9\n2,7,0.1\n")
-    done = rankwise_here(folder, "evaluate", "seen.csv", "later.csv", "--train", "train.csv", "-m", "mrr")
+    done = rankwise_here(
+        folder, "evaluate", "seen.csv", "later.csv", "--train", "train.csv", "-m", "mrr"
+    )
     assert "--exclude-seen takes them out" in " ".join(done.stdout.split()), done.stderr
 
 
@@ -51,7 +53,9 @@ def test_evaluate_agrees_with_the_library(folder):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     said = json.loads(done.stdout)
-    ours = rw.evaluate(folder / "run.csv", folder / "truth.csv", ["ndcg@[1,2]", "mrr"], relevance_threshold=3)
+    ours = rw.evaluate(
+        folder / "run.csv", folder / "truth.csv", ["ndcg@[1,2]", "mrr"], relevance_threshold=3
+    )
     assert said["values"] == ours.values
     assert said["provenance"]["inputs"]["truth"]["sha256"]
 
@@ -83,7 +87,8 @@ def test_every_output(folder):
 
 
 @pytest.mark.parametrize(
-    ("format_", "start"), [("table", "metric"), ("csv", "metric,k,cell,value"), ("latex", r"\begin{table}")]
+    ("format_", "start"),
+    [("table", "metric"), ("csv", "metric,k,cell,value"), ("latex", r"\begin{table}")],
 )
 def test_formats(folder, format_, start):
     done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "--format", format_)
@@ -92,7 +97,9 @@ def test_formats(folder, format_, start):
 
 @pytest.mark.slow
 def test_standard_input(folder):
-    done = rankwise(folder, "evaluate", "-", "truth.csv", "-m", "recall@2", "--format", "csv", stdin=RUN)
+    done = rankwise(
+        folder, "evaluate", "-", "truth.csv", "-m", "recall@2", "--format", "csv", stdin=RUN
+    )
     assert done.stdout.splitlines()[1].startswith("recall,2,,0.666")
 
 
@@ -100,7 +107,16 @@ def test_gates(folder):
     held = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "--require", "recall@2 >= 0.5")
     assert held.returncode == 0, held.stderr
     failed = rankwise_here(
-        folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--require", "recall@2 >= 0.9", "--require", "mrr>0"
+        folder,
+        "evaluate",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "mrr",
+        "--require",
+        "recall@2 >= 0.9",
+        "--require",
+        "mrr>0",
     )
     assert failed.returncode == 1
     assert "failed: recall@2 = 0.666667, required >= 0.9" in failed.stderr
@@ -127,11 +143,27 @@ def test_gates(folder):
         (["evaluate", "run.csv", "truth.csv", "-m", ""], 2, "-m is empty"),
         (["evaluate", "", "truth.csv"], 2, "an argument is empty"),
         (["evaluate", "run.csv", "truth.csv", "--column", "=x"], 2, "is not ROLE=COLUMN"),
-        (["evaluate", "run.csv", "truth.csv", "--column", "user=a", "--column", "user=b"], 2, "'user' is given twice"),
+        (
+            ["evaluate", "run.csv", "truth.csv", "--column", "user=a", "--column", "user=b"],
+            2,
+            "'user' is given twice",
+        ),
         (["inspect", "run.csv", "--column", "user"], 2, "is not ROLE=COLUMN"),
-        (["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= nan"], 2, "does not read as"),
-        (["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= 1e999"], 2, "does not read as"),
-        (["evaluate", "run.csv", "truth.csv", "--require", "ndcg@5,10 >= 0.1"], 2, "has several cut-offs"),
+        (
+            ["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= nan"],
+            2,
+            "does not read as",
+        ),
+        (
+            ["evaluate", "run.csv", "truth.csv", "--require", "ndcg@10 >= 1e999"],
+            2,
+            "does not read as",
+        ),
+        (
+            ["evaluate", "run.csv", "truth.csv", "--require", "ndcg@5,10 >= 0.1"],
+            2,
+            "has several cut-offs",
+        ),
         (["compare", "=run.csv", "truth.csv"], 2, "is not [NAME=]PATH"),
         (["compare", "a=", "truth.csv"], 2, "is not [NAME=]PATH"),
         (["demo", "--seed", "-1"], 2, "Invalid value for '--seed'"),
@@ -194,11 +226,18 @@ def test_what_was_seen(folder):
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     ours = rw.evaluate(
-        folder / "run.csv", folder / "truth.csv", "mrr", train={1: [5], 3: [6]}, exclude_seen=True, warm_and_cold=True
+        folder / "run.csv",
+        folder / "truth.csv",
+        "mrr",
+        train={1: [5], 3: [6]},
+        exclude_seen=True,
+        warm_and_cold=True,
     )
     assert said["values"] == ours.values == {"mrr": pytest.approx(2 / 3)}
     assert said["counts"]["seen_items_taken_out"] == 1
     assert {row["by"] for row in said["slices"]} == {"history", "relevant items"}
-    refused = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--exclude-seen")
+    refused = rankwise_here(
+        folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--exclude-seen"
+    )
     assert refused.returncode == 2
     assert "pass --train FILE" in refused.stderr

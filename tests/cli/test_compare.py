@@ -18,7 +18,9 @@ TRUTH = {user: {user % 7, 8} for user in range(120)}
 def folder(tmp_path):
     rng = np.random.default_rng(0)
     rows = [(user, item, 5) for user, items in TRUTH.items() for item in sorted(items)]
-    pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row").write_csv(tmp_path / "truth.csv")
+    pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row").write_csv(
+        tmp_path / "truth.csv"
+    )
     for name, chance in (("weak", 0.2), ("strong", 0.7)):
         lists = [
             (user, item, rank)
@@ -29,7 +31,15 @@ def folder(tmp_path):
         table.write_csv(tmp_path / f"{name}.csv")
         for output in (["--save", name], ["--per-user", f"{name}.json"]):
             done = rankwise_here(
-                tmp_path, "evaluate", f"{name}.csv", "truth.csv", "-m", "ndcg@2", "-m", "recall@2", *output
+                tmp_path,
+                "evaluate",
+                f"{name}.csv",
+                "truth.csv",
+                "-m",
+                "ndcg@2",
+                "-m",
+                "recall@2",
+                *output,
             )
             assert done.returncode == 0, done.stderr
     return tmp_path
@@ -56,7 +66,9 @@ def test_groups_of_users(folder):
         )
     shown = []
     for source in (runs, ["weak=weak-teams", "strong=strong-teams"]):
-        done = rankwise_here(folder, "compare", *source, "-m", "ndcg@2", "--by", "team", "--format", "json")
+        done = rankwise_here(
+            folder, "compare", *source, "-m", "ndcg@2", "--by", "team", "--format", "json"
+        )
         assert done.returncode == 0, done.stderr
         shown.append(json.loads(done.stdout)["pairs"])
     assert [row["group"] for row in shown[0]] == ["a", "b"]
@@ -67,14 +79,18 @@ def test_groups_of_users(folder):
 
 
 def test_all_sources_give_the_same(folder):
-    expected = rw.compare({name: rw.load(folder / name) for name in ("weak", "strong")}, primary="ndcg@2")
+    expected = rw.compare(
+        {name: rw.load(folder / name) for name in ("weak", "strong")}, primary="ndcg@2"
+    )
     sources = [
         ["weak", "strong"],
         ["weak=weak.json", "strong=strong.json"],
         ["weak.csv", "strong.csv", "--truth", "truth.csv"],
     ]
     for source in sources:
-        done = rankwise_here(folder, "compare", *source, "-m", "ndcg@2", "-m", "recall@2", "--format", "json")
+        done = rankwise_here(
+            folder, "compare", *source, "-m", "ndcg@2", "-m", "recall@2", "--format", "json"
+        )
         assert done.returncode == 0, done.stderr
         pairs = json.loads(done.stdout)["pairs"]
         assert [pair["p"] for pair in pairs] == expected.table["p"].to_list()
@@ -86,9 +102,13 @@ def test_all_sources_give_the_same(folder):
 def test_formats(folder):
     done = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak")
     assert done.stdout.startswith("strong beats weak on ndcg@2: ")
-    quiet = rankwise_here(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "--quiet")
+    quiet = rankwise_here(
+        folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "--quiet"
+    )
     assert done.stdout.startswith(quiet.stdout.strip())
-    full = rankwise_here(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "-v")
+    full = rankwise_here(
+        folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "-v"
+    )
     assert "strong − weak" in full.stdout
     assert all(name in full.stdout for name in ("d_z", "wins", "detectable", "p alone"))
     done = rankwise_here(folder, "compare", "weak", "strong", "-o", "table.tex")
@@ -98,7 +118,9 @@ def test_formats(folder):
 
 @pytest.mark.slow
 def test_the_gate(folder):
-    good = rankwise_here(folder, "compare", "strong", "--no-regression", "weak.json", "-m", "ndcg@2")
+    good = rankwise_here(
+        folder, "compare", "strong", "--no-regression", "weak.json", "-m", "ndcg@2"
+    )
     assert good.returncode == 0, good.stderr
     assert "PASS  strong is better than baseline on ndcg@2." in good.stderr
     same = ["compare", "again=weak", "--no-regression", "weak.json", "-m", "ndcg@2"]
@@ -106,13 +128,25 @@ def test_the_gate(folder):
         ((), 5, "OPEN  again is not shown to be better than baseline on ndcg@2."),
         (("--not-shown", "pass"), 0, "pass --margin"),
         (("--margin", "0.001"), 5, "OPEN  again is not shown to lose less than the margin"),
-        (("--margin", "50%"), 0, "PASS  again loses less than the margin against baseline on ndcg@2."),
+        (
+            ("--margin", "50%"),
+            0,
+            "PASS  again loses less than the margin against baseline on ndcg@2.",
+        ),
         (("--margin", "much"), 2, "neither a number nor a share"),
     ):
         done = rankwise_here(folder, *same, *more)
         assert (done.returncode, said in done.stderr) == (code, True), (more, done.stderr)
     bad = rankwise(  # a process, whose exit code is the gate
-        folder, "compare", "weak", "--no-regression", "strong/result.json", "-m", "ndcg@2", "--alpha", "0.01"
+        folder,
+        "compare",
+        "weak",
+        "--no-regression",
+        "strong/result.json",
+        "-m",
+        "ndcg@2",
+        "--alpha",
+        "0.01",
     )
     assert bad.returncode == 1
     assert "FAIL  weak is worse than baseline on ndcg@2." in bad.stderr
@@ -124,7 +158,9 @@ def test_systems_saved_beside_those_of_a_gate_do_not_compete_with_them(folder):
     rankwise_here(folder, "evaluate", "third.csv", "truth.csv", "-m", "ndcg@2", "--save", "third")
     told = rankwise_here(folder, "compare", "strong", "weak", "-m", "ndcg@2")
     assert "3 systems are saved on this test set" in " ".join(told.stdout.split())
-    gate = rankwise_here(folder, "compare", "strong", "--no-regression", "weak", "-m", "ndcg@2", "--save", "kept")
+    gate = rankwise_here(
+        folder, "compare", "strong", "--no-regression", "weak", "-m", "ndcg@2", "--save", "kept"
+    )
     assert gate.returncode == 0, gate.stderr
     assert "saved on this test set" not in " ".join(gate.stdout.split())
     assert rw.load(folder / "kept").settings["test_set"]["systems"] == 3
@@ -149,7 +185,9 @@ def test_lists_without_their_truth_are_told_from_values_of_users(folder):
         (["decide", *lists, "--success", "ndcg@2"], "rankwise evaluate LISTS TRUTH --save DIR"),
     ):
         done = rankwise_here(folder, *command)
-        assert (done.returncode, "these are recommendation lists" in done.stderr) == (3, True), done.stderr
+        assert (done.returncode, "these are recommendation lists" in done.stderr) == (3, True), (
+            done.stderr
+        )
         assert hint in done.stderr
     with pytest.raises(rw.RankwiseError, match="one row per user and item"):
         rw.from_per_user(folder / "weak.csv")
@@ -165,7 +203,9 @@ def test_the_gate_passes_nothing_that_is_better_by_t_alone(tmp_path):
     """A gain of 0.001 for 400 of 1,000 users, which one loss of 1 would undo."""
     for name, gain in (("old", 0.0), ("new", 0.001)):
         values = [0.5 + (gain if user % 5 < 2 else 0) for user in range(1000)]
-        rw.from_per_user(pl.DataFrame({"user": range(1000), "recall@2": values})).save(tmp_path / name)
+        rw.from_per_user(pl.DataFrame({"user": range(1000), "recall@2": values})).save(
+            tmp_path / name
+        )
     gate = ["compare", "new", "--no-regression", "old", "-m", "recall@2"]
     done = rankwise_here(tmp_path, *gate)
     assert done.returncode == 5
@@ -192,8 +232,19 @@ def test_what_compare_refuses(folder, arguments, code, said):
 
 
 def test_a_gate_evaluates_the_lists_of_its_baseline_too(folder):
-    gate = ["strong.csv", "--truth", "truth.csv", "-m", "ndcg@2", "--margin", "4%", "--no-regression"]
-    lists, saved = (rankwise_here(folder, "compare", *gate, baseline) for baseline in ("weak.csv", "weak"))
+    gate = [
+        "strong.csv",
+        "--truth",
+        "truth.csv",
+        "-m",
+        "ndcg@2",
+        "--margin",
+        "4%",
+        "--no-regression",
+    ]
+    lists, saved = (
+        rankwise_here(folder, "compare", *gate, baseline) for baseline in ("weak.csv", "weak")
+    )
     assert (lists.returncode, saved.returncode) == (0, 0), lists.stderr + saved.stderr
     assert lists.stderr.startswith("PASS")
     done = rankwise_here(folder, "compare", "strong", "--no-regression", "weak.csv")

@@ -75,13 +75,24 @@ def test_options_that_are_given_win_over_the_convention(folder):
 
 def test_all_conventions_and_whose_number_it_is(folder):
     done = rankwise_here(
-        folder, "evaluate", "run.csv", "truth.csv", "-m", "map@1,3", "--convention", "all", "--format", "json"
+        folder,
+        "evaluate",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "map@1,3",
+        "--convention",
+        "all",
+        "--format",
+        "json",
     )
     rows = json.loads(done.stdout)["rows"]
     across = rw.across_conventions(folder / "run.csv", folder / "truth.csv", ["map@1", "map@3"])
     assert rows == across.to_dict()["rows"]
     number = next(r["value"] for r in rows if (r["metric"], r["convention"]) == ("map@3", "ranx"))
-    done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "map", "--convention-of", f"{number:.4f}")
+    done = rankwise_here(
+        folder, "evaluate", "run.csv", "truth.csv", "-m", "map", "--convention-of", f"{number:.4f}"
+    )
     assert re.search(r"map@3 +ranx", done.stdout)
 
 
@@ -91,7 +102,10 @@ def test_all_conventions_and_whose_number_it_is(folder):
         (["--convention", "all", "--save", "out"], "with many conventions there is only a table"),
         (["--convention-of", "0.3", "-m", "ndcg", "-m", "map"], "about one metric"),
         (["--convention-of", "much", "-m", "ndcg"], "this is not a number"),
-        (["--convention", "all", "--population", "both"], "--population cannot be used with many conventions"),
+        (
+            ["--convention", "all", "--population", "both"],
+            "--population cannot be used with many conventions",
+        ),
         (["--convention", "nobody"], "there is no such convention"),
     ],
 )
@@ -120,7 +134,15 @@ def test_explain(folder):
     ours = rw.explain(folder / "run.csv", folder / "truth.csv", "ndcg@2", "default", "trec_eval")
     assert data == ours.to_dict()
     shown = rankwise_here(
-        folder, "explain", "run.csv", "truth.csv", "-m", "ndcg@2", "--between", "default", "trec_eval"
+        folder,
+        "explain",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "ndcg@2",
+        "--between",
+        "default",
+        "trec_eval",
     )
     assert "users carry the difference" in shown.stdout
 
@@ -205,7 +227,10 @@ def test_the_lines_of_trec_eval(folder):
     ("options", "says"),
     [
         (["--format", "trec"], "--format trec needs --convention trec_eval or trec_eval-9"),
-        (["--format", "trec", "--convention", "trec_eval", "--require", "map >= 0"], "--format trec prints lines only"),
+        (
+            ["--format", "trec", "--convention", "trec_eval", "--require", "map >= 0"],
+            "--format trec prints lines only",
+        ),
         (["-q"], "--per-topic and --catalogue-size are of --format trec"),
     ],
 )

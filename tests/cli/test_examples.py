@@ -36,9 +36,14 @@ SHOWN = list(dict.fromkeys(chain(NEXT, *examples().values())))
 
 def test_the_demo(saved_demo):
     folder, done = saved_demo
-    values = {name: rw.load(folder / "results" / name)["ndcg@10"] for name in ("random", "popularity", "neighbours")}
+    values = {
+        name: rw.load(folder / "results" / name)["ndcg@10"]
+        for name in ("random", "popularity", "neighbours")
+    }
     assert values["random"] < values["popularity"] < values["neighbours"]
-    assert done.stderr.endswith("".join(f"\n  {line}" for line in ("cd rankwise-demo", *NEXT)) + "\n")
+    assert done.stderr.endswith(
+        "".join(f"\n  {line}" for line in ("cd rankwise-demo", *NEXT)) + "\n"
+    )
     before = {path: path.read_bytes() for path in folder.rglob("*.csv")}
     assert len(before) == 13
     again = rankwise_here(folder.parent, "demo")  # into the same folder
@@ -100,7 +105,11 @@ def test_shown_commands_run(saved_demo, line):
 @pytest.mark.parametrize(
     ("folder", "holds", "said"),
     [
-        ("results/neighbours", "a saved result", ["date: 20", "ndcg@10: 0.0", "relevance_threshold: 4.0"]),
+        (
+            "results/neighbours",
+            "a saved result",
+            ["date: 20", "ndcg@10: 0.0", "relevance_threshold: 4.0"],
+        ),
         ("split", "a split", ["rule: GlobalTime", "share: 0.2", "moment: 17", "rows: 44125"]),
     ],
 )

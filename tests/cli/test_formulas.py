@@ -28,4 +28,6 @@ def test_formulas(latex, plain):
 
 
 def test_text():
-    assert plain_text(r"``x`` is `y`, :math:`r_i \le \hat r_j`, \|R_u\|") == "x is y, r_i ≤ r̂_j, |R_u|"
+    assert (
+        plain_text(r"``x`` is `y`, :math:`r_i \le \hat r_j`, \|R_u\|") == "x is y, r_i ≤ r̂_j, |R_u|"
+    )

@@ -31,7 +31,9 @@ STREAMS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "code", "said"), STREAMS, ids=[row[0] for row in STREAMS])
 def test_streams(tmp_path, command, code, said):
-    done = subprocess.run(f"{RANKWISE} {command}", shell=True, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        f"{RANKWISE} {command}", shell=True, cwd=tmp_path, capture_output=True, text=True
+    )
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     assert len(done.stderr.splitlines()) <= 2  # nothing is said twice, or at the end by Python
 
@@ -42,7 +44,10 @@ def test_a_reader_that_goes_away(tmp_path, environment):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [*RANKWISE.split(), "metrics"], stdout=writer, stderr=subprocess.PIPE, env={**os.environ, **environment}
+        [*RANKWISE.split(), "metrics"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environment},
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
@@ -84,7 +89,9 @@ for name, files.read_file in broken.items():
 
 @pytest.mark.slow
 def test_what_is_raised_inside():
-    done = subprocess.run([sys.executable, "-c", INSIDE], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", INSIDE], capture_output=True, text=True, timeout=60
+    )
     assert dict(line.split() for line in done.stdout.splitlines()) == {
         "SystemExit": "4",
         "Panic": "4",
@@ -105,7 +112,11 @@ def test_what_is_raised_inside():
 @pytest.mark.slow
 def test_interrupted(tmp_path):
     with subprocess.Popen(
-        [*RANKWISE.split(), "demo"], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*RANKWISE.split(), "demo"],
+        cwd=tmp_path,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         process.stderr.readline()  # it has begun
         process.send_signal(signal.SIGINT)
@@ -162,7 +173,10 @@ def test_nothing_but_wrong_usage_is_2(tmp_path):
 
 def test_shells_can_ask_for_completion(tmp_path):
     done = subprocess.run(
-        RANKWISE.split(), capture_output=True, text=True, env={**os.environ, "_RANKWISE_COMPLETE": "zsh_source"}
+        RANKWISE.split(),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "_RANKWISE_COMPLETE": "zsh_source"},
     )
     assert (done.returncode, done.stdout.startswith("#compdef rankwise")) == (0, True)
 
@@ -192,7 +206,9 @@ def test_a_terminal_of_another_encoding_shows_what_it_can():
     parent, child = pty.openpty()
     command = [sys.executable, "-m", "rankwise", "metrics", "ndcg"]
     environment = {**os.environ, "PYTHONIOENCODING": "cp1252"}
-    with subprocess.Popen(command, stdout=child, stderr=subprocess.PIPE, env=environment) as process:
+    with subprocess.Popen(
+        command, stdout=child, stderr=subprocess.PIPE, env=environment
+    ) as process:
         os.close(child)
         shown = b""
         with contextlib.suppress(OSError):  # the terminal is gone when the command ends

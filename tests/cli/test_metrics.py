@@ -20,7 +20,9 @@ def test_definitions_are_plain_text_and_complete(description):
     facts = (*description.cls.aliases, f"-m {description.cls.name}")
     assert all(fact in words for fact in facts)
     assert words.count(f"Range {description.range}; {description.direction}.") == 1
-    assert words.count(description.direction) == 1 + (description.cls.name == "hypervolume")  # in its formula
+    assert words.count(description.direction) == 1 + (
+        description.cls.name == "hypervolume"
+    )  # in its formula
     assert f"rankwise.{description.cls.__name__}()" in words
     assert all(needed in words for needed in description.needs)
     for parameter in description.parameters:
@@ -35,7 +37,12 @@ def test_definitions_are_plain_text_and_complete(description):
         ("ndcg", "gain", "linear, exponential, binary, exponential_plus_one", "linear"),
         ("err", "max_relevance", "a number", "1.0"),
         ("f", "second", "a metric", "recall"),
-        ("ild", "distance", "cosine, jaccard, euclidean, hamming, cooccurrence or callable", "cosine"),
+        (
+            "ild",
+            "distance",
+            "cosine, jaccard, euclidean, hamming, cooccurrence or callable",
+            "cosine",
+        ),
         ("hypervolume", "metrics", "a list of metrics", "[ndcg, recall]"),
         ("hypervolume", "directions", "a list of true and false", "none"),
         ("unsatisfied", "as_share", "true or false", "false"),

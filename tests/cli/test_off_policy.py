@@ -31,7 +31,9 @@ LOG = ("exposures.parquet", "clicks.csv")
 def test_the_command_prints_the_result_of_the_function(folder):
     code, out, err = run(folder, *LOG, "--target", "new=new.csv", "--target", "column=column:p_new")
     expected = rw.off_policy(
-        folder / LOG[0], folder / LOG[1], targets={"new": folder / "new.csv", "column": rw.policies.Column("p_new")}
+        folder / LOG[0],
+        folder / LOG[1],
+        targets={"new": folder / "new.csv", "column": rw.policies.Column("p_new")},
     )
     assert (code, err) == (0, "")
     assert out == f"{expected!r}\n"
@@ -41,11 +43,21 @@ def test_options_reach_the_function(folder):
     code, out, _ = run(
         folder,
         *LOG,
-        *("--target", "soft=scores.csv", "--temperature", "soft=0.5", "--target", "best=scores.csv"),
+        *(
+            "--target",
+            "soft=scores.csv",
+            "--temperature",
+            "soft=0.5",
+            "--target",
+            "best=scores.csv",
+        ),
         *("--epsilon", "best=0.3", "--by", "segment", "--save", "out", "--format", "json"),
     )
     scores = folder / "scores.csv"
-    targets = {"soft": rw.policies.Scores(scores, temperature=0.5), "best": rw.policies.Lists(scores, epsilon=0.3)}
+    targets = {
+        "soft": rw.policies.Scores(scores, temperature=0.5),
+        "best": rw.policies.Lists(scores, epsilon=0.3),
+    }
     expected = rw.off_policy(folder / LOG[0], folder / LOG[1], targets=targets, by="segment")
     assert (code, json.loads(out)["table"]) == (0, expected.to_dict()["table"])
     assert repr(rw.OffPolicy.load(folder / "out")) == repr(expected)
@@ -76,7 +88,10 @@ def test_mistakes_have_their_codes(folder, arguments, code, message):
 
 def test_a_target_is_a_file_or_else_a_column(folder):
     (folder / "p").write_text((folder / "new.csv").read_text())  # a file of the name of a column
-    results = [run(folder, *LOG, "--target", f"new={text}")[1] for text in ("new.csv", "p", "column:propensity")]
+    results = [
+        run(folder, *LOG, "--target", f"new={text}")[1]
+        for text in ("new.csv", "p", "column:propensity")
+    ]
     assert results[0] == results[1] != results[2]
     assert run(folder, *LOG, "--target", "new=propensity")[1] == results[2]
     code, _, err = run(folder, *LOG, "--target", "new=nothing")
@@ -90,7 +105,9 @@ def test_a_verdict_on_the_baseline_is_refused(folder):
 
 
 def test_interleaving(folder):
-    (folder / "credits.csv").write_text("user,credit_a,credit_b\n" + "".join(f"{u},1,0\n" for u in range(20)))
+    (folder / "credits.csv").write_text(
+        "user,credit_a,credit_b\n" + "".join(f"{u},1,0\n" for u in range(20))
+    )
     code, out, _ = run(folder, "credits.csv", "--save", "out", command="interleaving")
     assert code == 0
     assert "A is preferred" in out
@@ -102,7 +119,9 @@ def test_chunks_threads_and_a_report(folder):
     plain = run(folder, *LOG, "--target", "new=new.csv", "--format", "json")
     options = ("--target", "new=new.csv", "--format", "json", "--report", "page.html")
     (folder / "by_user.parquet").write_bytes((folder / "exposures.parquet").read_bytes())
-    chunks = run(folder, "by_user.parquet", "clicks.csv", *options, "--chunk-rows", "100", "--threads", "1")
+    chunks = run(
+        folder, "by_user.parquet", "clicks.csv", *options, "--chunk-rows", "100", "--threads", "1"
+    )
     one, other = (json.loads(done[1]) for done in (plain, chunks))
     assert one["table"] == other["table"]
     assert "new is better than logged" in (folder / "page.html").read_text("utf-8")

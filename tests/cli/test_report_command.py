@@ -22,8 +22,13 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     for name, lists in (RUNS | {"truth": TRUTH, "train": TRUTH}).items():
         table(lists).write_csv(folder / f"{name}.csv")
-    pl.DataFrame({"item": [1, 2, 3], "title": ["One", "Two", "Три"]}).write_csv(folder / "items.csv")
-    made = {name: rw.evaluate(folder / f"{name}.csv", folder / "truth.csv", ["recall@[2,3]"]) for name in RUNS}
+    pl.DataFrame({"item": [1, 2, 3], "title": ["One", "Two", "Три"]}).write_csv(
+        folder / "items.csv"
+    )
+    made = {
+        name: rw.evaluate(folder / f"{name}.csv", folder / "truth.csv", ["recall@[2,3]"])
+        for name in RUNS
+    }
     for name, result in made.items():
         result.save(folder / "results" / name)
         result.per_user.write_csv(folder / f"{name}-users.csv")

@@ -35,9 +35,17 @@ def command(name):
         ("evaluate", 'metrics=["ndcg@10", "mrr"], say', "--metric ndcg@10 --metric mrr, say"),
         ("evaluate", 'by="my group"', "--by 'my group'"),
         ("evaluate", "relevance_threshold=3.5", "--threshold 3.5"),
-        ("evaluate", "exclude_seen and warm_and_cold need train", "--exclude-seen and --warm-and-cold need train"),
+        (
+            "evaluate",
+            "exclude_seen and warm_and_cold need train",
+            "--exclude-seen and --warm-and-cold need train",
+        ),
         ("evaluate", "exclude_seen=True, progress=False", "--exclude-seen, --no-progress"),
-        ("evaluate", "rw.evaluate(…, jackknife=64) does", "rankwise evaluate … --jackknife 64 does"),
+        (
+            "evaluate",
+            "rw.evaluate(…, jackknife=64) does",
+            "rankwise evaluate … --jackknife 64 does",
+        ),
         ("compare", "evaluate with jackknife=64", "evaluate with --jackknife 64"),
         ("compare", 'missing="common" or force=True', "--missing common or --force"),
         ("split", "share=, at= or last=", "--test-ratio FLOAT, --at TEXT or --last TEXT"),
@@ -45,7 +53,11 @@ def command(name):
         ("audit", "rankwise.evaluate(warm_and_cold=True)", "rankwise evaluate … --warm-and-cold"),
         ("audit", "needs stages= with a", "needs --stage NAME=FILE with a"),
         # Not options: parameters of metrics, columns, words, what only Python has.
-        ("evaluate", "write err(max_relevance=5)@10, of=means", "write err(max_relevance=5)@10, of=means"),
+        (
+            "evaluate",
+            "write err(max_relevance=5)@10, of=means",
+            "write err(max_relevance=5)@10, of=means",
+        ),
         ("evaluate", "f(by=x,weights=2)@3 of 'train='", "f(by=x,weights=2)@3 of 'train='"),
         ("evaluate", "train, items, users and by", "train, items, users and by"),
         ("evaluate", "per_user.parquet, .per_user(…)", "per_user.parquet, .per_user(…)"),
@@ -72,12 +84,18 @@ def test_no_hint_names_an_option_as_python_does(name):
     ("python", "ours"),
     [
         ("keep one with duplicates='first'.", "keep one with evaluation: {duplicates: first}."),
-        ('say which: columns={"truth:event": "…"}', "say which: evaluation: {columns: {truth:event: …}}"),
+        (
+            'say which: columns={"truth:event": "…"}',
+            "say which: evaluation: {columns: {truth:event: …}}",
+        ),
         ('columns={"timestamp": None}', "evaluation: {columns: {timestamp: null}}"),
         ("pass train=, or items=", "pass data: {train: …}, or data: {items: …}"),
         ("exclude_seen=True needs train", "evaluation: {exclude_seen: true} needs train"),
         ("mean_over is of requests", "evaluation.mean_over is of requests"),
-        ('missing="common" or force=True', "comparison: {missing: common} or comparison: {force: true}"),
+        (
+            'missing="common" or force=True',
+            "comparison: {missing: common} or comparison: {force: true}",
+        ),
         ('by=["a", "b"]', "evaluation: {by: [a, b]}"),
         ("err(max_relevance=5)@10, of=means", "err(max_relevance=5)@10, of=means"),
     ],

@@ -25,10 +25,14 @@ def folder(tmp_path):
 
 @pytest.mark.slow
 def test_split_by_time(folder):
-    done = rankwise(folder, "split", "ratings.csv", "--by", "time", "--test-ratio", "0.2", "-o", "out")
+    done = rankwise(
+        folder, "split", "ratings.csv", "--by", "time", "--test-ratio", "0.2", "-o", "out"
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].startswith("GlobalTime(share=0.2")
-    train, test = (pl.read_parquet(folder / "out" / f"{name}.parquet") for name in ("train", "test"))
+    train, test = (
+        pl.read_parquet(folder / "out" / f"{name}.parquet") for name in ("train", "test")
+    )
     assert (len(train), len(test)) == (24, 6)
     assert train["timestamp"].max() < test["timestamp"].min()
     assert set(train.columns) == {"user", "item", "rating", "timestamp", "device"}
@@ -41,7 +45,9 @@ def test_split_by_time(folder):
     assert twice.returncode == 6
     assert "new or empty" in twice.stderr
     assert "--overwrite replaces a split" in twice.stderr
-    half = rankwise_here(folder, "split", "ratings.csv", "--test-ratio", "0.5", "-o", "out", "--overwrite")
+    half = rankwise_here(
+        folder, "split", "ratings.csv", "--test-ratio", "0.5", "-o", "out", "--overwrite"
+    )
     assert half.returncode == 0, half.stderr
     assert len(pl.read_parquet(folder / "out" / "test.parquet")) == 15
 
@@ -51,13 +57,21 @@ def test_split_by_time(folder):
     [
         (["--by", "time", "--at", "best"], rw.splits.GlobalTime(at="best")),
         (["--by", "time", "--at", "1380020000"], rw.splits.GlobalTime(at=1380020000)),
-        (["--by", "time", "--last", "3h", "--gap", "1h"], rw.splits.GlobalTime(last="3h", gap="1h")),
-        (["--validation-ratio", "0.3"], rw.splits.GlobalTime(share=0.2, validation=rw.splits.GlobalTime(share=0.3))),
+        (
+            ["--by", "time", "--last", "3h", "--gap", "1h"],
+            rw.splits.GlobalTime(last="3h", gap="1h"),
+        ),
+        (
+            ["--validation-ratio", "0.3"],
+            rw.splits.GlobalTime(share=0.2, validation=rw.splits.GlobalTime(share=0.3)),
+        ),
         (["--by", "last", "--n", "2"], rw.splits.LeaveOut(2)),
         (["--by", "random", "--n", "1", "--seed", "3"], rw.splits.LeaveOut(1, "random", seed=3)),
         (
             ["--by", "last", "--test-ratio", "0.4", "--validation-ratio", "0.3"],
-            rw.splits.Holdout(0.4, "user", "last", validation=rw.splits.Holdout(0.3, "user", "last")),
+            rw.splits.Holdout(
+                0.4, "user", "last", validation=rw.splits.Holdout(0.3, "user", "last")
+            ),
         ),
         (["--by", "random", "--seed", "3"], rw.splits.Holdout(0.2, seed=3)),
         (["--by", "random", "--per-user", "--test-ratio", "0.4"], rw.splits.Holdout(0.4, "user")),
@@ -95,7 +109,11 @@ def test_folds(folder):
         "csv",
     )
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in (folder / "out" / "1").iterdir()) == ["split.json", "test.csv", "train.csv"]
+    assert sorted(path.name for path in (folder / "out" / "1").iterdir()) == [
+        "split.json",
+        "test.csv",
+        "train.csv",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +128,11 @@ def test_folds(folder):
         (["--by", "windows", "--window", "0"], 2, "longer than 0"),
         (["--rule", "ratings.csv"], 3, "this is not a rule"),
         (["--rule", "ratings.csv", "--n", "2"], 2, "leave --n out"),
-        (["--by", "two-stage", "--last", "3h", "--format", "recbole"], 2, "no files for these parts"),
+        (
+            ["--by", "two-stage", "--last", "3h", "--format", "recbole"],
+            2,
+            "no files for these parts",
+        ),
     ],
 )
 def test_what_split_refuses(folder, options, code, said):
@@ -123,7 +145,18 @@ def test_what_split_refuses(folder, options, code, said):
 def test_evaluate_on_a_split_folder(folder):
     rankwise_here(folder, "split", "ratings.csv", "-o", "out")
     (folder / "run.csv").write_text("user,item,score\n1,5,0.9\n2,3,0.5\n")
-    done = rankwise_here(folder, "evaluate", "run.csv", "out", "-m", "recall@2", "-m", "novelty@2", "--format", "json")
+    done = rankwise_here(
+        folder,
+        "evaluate",
+        "run.csv",
+        "out",
+        "-m",
+        "recall@2",
+        "-m",
+        "novelty@2",
+        "--format",
+        "json",
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["provenance"]["split"]["rule"]["share"] == 0.2

@@ -50,7 +50,8 @@ def world(seed):
     group = [str(user % 2) for user in range(n)]
     frames = {
         f"s{at}": pl.DataFrame(
-            {"user": range(n), "group(team)": group} | {cell: values(rng, n, cell) for cell in CELLS}
+            {"user": range(n), "group(team)": group}
+            | {cell: values(rng, n, cell) for cell in CELLS}
         )
         for at in range(k)
     }
@@ -93,9 +94,15 @@ def contradictions(row, settings):
         of_margin = word == "equivalent" and name != "low_together"
         if not math.isnan(low + high) and not of_margin and excludes_zero(low, high) != shown:
             yield name
-    if not math.isnan(row["low"]) and not row["low"] - 1e-9 <= row["difference"] <= row["high"] + 1e-9:
+    if (
+        not math.isnan(row["low"])
+        and not row["low"] - 1e-9 <= row["difference"] <= row["high"] + 1e-9
+    ):
         yield "difference outside"
-    if not math.isnan(row["lift_low"]) and not row["lift_low"] - 1e-9 <= row["lift"] <= row["lift_high"] + 1e-9:
+    if (
+        not math.isnan(row["lift_low"])
+        and not row["lift_low"] - 1e-9 <= row["lift"] <= row["lift_high"] + 1e-9
+    ):
         yield "change outside"
     if row["difference"] * (1 if up else -1) > 0 and row["wins"] == 0:
         yield "wins"
@@ -132,7 +139,12 @@ def contradicting_ranks(found):
     best = re.match(r"The best system is (.*) on ", head)
     if best and losers & set(re.split(r", | or ", best[1])):
         yield "headline"
-    if found.settings["by"] is None and len(words) == 1 and "beats" in head and words[0]["verdict"] != "better":
+    if (
+        found.settings["by"] is None
+        and len(words) == 1
+        and "beats" in head
+        and words[0]["verdict"] != "better"
+    ):
         yield "headline of a pair"
 
 
@@ -143,7 +155,11 @@ def check_world(seed):
     except rw.errors.UsageError as error:
         assert "range" in str(error) or "allows every loss" in str(error), error
         return 0
-    wrong = [(name, row) for row in found.table.to_dicts() for name in contradictions(row, found.settings)]
+    wrong = [
+        (name, row)
+        for row in found.table.to_dicts()
+        for name in contradictions(row, found.settings)
+    ]
     assert not wrong, (seed, options, wrong[0])
     about_ranks = list(contradicting_ranks(found))
     assert not about_ranks, (seed, options, about_ranks, found.ranks)
@@ -175,7 +191,11 @@ def check_decision(seed, found):
         if check["outcome"] == "no loss shown" and not math.isnan(sum(limits)):
             up = settings["directions"][check["metric"]]
             assert not (check["high"] < 0 if up else check["low"] > 0), context
-        if check["role"] == "guardrail" and check["outcome"] in ("passed", "not shown") and check["users"] > 1:
+        if (
+            check["role"] == "guardrail"
+            and check["outcome"] in ("passed", "not shown")
+            and check["users"] > 1
+        ):
             inside = within_its_margin(check, rails, settings)
             assert inside is None or inside == (check["outcome"] == "passed"), context
         ends = (check["change_low"], check["change_high"])
@@ -188,7 +208,11 @@ def within_its_margin(check, rails, settings):
     margin, up = rails[check["metric"]], settings["directions"][check["metric"]]
     low, high = check["low"], check["high"]
     if isinstance(margin, str):
-        margin, low, high = float(margin.removesuffix("%")) / 100, check["change_low"], check["change_high"]
+        margin, low, high = (
+            float(margin.removesuffix("%")) / 100,
+            check["change_low"],
+            check["change_high"],
+        )
     loss = -low if up else high
     return None if math.isnan(loss) else loss < margin
 
@@ -214,27 +238,40 @@ def test_the_level_that_is_left_agrees_with_the_adjusted_p(p, method, alpha):
     level = level_left(p, method, alpha)
     near = [abs(value - level) < 1e-12 for value in p]
     assert all(
-        (one < level) == (other < alpha) or close for one, other, close in zip(p, adjust(p, method), near, strict=True)
+        (one < level) == (other < alpha) or close
+        for one, other, close in zip(p, adjust(p, method), near, strict=True)
     )
 
 
 def test_every_column_turns_with_its_pair():
     """Seen from the other side no column keeps what it said of the first one, and twice turned is the same row."""
     rng = np.random.default_rng(5)
-    frames = [pl.DataFrame({"user": range(400), "rmse": np.clip(rng.normal(m, 0.2, 400), 0, 1)}) for m in (0.5, 0.44)]
+    frames = [
+        pl.DataFrame({"user": range(400), "rmse": np.clip(rng.normal(m, 0.2, 400), 0, 1)})
+        for m in (0.5, 0.44)
+    ]
     results = dict(zip("ab", map(rw.from_per_user, frames), strict=True))
     row = rw.compare(results, margin=0.2).table.row(0, named=True)
-    turned, other = oriented(row, "b"), rw.compare({"b": results["b"], "a": results["a"]}, margin=0.2).table
+    turned, other = (
+        oriented(row, "b"),
+        rw.compare({"b": results["b"], "a": results["a"]}, margin=0.2).table,
+    )
     expected = other.row(0, named=True)
     unknown = {"p_non_inferior", "users_needed"}
     for name in COLUMNS.keys() - unknown:
         is_number = isinstance(expected[name], float)
-        value = pytest.approx(expected[name], nan_ok=True, rel=1e-6, abs=1e-12) if is_number else expected[name]
+        value = (
+            pytest.approx(expected[name], nan_ok=True, rel=1e-6, abs=1e-12)
+            if is_number
+            else expected[name]
+        )
         assert turned[name] == value, name
     assert math.isnan(turned["p_non_inferior"])
     again = oriented(turned, "a")
     same = [name for name in COLUMNS if name not in unknown and isinstance(row[name], float)]
-    assert [again[name] for name in same] == pytest.approx([row[name] for name in same], nan_ok=True, rel=1e-9)
+    assert [again[name] for name in same] == pytest.approx(
+        [row[name] for name in same], nan_ok=True, rel=1e-9
+    )
 
 
 def test_a_row_without_values_turns_too():

@@ -27,10 +27,14 @@ def results(seed=0, *, homes=30, gain=0.0, seeds=1, names=("a", "b")):
     def one(name):
         values = easy + (shared if name == names[-1] else 0) + rng.normal(0, 0.05, len(home))
         return rw.from_per_user(
-            pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": values, "group(home)": home.astype(str)})
+            pl.DataFrame(
+                {"user": np.arange(len(home)), "ndcg@10": values, "group(home)": home.astype(str)}
+            )
         )
 
-    return {name: [one(name) for _ in range(seeds)] if seeds > 1 else one(name) for name in names}, home
+    return {
+        name: [one(name) for _ in range(seeds)] if seeds > 1 else one(name) for name in names
+    }, home
 
 
 def values(result):
@@ -46,7 +50,10 @@ def test_a_row_is_the_clustered_t():
     assert (row["test"], row["clusters"]) == ("clustered t, bounded mean", 30)
     assert row["low"] <= by_t.low
     assert row["high"] >= by_t.high
-    both = [stats.bounded_test(totals, largest=most).p, rw.compare(given, clusters="home", test="t")["b"]["p"]]
+    both = [
+        stats.bounded_test(totals, largest=most).p,
+        rw.compare(given, clusters="home", test="t")["b"]["p"],
+    ]
     assert row["p_bound"] == pytest.approx(both[0])
     assert row["p"] >= max(row["p_bound"], both[1]) - 1e-12
     assert f"no cluster is taken to have more than {np.bincount(home).max()} users" in row["flags"]
@@ -73,7 +80,10 @@ def test_false_alarms_are_as_rare_as_promised(samples):
 
 def test_every_user_alone_is_no_cluster():
     given, _ = results(homes=1200)
-    frames = {n: r.per_user.with_columns(pl.col("user").cast(pl.String).alias("group(home)")) for n, r in given.items()}
+    frames = {
+        n: r.per_user.with_columns(pl.col("user").cast(pl.String).alias("group(home)"))
+        for n, r in given.items()
+    }
     row = rw.compare({n: rw.from_per_user(f) for n, f in frames.items()}, clusters="home")["b"]
     plain = rw.compare(given)["b"]
     assert row["p"] == pytest.approx(plain["p"], rel=1e-9)
@@ -85,18 +95,32 @@ def test_seeds_and_clusters_together():
     row = rw.compare(given, clusters="home")["b"]
     x, y = (np.array([values(r) for r in given[name]]) for name in ("b", "a"))
     users = stats.clustered(x.mean(axis=0) - y.mean(axis=0), home)
-    assert (row["test"], row["clusters"], row["seeds_system"]) == ("two-level t, bounded mean", 30, 4)
+    assert (row["test"], row["clusters"], row["seeds_system"]) == (
+        "two-level t, bounded mean",
+        30,
+        4,
+    )
     assert users.high - users.low < row["high"] - row["low"]
 
 
 def test_margins_need_more_than_users_who_do_not_differ():
     """Thirty users without a difference, in three households, are three observations."""
     frame = pl.DataFrame(
-        {"user": range(300), "ndcg@10": [0.5] * 300, "group(home)": [str(u // 100) for u in range(300)]}
+        {
+            "user": range(300),
+            "ndcg@10": [0.5] * 300,
+            "group(home)": [str(u // 100) for u in range(300)],
+        }
     )
-    other = frame.with_columns(pl.col("ndcg@10") + pl.when(pl.col("user") == 0).then(0.01).otherwise(0))
-    row = rw.compare(rw.from_per_user(frame), rw.from_per_user(other), clusters="home", margin=0.05)["B"]
-    assert row["p_equivalence"] == pytest.approx((0.95 / (1 - 0.01 / 100)) ** 3, abs=0.01)  # of 3 that hardly differ
+    other = frame.with_columns(
+        pl.col("ndcg@10") + pl.when(pl.col("user") == 0).then(0.01).otherwise(0)
+    )
+    row = rw.compare(
+        rw.from_per_user(frame), rw.from_per_user(other), clusters="home", margin=0.05
+    )["B"]
+    assert row["p_equivalence"] == pytest.approx(
+        (0.95 / (1 - 0.01 / 100)) ** 3, abs=0.01
+    )  # of 3 that hardly differ
     assert row["p_non_inferior"] > 0.5
     assert "only 3 clusters by home" in row["flags"]
 
@@ -149,7 +173,10 @@ def test_what_is_refused():
             rw.compare(given, **options)
     missing = rw.from_per_user(
         given["b"].per_user.with_columns(
-            pl.when(pl.col("user") == 3).then(None).otherwise(pl.col("group(home)")).alias("group(home)")
+            pl.when(pl.col("user") == 3)
+            .then(None)
+            .otherwise(pl.col("group(home)"))
+            .alias("group(home)")
         )
     )
     plain = rw.from_per_user(given["a"].per_user.drop("group(home)"))
@@ -166,7 +193,9 @@ def same_gains(shifts, size=10):
     home = np.repeat(np.arange(len(shifts)), size)
     low = np.random.default_rng(0).random(len(home)) / 2
     frames = [
-        pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": low + gain, "group(home)": home.astype(str)})
+        pl.DataFrame(
+            {"user": np.arange(len(home)), "ndcg@10": low + gain, "group(home)": home.astype(str)}
+        )
         for gain in (0.0, np.asarray(shifts)[home])
     ]
     return rw.compare(*map(rw.from_per_user, frames), clusters="home", margin=0.05)["B"]
@@ -179,7 +208,9 @@ def test_clusters_without_variance_are_as_few_as_they_are():
     assert row["verdict"] == "not shown"
     assert row["low"] < 0 < row["high"]
     eight = same_gains([0.1] * 8)
-    assert eight["p"] == pytest.approx(2 * (1 / 1.1) ** 8, abs=0.01)  # a ninth that loses 1 would be enough
+    assert eight["p"] == pytest.approx(
+        2 * (1 / 1.1) ** 8, abs=0.01
+    )  # a ninth that loses 1 would be enough
     assert eight["low"] < 0
     assert same_gains([0.0] * 8)["p"] == 1.0
 
@@ -194,7 +225,9 @@ def test_few_households_are_no_proof(homes, samples):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("homes", "size", "samples"), [(4, 10, 40), *deep((4, 10, 100), (10, 6, 100), (40, 5, 100))])
+@pytest.mark.parametrize(
+    ("homes", "size", "samples"), [(4, 10, 40), *deep((4, 10, 100), (10, 6, 100), (40, 5, 100))]
+)
 def test_no_margin_is_cleared_by_rare_losses_that_were_not_seen(homes, size, samples):
     """The true loss is the margin: a household loses 0.3 with probability 0.15."""
     rng = np.random.default_rng(homes)
@@ -203,7 +236,9 @@ def test_no_margin_is_cleared_by_rare_losses_that_were_not_seen(homes, size, sam
         home = np.repeat(np.arange(homes), size)
         loss = (rng.random(homes) < 0.15)[home] * -0.3 + rng.normal(0, 0.01, len(home))
         frames = [
-            pl.DataFrame({"user": np.arange(len(home)), "ndcg@10": 0.5 + d, "group(home)": home.astype(str)})
+            pl.DataFrame(
+                {"user": np.arange(len(home)), "ndcg@10": 0.5 + d, "group(home)": home.astype(str)}
+            )
             for d in (np.zeros(len(home)), loss)
         ]
         row = rw.compare(*map(rw.from_per_user, frames), clusters="home", margin=0.045)["B"]
@@ -213,24 +248,38 @@ def test_no_margin_is_cleared_by_rare_losses_that_were_not_seen(homes, size, sam
 
 def grouped(values, home, metric="hit_rate@1"):
     """Return the result of users' values and their households."""
-    frame = {"user": np.arange(len(home)), metric: values, "group(home)": [f"h{number}" for number in home]}
+    frame = {
+        "user": np.arange(len(home)),
+        metric: values,
+        "group(home)": [f"h{number}" for number in home],
+    }
     return rw.from_per_user(pl.DataFrame(frame))
 
 
 def test_the_interval_of_a_result_is_the_clustered_t():
     given, home = results(homes=40)
     a = given["a"]
-    assert a.interval("ndcg@10", clusters="home", confidence=0.9) == stats.clustered(values(a), home, confidence=0.9)
+    assert a.interval("ndcg@10", clusters="home", confidence=0.9) == stats.clustered(
+        values(a), home, confidence=0.9
+    )
     few = {user: [3, 3, 4, 4, 5, 5, 5][user % 7] for user in range(28)}
     result = grouped([float(user % 2 and user < 20) for user in few], few.values())
     result = rw.from_per_user(
         result.per_user.with_columns(
-            pl.when(pl.col("user") == 8).then(math.nan).otherwise(pl.col("hit_rate@1")).alias("hit_rate@1"),
-            pl.when(pl.col("user") < 21).then(pl.lit("x")).otherwise(pl.lit("y")).alias("group(team)"),
+            pl.when(pl.col("user") == 8)
+            .then(math.nan)
+            .otherwise(pl.col("hit_rate@1"))
+            .alias("hit_rate@1"),
+            pl.when(pl.col("user") < 21)
+            .then(pl.lit("x"))
+            .otherwise(pl.lit("y"))
+            .alias("group(team)"),
         )
     )
     inside = [user for user in range(21) if user != 8]
-    expected = stats.clustered([float(user % 2 and user < 20) for user in inside], [few[user] for user in inside])
+    expected = stats.clustered(
+        [float(user % 2 and user < 20) for user in inside], [few[user] for user in inside]
+    )
     found = result.interval("hit_rate@1", by="team", group="x", clusters="home", method="t")
     assert tuple(found) == tuple(expected)
     assert (found.n, found.flags) == (3, ("only 3 clusters by home",))
@@ -252,7 +301,11 @@ def test_intervals_over_clusters_cover_the_mean():
 def test_intervals_of_clusters_that_do_not_vary_are_as_wide_as_clusters_are_few():
     for hits in ([0.0] * 48, [0.0, 1.0] * 24):  # nobody is hit; one of the two in each household
         found = grouped(hits, np.arange(48) // 2).interval("hit_rate@1", clusters="home")
-        assert (found.method, found.n, found.flags) == ("bound of unseen values", 24, ("clusters do not vary",))
+        assert (found.method, found.n, found.flags) == (
+            "bound of unseen values",
+            24,
+            ("clusters do not vary",),
+        )
         missed = 1 - 0.025 ** (1 / 24)
         assert found.high == pytest.approx(np.mean(hits) + missed * (1 - np.mean(hits)))
     one = grouped([0.0, 1.0, 1.0], [7, 7, 7]).interval("hit_rate@1", clusters="home")
@@ -293,7 +346,14 @@ def test_all_lists_alone_are_shown():
     truth = {u: {u % 9} for u in range(60)}
     users = {"user": list(truth), "home": [u // 4 for u in truth]}
     one, two = (
-        rw.evaluate({u: [(u * s) % 11] for u in truth}, truth, "gini@1", users=users, by="home", jackknife=16)
+        rw.evaluate(
+            {u: [(u * s) % 11] for u in truth},
+            truth,
+            "gini@1",
+            users=users,
+            by="home",
+            jackknife=16,
+        )
         for s in (3, 5)
     )
     assert "without clusters by home" in repr(rw.compare(one, two, clusters="home"))

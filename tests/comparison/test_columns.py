@@ -70,7 +70,9 @@ def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
     assert json.loads(outputs["json"])["pairs"][0]["spread_system"] == 77.5
     assert pl.read_parquet(tmp_path / "table.parquet")["spread_system"].to_list() == [77.5]
     assert "spread_baseline,spread_system" in outputs["csv"]
-    assert all("spread 78" in outputs[name] for name in ("markdown", "latex"))  # two significant digits
+    assert all(
+        "spread 78" in outputs[name] for name in ("markdown", "latex")
+    )  # two significant digits
     for name in ("text", "html", "report"):
         assert "spread" in outputs[name]
         assert "77.5" in outputs[name]

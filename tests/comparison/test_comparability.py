@@ -29,7 +29,11 @@ def scored(user):
 
 
 SCORED = {user: scored(user) for user in USERS}
-RANKED = [(user, item, 0.1 * item, rank) for user in USERS for rank, item in ((1, 2), (3, 0), (4, user % 5 + 10))]
+RANKED = [
+    (user, item, 0.1 * item, rank)
+    for user in USERS
+    for rank, item in ((1, 2), (3, 0), (4, user % 5 + 10))
+]
 BOTH = pl.DataFrame(RANKED, schema=["user", "item", "score", "rank"], orient="row")
 VIEWS = pl.DataFrame(
     [(user, view, item, item) for user in USERS for view in range(2) for item in range(1, 9)],
@@ -52,7 +56,10 @@ EXAMPLES = {
     "score_precision": ({"score_precision": "float64"}, {"score_precision": "float32"}),
     "catalogue": ({"items": range(20)}, {"catalogue": "train"}),
     "exclude_seen": ({}, {"exclude_seen": True}),
-    "mean_over": ({"lists": VIEWS, "mean_over": "requests"}, {"lists": VIEWS, "mean_over": "users"}),
+    "mean_over": (
+        {"lists": VIEWS, "mean_over": "requests"},
+        {"lists": VIEWS, "mean_over": "users"},
+    ),
     "weights": ({}, {"weights": "weight"}),
     "depth": ({"depth": 4}, {"depth": 3}),
     "judged_only": ({}, {"judged_only": True}),
@@ -91,8 +98,12 @@ def pair_of(options):
 
 def test_a_catalogue_that_no_compared_metric_reads_may_differ():
     """NDCG is the same number with any catalogue; coverage is not."""
-    one = rw.evaluate(SCORED, TRUTH, ["ndcg@5", "catalog_coverage@5"], train=TRAIN, items=range(20), jackknife=4)
-    other = rw.evaluate(SCORED, TRUTH, ["ndcg@5", "catalog_coverage@5"], train=TRAIN, catalogue="train", jackknife=4)
+    one = rw.evaluate(
+        SCORED, TRUTH, ["ndcg@5", "catalog_coverage@5"], train=TRAIN, items=range(20), jackknife=4
+    )
+    other = rw.evaluate(
+        SCORED, TRUTH, ["ndcg@5", "catalog_coverage@5"], train=TRAIN, catalogue="train", jackknife=4
+    )
     assert rw.compare(one, other, metrics="ndcg@5")["B"]["difference"] == 0
     for metrics in (None, ["ndcg@5", "catalog_coverage@5"]):
         with pytest.raises(ParameterError, match="different settings of catalogue"):
@@ -102,7 +113,9 @@ def test_a_catalogue_that_no_compared_metric_reads_may_differ():
 def test_slices_of_one_name_are_the_same_slices():
     """Results that say how they were sliced are compared within slices only if they say the same."""
     items = {"item": list(range(20)), "genre": ["a", "b"] * 10}
-    one, other = (rw.evaluate(SCORED, TRUTH, "ndcg@5", items=items, by="item:genre") for _ in range(2))
+    one, other = (
+        rw.evaluate(SCORED, TRUTH, "ndcg@5", items=items, by="item:genre") for _ in range(2)
+    )
     digests = [{"slice_digests": {"item:genre": digest}} for digest in ("abc", "def")]
     one, same, other = (
         replace(result, provenance=result.provenance | more)
@@ -113,7 +126,9 @@ def test_slices_of_one_name_are_the_same_slices():
         rw.compare(one, other, by="item:genre")
     assert "force" not in caught.value.hint
     with pytest.raises(ParameterError, match="sliced differently by item:genre"):
-        rw.decide({"a": one, "b": other}, success="ndcg@5", deterioration="ndcg@5", slices="item:genre")
+        rw.decide(
+            {"a": one, "b": other}, success="ndcg@5", deterioration="ndcg@5", slices="item:genre"
+        )
     rw.compare(one, other, by="item:genre", force=True)
     rw.compare(one, other)
 
@@ -144,7 +159,11 @@ def test_results_that_differ_in_one_option_are_refused(name, tmp_path):
         assert done.returncode not in (0, 1)
         flag = {"relevance_threshold": "threshold"}.get(name, name).replace("_", "-")
         assert message in done.stderr or message.replace(name, f"--{flag}") in done.stderr
-    if name not in ("convention", "weights", "mean_over"):  # which have no name, or no user, in common
+    if name not in (
+        "convention",
+        "weights",
+        "mean_over",
+    ):  # which have no name, or no user, in common
         assert rw.compare(pair, force=True)
 
 
@@ -166,7 +185,10 @@ TIES = ("input", "expected", "item", "item_desc", "optimistic", "pessimistic", N
 
 @pytest.mark.parametrize(("rule", "other"), [*itertools.product(TIES, repeat=2)], ids=str)
 def test_a_rule_for_ties_agrees_with_itself_and_with_its_default(rule, other):
-    pair = {name: rw.evaluate(SCORED, TRUTH, "ndcg@5", ties=ties) for name, ties in (("a", rule), ("b", other))}
+    pair = {
+        name: rw.evaluate(SCORED, TRUTH, "ndcg@5", ties=ties)
+        for name, ties in (("a", rule), ("b", other))
+    }
     if (rule or "expected") == (other or "expected"):
         assert rw.compare(pair)
     else:
@@ -202,8 +224,15 @@ CHOICES = {
 def questions(draw):
     """A world with ties, repeats, grade 0 and users without lists, and options that differ in one or two."""
     items = st.integers(0, 6)
-    rows = draw(st.lists(st.tuples(st.integers(0, 5), items, st.sampled_from([0.1, 0.1 + 1e-12, 0.9])), min_size=6))
-    judged = draw(st.lists(st.tuples(st.integers(0, 5), items, st.sampled_from([0.0, 1.0, 2.0])), min_size=4))
+    rows = draw(
+        st.lists(
+            st.tuples(st.integers(0, 5), items, st.sampled_from([0.1, 0.1 + 1e-12, 0.9])),
+            min_size=6,
+        )
+    )
+    judged = draw(
+        st.lists(st.tuples(st.integers(0, 5), items, st.sampled_from([0.0, 1.0, 2.0])), min_size=4)
+    )
     first = {name: draw(st.sampled_from(values)) for name, values in CHOICES.items()}
     moved = draw(st.sets(st.sampled_from([*CHOICES]), min_size=1, max_size=2))
     second = first | {name: draw(st.sampled_from(CHOICES[name])) for name in sorted(moved)}
@@ -218,7 +247,9 @@ def test_the_same_lists_and_truth_with_other_values_are_never_compared(question)
     users = pl.DataFrame({"user": range(6), "weight": [1.0, 2.0, 0.5, 1.0, 4.0, 1.0]})
     tables = {"train": {0: [1], 3: [2, 4]}, "users": users}
     try:
-        left, right = (rw.evaluate(rows, judged, ["ndcg@3", "judged@3"], **tables, **one) for one in options)
+        left, right = (
+            rw.evaluate(rows, judged, ["ndcg@3", "judged@3"], **tables, **one) for one in options
+        )
     except RankwiseError:
         return
     if str(left.values) == str(right.values):  # NaN is equal to NaN
@@ -236,7 +267,10 @@ def test_requests_are_named_as_such_where_results_do_not_compare():
     evaluated = [rw.evaluate(REQUESTS, each, ["recall@1"]) for each in (truth, more)]
     with pytest.raises(ParameterError, match="different truths") as caught:
         rw.compare(dict(zip("ab", evaluated, strict=True)))
-    assert caught.value.found == "request 2 of user 1 has 1 relevant items in a, 2 in b (1 such requests)"
+    assert (
+        caught.value.found
+        == "request 2 of user 1 has 1 relevant items in a, 2 in b (1 such requests)"
+    )
     some = rw.evaluate(REQUESTS, truth.head(1), ["recall@1"])
     with pytest.raises(ParameterError, match="none in another") as caught:
         rw.compare({"a": evaluated[0], "b": some}, force=True)
@@ -252,10 +286,16 @@ def test_requests_are_named_as_such_where_results_do_not_compare():
 
 
 def test_force_is_a_way_out_only_where_it_can_be_passed():
-    pair = {"a": rw.evaluate(SCORED, TRUTH, "ndcg@5"), "b": rw.evaluate(SCORED, TRUTH, "ndcg@5", population="both")}
+    pair = {
+        "a": rw.evaluate(SCORED, TRUTH, "ndcg@5"),
+        "b": rw.evaluate(SCORED, TRUTH, "ndcg@5", population="both"),
+    }
     with pytest.raises(ParameterError, match="settings of population") as caught:
         rw.compare(pair)
-    assert caught.value.hint == "evaluate all with the same population; force=True compares them anyway"
+    assert (
+        caught.value.hint
+        == "evaluate all with the same population; force=True compares them anyway"
+    )
     with pytest.raises(ParameterError, match="settings of population") as caught:
         rw.decide(pair, success="ndcg@5")
     assert caught.value.hint == "evaluate all with the same population"

@@ -43,7 +43,9 @@ def test_every_number_of_a_row():
     assert row["difference"] == pytest.approx((x - y).mean())
     test, interval = stats.paired_t(x, y), stats.t_interval(x, y)
     assert (row["p"], row["low_alone"], row["high_alone"]) == (test.p, interval.low, interval.high)
-    corrected = stats.t_interval(x, y, confidence=row["confidence"])  # one of two pairs is shown: both at 97.5 %
+    corrected = stats.t_interval(
+        x, y, confidence=row["confidence"]
+    )  # one of two pairs is shown: both at 97.5 %
     assert (row["confidence"], row["low"], row["high"]) == (0.975, corrected.low, corrected.high)
     effect = stats.effect(x, y)
     for name in ("d_z", "cliffs_delta", "wins", "ties", "losses"):
@@ -64,7 +66,10 @@ def test_every_number_of_a_row():
 def test_means_are_those_of_the_results():
     """To the last bit: what is compared is what was published."""
     rng = np.random.default_rng(3)
-    given = {name: rw.from_per_user(pl.DataFrame({"user": range(999), "mrr": rng.random(999)})) for name in "abc"}
+    given = {
+        name: rw.from_per_user(pl.DataFrame({"user": range(999), "mrr": rng.random(999)}))
+        for name in "abc"
+    }
     for row in rw.compare(given, baseline="a").table.to_dicts():
         assert row["mean_baseline"] == given["a"]["mrr"]
         assert row["mean_system"] == given[row["system"]]["mrr"]
@@ -73,7 +78,9 @@ def test_means_are_those_of_the_results():
 
 def test_users_in_any_order():
     """Users in one order that does not ascend, and in different orders."""
-    tables = [per_user(1200, seed).with_columns(pl.format("u{}", "user").alias("user")) for seed in (0, 1)]
+    tables = [
+        per_user(1200, seed).with_columns(pl.format("u{}", "user").alias("user")) for seed in (0, 1)
+    ]
     order = np.random.default_rng(0).permutation(1200)
     expected = rw.compare(*map(rw.from_per_user, tables)).table
     for some in ([t[order] for t in tables], [tables[0], tables[1][order]]):
@@ -84,7 +91,9 @@ def test_families_are_corrected_apart():
     found = rw.compare(results(), primary="ndcg@10").table
     for metric, method in (("ndcg@10", "holm"), ("recall@10", "bh")):
         own = found.filter(pl.col("metric") == metric)
-        assert own["p_adjusted"].to_list() == pytest.approx(stats.adjust(own["p"].to_numpy(), method).tolist())
+        assert own["p_adjusted"].to_list() == pytest.approx(
+            stats.adjust(own["p"].to_numpy(), method).tolist()
+        )
     systems = np.stack([own.per_user["ndcg@10"].to_numpy() for own in results().values()], axis=1)
     d = np.stack([systems[:, j] - systems[:, i] for i, j in ((0, 1), (0, 2), (1, 2))], axis=1)
     together = rw.compare(results(), metrics="ndcg@10", correction="max_t").table["p_adjusted"]
@@ -127,7 +136,9 @@ def test_lower_is_better_turns_the_verdict():
     truth = pl.DataFrame({"user": range(40), "item": [1] * 40, "rating": [3.0] * 40})
     lists = {user: [(1, 3.0 + 0.1 * (user % 3))] for user in range(40)}
     worse = {user: [(1, 4.0 + 0.1 * (user % 3))] for user in range(40)}
-    runs = {name: rw.evaluate(own, truth, "mean_score") for name, own in (("a", lists), ("b", worse))}
+    runs = {
+        name: rw.evaluate(own, truth, "mean_score") for name, own in (("a", lists), ("b", worse))
+    }
     assert rw.compare(runs)["b"]["verdict"] == "different"  # neither direction is better
 
 
@@ -145,7 +156,10 @@ def test_values_that_are_no_means():
     assert row["test"] == "jackknife t"
     assert row["verdict"] == "better"  # a lower Gini is
     assert row["low"] < row["difference"] < row["high"] < 0
-    plain = {name: rw.evaluate(own, truth, ["recall@5", "gini@5"]) for name, own in (("few", few), ("many", many))}
+    plain = {
+        name: rw.evaluate(own, truth, ["recall@5", "gini@5"])
+        for name, own in (("few", few), ("many", many))
+    }
     assert rw.compare(plain).table["metric"].to_list() == ["recall@5"]
     assert rw.compare(plain).values["metric"].to_list() == ["recall@5", "gini@5"]
     said = "Not compared: gini@5: it is not a mean over users (evaluate with jackknife=64)."
@@ -268,7 +282,9 @@ def test_the_files_of_results_without_names(tmp_path):
     for name in ("one", "two"):
         pl.DataFrame({"user": [*TRUTH], "item": [1] * 8}).write_csv(tmp_path / f"{name}.csv")
     first, second = (run(tmp_path / f"{name}.csv") for name in ("one", "two"))
-    assert f"A: {tmp_path}/one.csv, B: {tmp_path}/two.csv" in rw.compare(first, second).views[-1].notes
+    assert (
+        f"A: {tmp_path}/one.csv, B: {tmp_path}/two.csv" in rw.compare(first, second).views[-1].notes
+    )
     assert "one.csv" not in repr(rw.compare({"a": first, "b": second}))
 
 
@@ -277,7 +293,8 @@ def test_both_means_are_shown_within_80_columns(monkeypatch):
     lines = [line.split() for line in repr(against).split("\n\n")[1].splitlines()]
     assert lines[0][-6:] == ["mean", "difference", "97.5", "%", "interval", "(Holm)"]
     assert [line[:2] for line in lines[1:]] == [
-        [name, brief(results()[name]["ndcg@10"])] for name in against.table["system"].to_list()[:0] or ["a", "c", "b"]
+        [name, brief(results()[name]["ndcg@10"])]
+        for name in against.table["system"].to_list()[:0] or ["a", "c", "b"]
     ]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for columns in (80, 100, 160):
@@ -311,20 +328,27 @@ def test_exports():
     found = rw.compare(results(1500, (0.0, 0.04, 0.12)))
     (_, full) = rw.compare(results()).views_at("full")
     assert "detectable" in full.head
-    assert "not shown" in {cell.text for row in full.rows for cell in row if not isinstance(cell, str)}
+    assert "not shown" in {
+        cell.text for row in full.rows for cell in row if not isinstance(cell, str)
+    }
     data = json.loads(found.export("json"))
     assert len(data["pairs"]) == 6
     assert data["settings"]["primary"] == "ndcg@10"
     assert found.export("csv").count("\n") == 7
     text = found.export("markdown")
     best = f"{results(1500, (0.0, 0.04, 0.12))['c']['ndcg@10']:.3f}".removeprefix("0")
-    assert f"**{best}**<sup>b,c</sup>" in text  # letters are in the order of the table, the best first
+    assert (
+        f"**{best}**<sup>b,c</sup>" in text
+    )  # letters are in the order of the table, the best first
     assert "Holm over 3 pairs" in text
     assert "(a c, b b, c a; paired t" in text
     table = found.export("latex")
     assert rf"\textbf{{{best}}}$^{{b,c}}$" in table
     assert r"\underline{" in table
-    assert "NDCG@10 is the primary metric (Holm over 3 pairs); the other metrics are exploratory" in table
+    assert (
+        "NDCG@10 is the primary metric (Holm over 3 pairs); the other metrics are exploratory"
+        in table
+    )
     assert found._repr_html_().count("<tr>") == 6
     with pytest.raises(ParameterError, match="format must be one of"):
         found.export("pdf")
@@ -334,7 +358,9 @@ def test_marks_go_on_after_z():
     assert marks(3) == ["a", "b", "c"]
     assert marks(60)[25:28] == ["z", "aa", "ab"]
     assert len(set(marks(800))) == 800
-    many = {f"s{at:02}": own for at, own in enumerate(list(results(1200, (0.0,) * 3).values()) * 10)}
+    many = {
+        f"s{at:02}": own for at, own in enumerate(list(results(1200, (0.0,) * 3).values()) * 10)
+    }
     assert "(ab)" in rw.compare(many, metrics="ndcg@10").export("latex")
 
 
@@ -379,7 +405,9 @@ def test_both_systems_have_the_same_jackknife_groups():
     truth = {u: {int(rng.integers(50))} for u in range(200)}
     lists = {u: rng.permutation(50)[:5].tolist() for u in truth}
     fewer = {u: own for u, own in lists.items() if u % 25}
-    first, second = (rw.evaluate(own, truth, "gini@5", items=range(50), jackknife=20) for own in (lists, fewer))
+    first, second = (
+        rw.evaluate(own, truth, "gini@5", items=range(50), jackknife=20) for own in (lists, fewer)
+    )
     assert first.provenance["jackknife"] == second.provenance["jackknife"]
     row = rw.compare({"a": first, "b": second})["b"]
     assert row["high"] - row["low"] < 0.05
@@ -406,10 +434,26 @@ def test_missing_lists_are_not_rewarded():
 @pytest.mark.parametrize(
     ("one", "other", "said"),
     [
-        ({"train": {0: [1]}, "metrics": "novelty@2"}, {"train": {0: [2]}, "metrics": "novelty@2"}, "training interact"),
-        ({"items": range(9), "metrics": "gini@2"}, {"items": range(20), "metrics": "gini@2"}, "different catalogues"),
-        ({"items": range(9), "metrics": "gini@2"}, {"metrics": "gini@2"}, "different settings of catalogue"),
-        ({"train": {0: [7]}, "exclude_seen": True}, {"train": {0: [7]}}, "settings of exclude_seen"),
+        (
+            {"train": {0: [1]}, "metrics": "novelty@2"},
+            {"train": {0: [2]}, "metrics": "novelty@2"},
+            "training interact",
+        ),
+        (
+            {"items": range(9), "metrics": "gini@2"},
+            {"items": range(20), "metrics": "gini@2"},
+            "different catalogues",
+        ),
+        (
+            {"items": range(9), "metrics": "gini@2"},
+            {"metrics": "gini@2"},
+            "different settings of catalogue",
+        ),
+        (
+            {"train": {0: [7]}, "exclude_seen": True},
+            {"train": {0: [7]}},
+            "settings of exclude_seen",
+        ),
     ],
 )
 def test_tables_beside_the_lists_are_the_same(one, other, said):
@@ -420,7 +464,9 @@ def test_tables_beside_the_lists_are_the_same(one, other, said):
 def test_enough_signs_for_many_pairs():
     """Of 10,000 signs no p can fall below 0.0005 / 10 pairs; so many more are drawn that it can."""
     runs = {f"s{at}": table(40, x=np.linspace(0, 1, 40) + at) for at in range(5)}
-    enough, few = (rw.compare(runs, alpha=0.0005, **signs).table for signs in ({}, {"n_resamples": 10_000}))
+    enough, few = (
+        rw.compare(runs, alpha=0.0005, **signs).table for signs in ({}, {"n_resamples": 10_000})
+    )
     assert set(enough["verdict"]) == {"different"}
     assert set(few["verdict"]) == {"not shown"}
     assert "10000 resamples are too few for 10 pairs" in few["flags"][0]
@@ -440,7 +486,9 @@ NAN = float("nan")
 
 
 def test_a_metric_without_values_is_not_replaced():
-    full, empty = (table(**{"ndcg@10": [value] * 300, "mrr@3": [1.0] * 300}) for value in (0.5, NAN))
+    full, empty = (
+        table(**{"ndcg@10": [value] * 300, "mrr@3": [1.0] * 300}) for value in (0.5, NAN)
+    )
     with pytest.raises(ParameterError, match="value of ndcg@10 in one result"):
         rw.compare({"a": full, "b": empty})
 
@@ -477,7 +525,12 @@ def test_a_value_that_is_nan_in_one_result():
     lists = {user: [1, 3] for user in truth}
     runs = {
         name: rw.evaluate(
-            lists, given, ["recall@2", "novelty@2"], train=TRUTH, undefined="nan", population="recommended"
+            lists,
+            given,
+            ["recall@2", "novelty@2"],
+            train=TRUTH,
+            undefined="nan",
+            population="recommended",
         )
         for name, given in (("a", truth), ("b", TRUTH))
     }
@@ -492,9 +545,14 @@ def test_a_value_that_is_nan_in_one_result():
 def grouped(shift, users=900, **options):
     rng = np.random.default_rng(7)
     truth = {user: {user % 5} for user in range(users)}
-    lists = {user: [user % 5 if rng.random() < 0.3 + (shift if user % 3 == 0 else 0) else 9, 8] for user in truth}
+    lists = {
+        user: [user % 5 if rng.random() < 0.3 + (shift if user % 3 == 0 else 0) else 9, 8]
+        for user in truth
+    }
     teams = {"user": range(users), "team": [("x", "y", None)[user % 3] for user in range(users)]}
-    return rw.evaluate(lists, truth, ["recall@2", "mrr@2", "gini@2"], users=teams, by="team", **options)
+    return rw.evaluate(
+        lists, truth, ["recall@2", "mrr@2", "gini@2"], users=teams, by="team", **options
+    )
 
 
 def test_a_comparison_for_each_group_corrected_over_groups():
@@ -504,16 +562,23 @@ def test_a_comparison_for_each_group_corrected_over_groups():
     assert rows["group"].to_list() == ["x", "y", None]
     for row in rows.iter_rows(named=True):
         x, y = (
-            r.per_user.filter(pl.col("group(team)").eq_missing(row["group"]))["recall@2"].to_numpy() for r in (two, one)
+            r.per_user.filter(pl.col("group(team)").eq_missing(row["group"]))["recall@2"].to_numpy()
+            for r in (two, one)
         )
-        alone = rw.compare({"A": table(len(y), **{"recall@2": y}), "B": table(len(x), **{"recall@2": x})})["B"]
+        alone = rw.compare(
+            {"A": table(len(y), **{"recall@2": y}), "B": table(len(x), **{"recall@2": x})}
+        )["B"]
         for name in ("mean_baseline", "mean_system", "difference", "p", "users"):
             assert row[name] == alone[name], name
         assert (row["low_alone"], row["high_alone"]) == (alone["low_alone"], alone["high_alone"])
-    assert rows["p_adjusted"].to_list() == pytest.approx(stats.adjust(rows["p"].to_numpy(), "holm").tolist())
+    assert rows["p_adjusted"].to_list() == pytest.approx(
+        stats.adjust(rows["p"].to_numpy(), "holm").tolist()
+    )
     others = found.table.filter(~pl.col("primary"))
     assert others["metric"].unique().to_list() == ["mrr@2"]
-    assert others["p_adjusted"].to_list() == pytest.approx(stats.adjust(others["p"].to_numpy(), "bh").tolist())
+    assert others["p_adjusted"].to_list() == pytest.approx(
+        stats.adjust(others["p"].to_numpy(), "bh").tolist()
+    )
     assert found["recall@2", "B", "x"]["verdict"] == "better"
     assert found["recall@2", "B", "y"]["verdict"] == "not shown"
     assert "not a mean over users" in found.settings["not_compared"]["gini@2"]
@@ -523,7 +588,11 @@ def test_a_comparison_for_each_group_corrected_over_groups():
 
 def test_a_comparison_of_groups_is_shown():
     found = rw.compare(grouped(0), grouped(0.4), by="team", primary="recall@2")
-    for part in ("B beats A on recall@2 for team x; no difference is shown for y and –.", "by team", "groups by team"):
+    for part in (
+        "B beats A on recall@2 for team x; no difference is shown for y and –.",
+        "by team",
+        "groups by team",
+    ):
         assert part in repr(found)
     assert "mrr@2, team y" in " ".join(found.export("markdown").split())
     assert found.export("csv").count("\n") == 7
@@ -607,7 +676,9 @@ def test_tables_of_users_values(tmp_path):
         table(**{"ndcg@10": [0.5] * 300, "nDCG@10": [0.5] * 300})
     evaluated = run()
     evaluated.per_user.write_csv(tmp_path / "users.csv")
-    evaluated.per_user.select("user", "recall@2").cast({"user": pl.Int16}).write_parquet(tmp_path / "users.parquet")
+    evaluated.per_user.select("user", "recall@2").cast({"user": pl.Int16}).write_parquet(
+        tmp_path / "users.parquet"
+    )
     for name in ("users.csv", "users.parquet"):
         other = open_result(tmp_path / name)
         assert rw.compare({"a": evaluated, "b": other})["b"]["users"] == 8

@@ -28,7 +28,10 @@ def pair(n=2000, gain=0.0, rail=0.0, seed=0, groups=None, spread=0.1):
     noise = rng.normal(0, spread, (2, n))
     frames = [
         pl.DataFrame({"user": range(n), "ndcg@5": old, "recall@5": guard} | extra),
-        pl.DataFrame({"user": range(n), "ndcg@5": old + gain + noise[0], "recall@5": guard + rail + noise[1]} | extra),
+        pl.DataFrame(
+            {"user": range(n), "ndcg@5": old + gain + noise[0], "recall@5": guard + rail + noise[1]}
+            | extra
+        ),
     ]
     return dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
 
@@ -44,7 +47,11 @@ RULE = {"success": "ndcg@5", "guardrails": {"recall@5": 0.02}}
         ({"gain": 0.05, "rail": -0.05}, "stop", "new loses 9.9 % of recall@5; 0.0200 is allowed"),
         ({"gain": -0.05}, "stop", "new is worse on ndcg@5: 0.499 → 0.450"),
         ({"gain": 0.05, "n": 60, "rail": -0.01}, "hold", "Recall@5 is not shown to hold (60 users"),
-        ({"gain": 0.05, "rail": -0.012, "n": 20_000}, "ship", "better on ndcg@5, and recall@5 holds"),
+        (
+            {"gain": 0.05, "rail": -0.012, "n": 20_000},
+            "ship",
+            "better on ndcg@5, and recall@5 holds",
+        ),
     ],
 )
 def test_outcomes(options, outcome, reason):
@@ -64,7 +71,9 @@ def test_the_numbers_are_those_of_the_tests():
     (rail,) = found.checks.filter(pl.col("role") == "guardrail").to_dicts()
     assert rail["p"] == pytest.approx(expected.p)
     assert rail["margin"] == 0.02
-    row, bounded = (rw.compare(results, metrics=["ndcg@5"], test=test)["new"] for test in ("auto", "bounded"))
+    row, bounded = (
+        rw.compare(results, metrics=["ndcg@5"], test=test)["new"] for test in ("auto", "bounded")
+    )
     row = row if row["p"] >= row["p_bound"] else bounded
     (success,) = found.checks.filter(pl.col("role") == "success").to_dicts()
     assert (success["difference"], success["low"], success["p"]) == (
@@ -88,7 +97,9 @@ def test_guardrails_hold_in_every_slice_that_is_large_enough():
         .otherwise(pl.col("recall@5") + 0.1)
         .alias("recall@5")
     )
-    found = rw.decide({"old": results["old"], "new": rw.from_per_user(hurt)}, **RULE, slices=["team"])
+    found = rw.decide(
+        {"old": results["old"], "new": rw.from_per_user(hurt)}, **RULE, slices=["team"]
+    )
     assert found.outcome == "stop"
     assert any("recall@5 for team b" in reason for reason in found.reasons)
 
@@ -119,7 +130,8 @@ def test_lower_is_better():
     rng = np.random.default_rng(1)
     old = rng.random(2000)
     frames = [
-        pl.DataFrame({"user": range(2000), "rmse": v, "mae": v}) for v in (old, old - 0.05 + rng.normal(0, 0.1, 2000))
+        pl.DataFrame({"user": range(2000), "rmse": v, "mae": v})
+        for v in (old, old - 0.05 + rng.normal(0, 0.1, 2000))
     ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
     assert rw.decide(results, success="rmse", guardrails={"mae": "1%"}).outcome == "ship"
@@ -193,7 +205,9 @@ def test_it_is_about_one_system_and_about_metrics_with_a_direction():
     assert rw.decide(results | {"third": results["new"]}, success="ndcg@5", system="new")
     with pytest.raises(ParameterError, match="needs two results"):
         rw.decide({"old": results["old"]}, success="ndcg@5")
-    odd = {name: rw.from_per_user(r.per_user.rename({"ndcg@5": "odd"})) for name, r in results.items()}
+    odd = {
+        name: rw.from_per_user(r.per_user.rename({"ndcg@5": "odd"})) for name, r in results.items()
+    }
     with pytest.raises(MetricError, match="no better direction"):
         rw.decide(odd, success="odd")
 
@@ -229,14 +243,18 @@ def test_better_passes_no_guardrail_by_itself():
     rng = np.random.default_rng(5)
     old = rng.random(400) / 2
     frames = [
-        pl.DataFrame({"user": range(400), "ndcg@5": values}) for values in (old, old + 0.5 * (np.arange(400) < 25))
+        pl.DataFrame({"user": range(400), "ndcg@5": values})
+        for values in (old, old + 0.5 * (np.arange(400) < 25))
     ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
     found = rw.decide(results, success="ndcg@5", guardrails={"ndcg@5": 0.001})
     rail = found.checks.row(1, named=True)
     assert (found.outcome, rail["shown"]) == ("ship", "not worse")
     assert (
-        rail["p"] == stats.non_inferiority(*(f["ndcg@5"].to_numpy() for f in frames[::-1]), margin=0.001, largest=1.0).p
+        rail["p"]
+        == stats.non_inferiority(
+            *(f["ndcg@5"].to_numpy() for f in frames[::-1]), margin=0.001, largest=1.0
+        ).p
     )
 
 
@@ -247,9 +265,14 @@ def test_a_rare_total_loss_is_not_shipped(n, samples):
     rng, shipped = np.random.default_rng(n), 0
     for _ in range(samples):
         d = rng.choice([0.02, -1.0, 0.0], n, p=[0.4, 0.01, 0.59])
-        frames = [pl.DataFrame({"user": range(n), "recall@5": values}) for values in (np.ones(n) * 0.5, 0.5 + d / 2)]
+        frames = [
+            pl.DataFrame({"user": range(n), "recall@5": values})
+            for values in (np.ones(n) * 0.5, 0.5 + d / 2)
+        ]
         results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
-        shipped += rw.decide(results, success="recall@5", guardrails={"recall@5": 0.001}).outcome == "ship"
+        shipped += (
+            rw.decide(results, success="recall@5", guardrails={"recall@5": 0.001}).outcome == "ship"
+        )
     assert shipped / samples <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / samples)
 
 
@@ -257,10 +280,15 @@ def catalogue(shift=0, jackknife=16):
     """Evaluate lists of 240 users over 600 items, some of them other ones."""
     rng = np.random.default_rng(3)
     truth = {user: {int(item)} for user, item in enumerate(rng.integers(0, 30, 240))}
-    lists = {u: [int(i) for i in (rng.permutation(600)[:3] + (shift if u % 9 == 0 else 0)) % 600] for u in truth}
+    lists = {
+        u: [int(i) for i in (rng.permutation(600)[:3] + (shift if u % 9 == 0 else 0)) % 600]
+        for u in truth
+    }
     users = {"user": list(truth), "team": ["x" if u % 2 else "y" for u in truth]}
     metrics = ["recall@3", "gini@3", "entropy@3", "catalog_coverage@3"]
-    return rw.evaluate(lists, truth, metrics, items=range(600), users=users, by="team", jackknife=jackknife)
+    return rw.evaluate(
+        lists, truth, metrics, items=range(600), users=users, by="team", jackknife=jackknife
+    )
 
 
 @pytest.mark.parametrize("metric", ["gini@3", "entropy@3", "catalog_coverage@3"])
@@ -272,7 +300,10 @@ def test_a_guardrail_on_a_value_that_is_no_mean_over_users(metric):
     (rail,) = same.checks.filter(pl.col("role") == "guardrail").to_dicts()
     assert (rail["outcome"], rail["shown"], rail["by"]) == ("passed", "not worse", None)
     assert "margin tested by the jackknife" in rail["flags"]
-    assert any(note.endswith("all users: margin tested by the jackknife") for note in same.views_at("full")[0].notes)
+    assert any(
+        note.endswith("all users: margin tested by the jackknife")
+        for note in same.views_at("full")[0].notes
+    )
     changed = rw.compare({"old": one, "new": other}, metrics=metric, margin=0.01)["new"]
     cell = one.cell(metric)
     up, (y, x) = one.direction(cell), (r.replicates[cell].to_numpy() for r in (one, other))
@@ -292,7 +323,13 @@ def test_every_flag_stands_beside_its_word():
     """Amounts have no bound: what they show rests on t, and the decision says so."""
     rng = np.random.default_rng(4)
     frames = [
-        pl.DataFrame({"user": range(1500), "ndcg@5": np.full(1500, 0.3) + gain, "rmse": 1 + rng.random(1500) - gain})
+        pl.DataFrame(
+            {
+                "user": range(1500),
+                "ndcg@5": np.full(1500, 0.3) + gain,
+                "rmse": 1 + rng.random(1500) - gain,
+            }
+        )
         for gain in (0.0, 0.05)
     ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
@@ -309,14 +346,19 @@ def test_better_by_t_alone_is_flagged_and_not_shipped():
     rng = np.random.default_rng(6)
     old = rng.random(1000) / 2
     frames = [
-        pl.DataFrame({"user": range(1000), "recall@5": old + gain * 0.001 * (rng.random(1000) < 0.4)})
+        pl.DataFrame(
+            {"user": range(1000), "recall@5": old + gain * 0.001 * (rng.random(1000) < 0.4)}
+        )
         for gain in (0, 1)
     ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
     row = rw.compare(results)["new"]
     assert (row["verdict"], row["test"]) == ("better", "paired t")
     assert row["p"] < 0.001 < 0.5 < row["p_bound"]
-    assert "better by paired t alone: a rare large difference that was not drawn is not excluded" in row["flags"]
+    assert (
+        "better by paired t alone: a rare large difference that was not drawn is not excluded"
+        in row["flags"]
+    )
     assert rw.decide(results, success="recall@5").outcome == "hold"
 
 
@@ -332,19 +374,35 @@ def cold_and_warm(n=400):
     old = np.where(cold, 0.0, 0.5)
     new = old + np.where(cold, 0.4 * (rng.random(n) < 0.1), 0.02)
     frames = (
-        pl.DataFrame({"user": users, "ndcg@5": values, "group(kind)": np.where(cold, "cold", "warm")})
+        pl.DataFrame(
+            {"user": users, "ndcg@5": values, "group(kind)": np.where(cold, "cold", "warm")}
+        )
         for values in (old, new)
     )
     return dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
 
 
 def test_a_gain_over_a_baseline_of_0_has_no_relative_margin():
-    decision = rw.decide(cold_and_warm(), success="ndcg@5", guardrails={"ndcg@5": "5%"}, slices="kind")
+    decision = rw.decide(
+        cold_and_warm(), success="ndcg@5", guardrails={"ndcg@5": "5%"}, slices="kind"
+    )
     assert decision.outcome == "hold", decision.reasons
     cold = next(row for row in decision.checks.iter_rows(named=True) if row["group"] == "cold")
-    assert (cold["users"], cold["margin"], cold["outcome"], cold["shown"]) == (200, 0.0, "not shown", None)
-    assert "5% of a baseline of 0 is no margin, and nothing is shown: pass a number" in " ".join(decision.reasons)
-    assert rw.decide(cold_and_warm(), success="ndcg@5", guardrails={"ndcg@5": 0.05}, slices="kind").outcome == "ship"
+    assert (cold["users"], cold["margin"], cold["outcome"], cold["shown"]) == (
+        200,
+        0.0,
+        "not shown",
+        None,
+    )
+    assert "5% of a baseline of 0 is no margin, and nothing is shown: pass a number" in " ".join(
+        decision.reasons
+    )
+    assert (
+        rw.decide(
+            cold_and_warm(), success="ndcg@5", guardrails={"ndcg@5": 0.05}, slices="kind"
+        ).outcome
+        == "ship"
+    )
 
 
 def test_0_against_0_asks_for_an_absolute_margin():
@@ -356,18 +414,24 @@ def test_0_against_0_asks_for_an_absolute_margin():
     rule = {"success": "ndcg@5", "slices": "kind"}
     decision = rw.decide(results, guardrails={"ndcg@5": "5%"}, **rule)
     assert decision.outcome == "hold"
-    assert "ndcg@5 is not shown to hold for kind cold (200 users; 5% of a baseline of 0 is" in " ".join(
-        decision.reasons
+    assert (
+        "ndcg@5 is not shown to hold for kind cold (200 users; 5% of a baseline of 0 is"
+        in " ".join(decision.reasons)
     )
     assert "nan" not in repr(decision)
-    assert rw.decide(results, guardrails={"ndcg@5": 0.05}, **rule).outcome == "ship"  # as the reason says
+    assert (
+        rw.decide(results, guardrails={"ndcg@5": 0.05}, **rule).outcome == "ship"
+    )  # as the reason says
 
 
 def test_a_slice_without_any_value_has_no_difference():
     results = {
         name: rw.from_per_user(
             r.per_user.with_columns(
-                pl.when(pl.col("group(kind)") == "cold").then(float("nan")).otherwise(pl.col("ndcg@5")).alias("ndcg@5")
+                pl.when(pl.col("group(kind)") == "cold")
+                .then(float("nan"))
+                .otherwise(pl.col("ndcg@5"))
+                .alias("ndcg@5")
             )
         )
         for name, r in cold_and_warm().items()
@@ -380,7 +444,8 @@ def test_a_slice_without_any_value_has_no_difference():
 
 def test_a_share_of_nothing_is_no_margin():
     zero = {
-        name: rw.from_per_user(r.per_user.with_columns(pl.lit(0.0).alias("recall@5"))) for name, r in pair(n=50).items()
+        name: rw.from_per_user(r.per_user.with_columns(pl.lit(0.0).alias("recall@5")))
+        for name, r in pair(n=50).items()
     }
     row = rw.compare(zero, metrics=["recall@5"], margin="1%").table.row(0, named=True)
     assert not row["within_margin"]
@@ -433,7 +498,10 @@ def test_a_report_shows_the_decision():
 def test_the_interval_of_success_is_that_of_the_test_that_decides(gains):
     """Few users gain: t excludes 0 with five, the bound of the metric does not, and neither does what is printed."""
     truth = {user: {0} for user in range(1100)}
-    lists = {"old": {user: [1] for user in truth}, "new": {user: [int(user >= gains)] for user in truth}}
+    lists = {
+        "old": {user: [1] for user in truth},
+        "new": {user: [int(user >= gains)] for user in truth},
+    }
     results = {name: rw.evaluate(own, truth, "hit_rate@1") for name, own in lists.items()}
     pair = rw.compare(results).table.row(0, named=True)
     check = rw.decide(results, success="hit_rate@1").checks.row(0, named=True)

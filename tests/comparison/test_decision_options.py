@@ -58,7 +58,13 @@ def test_the_change_of_a_decision_is_that_of_the_comparison(gain):
     auto = rw.compare(results, metrics="recall@3")["new"]
     row = row if auto["p_bound"] > auto["p"] else auto
     check = rw.decide(results, success="recall@3").checks.row(0, named=True)
-    names = {"change": "lift", "change_low": "lift_low", "change_high": "lift_high", "low": "low", "high": "high"}
+    names = {
+        "change": "lift",
+        "change_low": "lift_low",
+        "change_high": "lift_high",
+        "low": "low",
+        "high": "high",
+    }
     assert {name: check[name] for name in names} == {
         name: pytest.approx(row[column], rel=1e-9) for name, column in names.items()
     }
@@ -119,17 +125,28 @@ def test_a_median_on_the_other_side_than_the_mean_makes_no_system_better():
 
 
 def test_a_caveat_of_slices_says_of_which():
-    chosen = {(user, view): (user * 7 + view * 5) % 9 for user in range(150) for view in range(1 + user % 7)}
+    chosen = {
+        (user, view): (user * 7 + view * 5) % 9
+        for user in range(150)
+        for view in range(1 + user % 7)
+    }
     rng = np.random.default_rng(0)
     results = {}
     for name, share in (("a", 0.2), ("b", 0.6)):
-        rows = [(*request, item if rng.random() < share else (item + 1) % 9, 1) for request, item in chosen.items()]
+        rows = [
+            (*request, item if rng.random() < share else (item + 1) % 9, 1)
+            for request, item in chosen.items()
+        ]
         lists = pl.DataFrame(rows, schema=["user", "request", "item", "rank"], orient="row")
         truth = lists.select("user", "request", item=pl.Series(list(chosen.values())))
         items = {"item": list(range(9)), "kind": ["x", "y", "z"] * 3}
         results[name] = rw.evaluate(lists, truth, ["recall@1"], items=items, by="item:kind")
     decision = rw.decide(
-        results, success="recall@1", guardrails={"recall@1": "60%"}, slices="item:kind", min_slice_size=30
+        results,
+        success="recall@1",
+        guardrails={"recall@1": "60%"},
+        slices="item:kind",
+        min_slice_size=30,
     )
     caveats = [reason for reason in decision.reasons if "no user is taken" in reason]
     assert caveats == [

@@ -19,7 +19,8 @@ def compared(n, shift=0.0, **options):
     old = rng.random(5000)[:n]
     new = np.clip(old + rng.normal(0, 0.1, 5000)[:n] + shift, 0, 1)
     frames = {
-        name: pl.DataFrame({"user": range(n), "ndcg@10": values}) for name, values in (("old", old), ("new", new))
+        name: pl.DataFrame({"user": range(n), "ndcg@10": values})
+        for name, values in (("old", old), ("new", new))
     }
     results = {name: rw.from_per_user(frame) for name, frame in frames.items()}
     return rw.compare(results, baseline="old", **({"margin": 0.01} | options))
@@ -38,14 +39,19 @@ def test_looks_until_it_is_shown(tmp_path):
 
 def two(new, old, metric):
     frames = {"old": old, "new": new}
-    tables = {name: pl.DataFrame({"user": range(len(old)), metric: values}) for name, values in frames.items()}
+    tables = {
+        name: pl.DataFrame({"user": range(len(old)), metric: values})
+        for name, values in frames.items()
+    }
     return {name: rw.from_per_user(table) for name, table in tables.items()}
 
 
 def test_lower_is_better_turns_the_sides(tmp_path):
     old = np.random.default_rng(4).integers(0, 2, 2000) / 2
     for shift, outcome in ((0.25, "failed"), (-0.25, "passed")):
-        comparison = rw.compare(two(old / 2 + 0.25 + shift, old / 2 + 0.25, "fallout@10"), baseline="old", margin="1%")
+        comparison = rw.compare(
+            two(old / 2 + 0.25 + shift, old / 2 + 0.25, "fallout@10"), baseline="old", margin="1%"
+        )
         assert record_interim_analysis(comparison, tmp_path / outcome)[0].outcome == outcome
 
 
@@ -55,7 +61,9 @@ def test_a_share_of_the_baseline_is_tested_user_by_user(tmp_path):
     old = rng.integers(0, 2, 4000) * 1.0
     results = two(old * 0.8, old, "ndcg@10")
     for margin, outcome in (("19%", "failed"), ("30%", "passed")):
-        (look,) = record_interim_analysis(rw.compare(results, baseline="old", margin=margin), tmp_path / margin)
+        (look,) = record_interim_analysis(
+            rw.compare(results, baseline="old", margin=margin), tmp_path / margin
+        )
         assert look.outcome == outcome
 
 
@@ -98,7 +106,13 @@ def test_what_is_refused(tmp_path):
         record_interim_analysis(compared(500), file)
     with pytest.raises(ParameterError, match="with a margin"):
         record_interim_analysis(compared(1000, margin=None), tmp_path / "b.json")
-    for text in ("{}", "[]", "no", '{"version": 3, "pairs": []}', '{"version": 3, "pairs": {"a": 3}}'):
+    for text in (
+        "{}",
+        "[]",
+        "no",
+        '{"version": 3, "pairs": []}',
+        '{"version": 3, "pairs": {"a": 3}}',
+    ):
         file.write_text(text)
         with pytest.raises(FileError, match="no record of looks"):
             record_interim_analysis(compared(1000), file)

@@ -40,7 +40,11 @@ def comparison():
 def rows(table):
     """Return the cells of the body of a LaTeX table."""
     body = table[table.index(r"\midrule") : table.index(r"\bottomrule")]
-    return [line.removesuffix(r" \\").split(" & ") for line in body.splitlines() if line.endswith(r" \\")]
+    return [
+        line.removesuffix(r" \\").split(" & ")
+        for line in body.splitlines()
+        if line.endswith(r" \\")
+    ]
 
 
 def test_a_table_of_systems(comparison):
@@ -68,7 +72,9 @@ def test_a_table_of_systems(comparison):
 
 
 def test_its_options(comparison):
-    percent = comparison.export("latex", metrics=["ndcg@10"], percent=True, digits=2, columns="column", caption=False)
+    percent = comparison.export(
+        "latex", metrics=["ndcg@10"], percent=True, digits=2, columns="column", caption=False
+    )
     mean = comparison["knn"]["mean_system"]
     assert rows(percent)[1][1] == rf"\textbf{{{100 * mean:.1f}}}$^{{+}}$"
     assert r"\begin{table}" in percent
@@ -84,10 +90,13 @@ def test_its_options(comparison):
 
 
 def test_groups_are_blocks_of_columns(comparison):
-    found = rw.compare(comparison.results, baseline="pop_1", by="activity", metrics=["ndcg@10", "recall@10"])
+    found = rw.compare(
+        comparison.results, baseline="pop_1", by="activity", metrics=["ndcg@10", "recall@10"]
+    )
     table = found.export("latex")
     assert re.findall(r"multicolumn\{(\d)\}\{c\}\{activity (\w+) \(\$n=(\d+)", table) == [
-        ("2", group, str(found["ndcg@10", "knn", group]["users"])) for group in ("low", "middle", "high", "none")
+        ("2", group, str(found["ndcg@10", "knn", group]["users"]))
+        for group in ("low", "middle", "high", "none")
     ]
     assert table.count(r"\cmidrule") == 4
     assert all(len(row) == 9 for row in rows(table))
@@ -137,13 +146,25 @@ def test_what_is_not_known_is_said(comparison):
 
 
 def test_the_p_value_of_equivalence_is_that_of_the_margin():
-    values = {"a": (), "b": (0, 1)}  # last digits of users whose values are turned round: as many gain as lose
+    values = {
+        "a": (),
+        "b": (0, 1),
+    }  # last digits of users whose values are turned round: as many gain as lose
     tables = {
-        name: pl.DataFrame({"user": range(200), "recall@1": [float((u % 10 in digits) != u % 2) for u in range(200)]})
+        name: pl.DataFrame(
+            {
+                "user": range(200),
+                "recall@1": [float((u % 10 in digits) != u % 2) for u in range(200)],
+            }
+        )
         for name, digits in values.items()
     }
-    made = rw.compare({name: rw.from_per_user(table) for name, table in tables.items()}, baseline="a", margin=0.3)
-    assert "0.0001 (margin) | equivalent |" in re.sub(" +", " ", made.export("markdown", layout="pairs"))
+    made = rw.compare(
+        {name: rw.from_per_user(table) for name, table in tables.items()}, baseline="a", margin=0.3
+    )
+    assert "0.0001 (margin) | equivalent |" in re.sub(
+        " +", " ", made.export("markdown", layout="pairs")
+    )
     assert "adjusted p (margin) < 0.0001" in made.export("methods")
 
 
@@ -152,8 +173,13 @@ def test_the_p_value_of_equivalence_is_that_of_the_margin():
 )
 def test_the_article_is_that_of_the_test(users, said):
     values = {"a": [0.0, 0.5] * (users // 2), "b": [0.25, 0.5] * (users // 2)}
-    tables = {name: pl.DataFrame({"user": range(users), "recall@4": column}) for name, column in values.items()}
-    made = rw.compare({name: rw.from_per_user(table) for name, table in tables.items()}, test="sign_flip")
+    tables = {
+        name: pl.DataFrame({"user": range(users), "recall@4": column})
+        for name, column in values.items()
+    }
+    made = rw.compare(
+        {name: rw.from_per_user(table) for name, table in tables.items()}, test="sign_flip"
+    )
     assert said in made.export("methods")
 
 
@@ -161,7 +187,9 @@ def test_groups_of_requests_are_counted_by_request():
     """Users 0 to 3 have two requests each in group x, users 4 to 9 one each in group y."""
     views = [(user, view) for user in range(10) for view in range(2 if user < 4 else 1)]
     users = pl.DataFrame({"user": list(range(10)), "team": ["x"] * 4 + ["y"] * 6})
-    truth = pl.DataFrame([(*view, 1) for view in views], schema=["user", "request", "item"], orient="row")
+    truth = pl.DataFrame(
+        [(*view, 1) for view in views], schema=["user", "request", "item"], orient="row"
+    )
     results = {}
     for name, hits in (("a", 3), ("b", 2)):
         rows = [(*view, int(at % hits == 0), 1) for at, view in enumerate(views)]
@@ -172,4 +200,7 @@ def test_groups_of_requests_are_counted_by_request():
         ("x", "$n=8$ requests"),
         ("y", "$n=6$ requests"),
     ]
-    assert "Lists are of requests: those of 4 to 6 users in each group, the sampling units." in made.export("methods")
+    assert (
+        "Lists are of requests: those of 4 to 6 users in each group, the sampling units."
+        in made.export("methods")
+    )

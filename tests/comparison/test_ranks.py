@@ -20,7 +20,9 @@ def table(n=300, seed=0, cell="ndcg@10"):
     rng = np.random.default_rng(seed)
     easy = rng.normal(0, 0.2, n)
     return {
-        name: rw.from_per_user(pl.DataFrame({"user": np.arange(n), cell: mean + easy + rng.normal(0, 0.2, n)}))
+        name: rw.from_per_user(
+            pl.DataFrame({"user": np.arange(n), cell: mean + easy + rng.normal(0, 0.2, n)})
+        )
         for name, mean in MEANS.items()
     }
 
@@ -71,7 +73,10 @@ def test_no_rank_is_claimed_of_few_users_of_unlike_skewness(samples):
         rng = np.random.default_rng(seed)
         rare = [(rng.random(30) < 0.1 / size) * size for size in (0.2, 0.4, 0.6, 0.8, 1.0)]
         values = np.column_stack([0.1 + rng.normal(0, 0.01, 30), *rare])
-        columns = {str(at): pl.DataFrame({"user": range(30), "recall@10": x}) for at, x in enumerate(values.T)}
+        columns = {
+            str(at): pl.DataFrame({"user": range(30), "recall@10": x})
+            for at, x in enumerate(values.T)
+        }
         results = {name: rw.from_per_user(frame) for name, frame in columns.items()}
         wrong += rw.compare(results).ranks["rank_low"].max() > 1
         by_t += stats.rank_systems(values, n_resamples=499).low.max() > 1
@@ -85,7 +90,9 @@ def test_displays_say_who_may_be_the_best():
     said = verdict_sentences(found.table, found.settings)
     assert said == ["The best system is b or c on ndcg@10; which one is not shown."]
     same = rw.compare({name: next(iter(table().values())) for name in "xyz"})
-    assert verdict_sentences(same.table, same.settings)[0].startswith("No difference is shown on ndcg@10.")
+    assert verdict_sentences(same.table, same.settings)[0].startswith(
+        "No difference is shown on ndcg@10."
+    )
     clear = rw.compare(table(5000))
     assert not any("which one" in s for s in verdict_sentences(clear.table, clear.settings))
 
@@ -117,7 +124,8 @@ def test_where_ranks_say_nothing():
     assert rw.compare(results["a"], results["b"]).ranks.is_empty()  # the pair says it
     teams = pl.Series("group(team)", [str(u % 2) for u in range(300)])
     grouped = {
-        n: rw.from_per_user(r.per_user.select("user", "ndcg@10").with_columns(teams)) for n, r in results.items()
+        n: rw.from_per_user(r.per_user.select("user", "ndcg@10").with_columns(teams))
+        for n, r in results.items()
     }
     assert rw.compare(grouped, by="team").ranks.is_empty()
     assert rw.compare(table(cell="unknown to rankwise")).ranks.is_empty()

@@ -45,7 +45,11 @@ def test_a_row_is_the_two_level_t_of_both_systems():
     row = rw.compare({"a": A, "b": B})["b"]
     expected = stats.two_level(values(B), values(A))
     p, limits = widest(values(B), values(A), expected)
-    assert (row["test"], row["seeds_baseline"], row["seeds_system"]) == ("two-level t, bounded mean", 4, 3)
+    assert (row["test"], row["seeds_baseline"], row["seeds_system"]) == (
+        "two-level t, bounded mean",
+        4,
+        3,
+    )
     assert row["difference"] == pytest.approx(values(B).mean() - values(A).mean(), abs=1e-15)
     assert (row["low"], row["high"]) == pytest.approx(limits)
     assert row["p"] == pytest.approx(p)
@@ -60,9 +64,14 @@ def test_a_row_is_the_two_level_t_of_both_systems():
 
 
 def test_seeds_are_paired_where_each_has_a_split_of_its_own():
-    truths = [{u: {u % 7, (u + s) % 11 + 20, *range(50, 50 + s)} for u in range(USERS)} for s in range(3)]
+    truths = [
+        {u: {u % 7, (u + s) % 11 + 20, *range(50, 50 + s)} for u in range(USERS)} for s in range(3)
+    ]
     one = [rw.evaluate({u: [u % 7, 99] for u in t}, t, "recall@2") for t in truths]
-    other = [rw.evaluate({u: [u % 7, (u + s) % 11 + 20] for u in t}, t, "recall@2") for s, t in enumerate(truths)]
+    other = [
+        rw.evaluate({u: [u % 7, (u + s) % 11 + 20] for u in t}, t, "recall@2")
+        for s, t in enumerate(truths)
+    ]
     found = rw.compare({"one": one, "other": other})
     assert found.settings["seeds"] == {"design": "paired", "counts": {"one": 3, "other": 3}}
     x, y = values(other, "recall@2"), values(one, "recall@2")
@@ -97,12 +106,17 @@ def test_one_result_for_each_system_is_what_it_was():
 
 
 def test_positions_take_seeds_as_well():
-    assert rw.compare(A, B).table["p"].to_list() == rw.compare({"A": A, "B": B}).table["p"].to_list()
+    assert (
+        rw.compare(A, B).table["p"].to_list() == rw.compare({"A": A, "B": B}).table["p"].to_list()
+    )
 
 
 def test_margins_hold_over_seeds():
     """A claim about users is not stronger for being one about seeds as well."""
-    many = {"a": [result(0.0, s, 3000) for s in range(2)], "b": [result(0.0, s, 3000) for s in range(20, 22)]}
+    many = {
+        "a": [result(0.0, s, 3000) for s in range(2)],
+        "b": [result(0.0, s, 3000) for s in range(20, 22)],
+    }
     row = rw.compare(many, margin=0.01)["b"]
     means = {name: values(some).mean(axis=0) for name, some in many.items()}
     of_users = rw.compare(
@@ -121,7 +135,10 @@ def test_groups_of_users_have_seeds_too():
     teams = pl.Series("group(team)", ["x" if u % 2 else "y" for u in range(USERS)])
 
     def grouped(results):
-        return [rw.from_per_user(r.per_user.select("user", "ndcg@10").with_columns(teams)) for r in results]
+        return [
+            rw.from_per_user(r.per_user.select("user", "ndcg@10").with_columns(teams))
+            for r in results
+        ]
 
     found = rw.compare({"a": grouped(A), "b": grouped(B)}, by="team")
     x, y = values(B)[:, 1::2], values(A)[:, 1::2]
@@ -135,7 +152,10 @@ def test_what_is_no_mean_of_users_varies_by_the_jackknife_and_by_seeds():
     def trained(spread):
         return [
             rw.evaluate(
-                {u: rng.choice(spread, 3, replace=False).tolist() for u in truth}, truth, "gini@3", jackknife=16
+                {u: rng.choice(spread, 3, replace=False).tolist() for u in truth},
+                truth,
+                "gini@3",
+                jackknife=16,
             )
             for _ in range(3)
         ]
@@ -143,7 +163,9 @@ def test_what_is_no_mean_of_users_varies_by_the_jackknife_and_by_seeds():
     few, many = trained(12), trained(40)
     row = rw.compare({"few": few, "many": many}, primary="gini@3")["many"]
     users = stats.jackknife(
-        0.0, sum(r.replicates["gini@3"] for r in many) / 3 - sum(r.replicates["gini@3"] for r in few) / 3
+        0.0,
+        sum(r.replicates["gini@3"] for r in many) / 3
+        - sum(r.replicates["gini@3"] for r in few) / 3,
     )
     spread = [np.var([r["gini@3"] for r in some], ddof=1) / 3 for some in (few, many)]
     assert row["test"] == "jackknife two-level t"
@@ -162,7 +184,9 @@ def over_sets(seeds=1):
         return some if seeds > 1 else some[0]
 
     return {
-        name: {data: on(gain, start + 10 * at, users) for at, (data, users) in enumerate(SETS.items())}
+        name: {
+            data: on(gain, start + 10 * at, users) for at, (data, users) in enumerate(SETS.items())
+        }
         for name, gain, start in (("a", 0.0, 0), ("b", 0.02, 100), ("c", 0.021, 200))
     }
 
@@ -222,7 +246,10 @@ def test_data_sets_that_do_not_vary_are_as_few_as_they_are():
         return rw.from_per_user(pl.DataFrame({"user": [1, 2], "ndcg@10": values}))
 
     found = rw.compare(
-        {"a": {"x": two([0.2, 0.4]), "y": two([0.5, 0.7])}, "b": {"x": two([0.3, 0.5]), "y": two([0.6, 0.8])}}
+        {
+            "a": {"x": two([0.2, 0.4]), "y": two([0.5, 0.7])},
+            "b": {"x": two([0.3, 0.5]), "y": two([0.6, 0.8])},
+        }
     )
     row = found["ndcg@10", "b"]
     assert (row["p"], row["verdict"]) == (0.5, "not shown")
@@ -243,7 +270,10 @@ def test_nobody_in_common():
 
 def test_a_seed_that_was_given_twice_is_noticed():
     again = [*B, rw.from_per_user(B[0].per_user)]
-    assert "some of 4 seeds of b have the same mean: given twice?" in rw.compare({"a": A, "b": again})["b"]["flags"]
+    assert (
+        "some of 4 seeds of b have the same mean: given twice?"
+        in rw.compare({"a": A, "b": again})["b"]["flags"]
+    )
     assert math.isnan(rw.compare({"a": A, "b": B})["b"]["minimum_detectable"])
     many = [result(0.02, seed) for seed in range(20, 25)]
     assert rw.compare({"a": [*A, result(0.0, 9)], "b": many})["b"]["minimum_detectable"] > 0
@@ -255,7 +285,9 @@ def test_tables_verdicts_and_latex_say_what_is_a_sample():
     assert "Values are means over seeds (a: 4, b: 3, one: 1), independent" in " ".join(text.split())
     for form in ("latex", "markdown"):
         table = found.export(form)
-        deviation = brief(values(B).mean(axis=1).std(ddof=1), decimals(values(B).mean(axis=1).std(ddof=1)) - 1)
+        deviation = brief(
+            values(B).mean(axis=1).std(ddof=1), decimals(values(B).mean(axis=1).std(ddof=1)) - 1
+        )
         assert deviation.removeprefix("0") in table
         assert "standard deviation between seeds" in table
     assert r"\,{\scriptsize$\pm$." in found.export("latex")
@@ -298,7 +330,10 @@ def test_what_is_saved_is_read_again(tmp_path):
         (lambda: rw.compare({"a": A, "b": B}, seeds="both"), "seeds must be one of"),
         (lambda: rw.compare({"a": A, "b": B}, baseline="a, seed 1"), "there is no result"),
         (lambda: rw.compare({"a": A, "b": B}).report(), "one result per system"),
-        (lambda: rw.decide(rw.compare({"a": A, "b": B}), success="ndcg@10"), "one result per system"),
+        (
+            lambda: rw.decide(rw.compare({"a": A, "b": B}), success="ndcg@10"),
+            "one result per system",
+        ),
         (lambda: rw.compare({"a": {"": A, "x": A}, "b": {"": B, "x": B}}), "one result per seed"),
         (lambda: rw.decide({"a": A, "b": B}, success="ndcg@10"), "one result per system"),
         (lambda: rw.sample_size(A, difference=0.1), "is one result"),

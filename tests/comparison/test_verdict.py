@@ -40,15 +40,28 @@ ROW = {
     "data_sets": None,
     "seeds_system": None,
 }
-FELL = {"difference": -0.01, "low": -0.016, "high": -0.004, "lift": -0.031, "lift_low": -0.05, "lift_high": -0.012}
+FELL = {
+    "difference": -0.01,
+    "low": -0.016,
+    "high": -0.004,
+    "lift": -0.031,
+    "lift_low": -0.05,
+    "lift_high": -0.012,
+}
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({}, "B beats A on ndcg@10: 0.310 against 0.300, +3.1 % (1.2 to 5.0)."),
-        (FELL | {"verdict": "worse"}, "B is worse than A on ndcg@10: 0.310 against 0.300, −3.1 % (−5.0 to −1.2)."),
-        (FELL | {"metric": "rmse"}, "B beats A on rmse: 0.310 against 0.300, −3.1 % (−5.0 to −1.2)."),
+        (
+            FELL | {"verdict": "worse"},
+            "B is worse than A on ndcg@10: 0.310 against 0.300, −3.1 % (−5.0 to −1.2).",
+        ),
+        (
+            FELL | {"metric": "rmse"},
+            "B beats A on rmse: 0.310 against 0.300, −3.1 % (−5.0 to −1.2).",
+        ),
         (
             {"verdict": "different"},
             (
@@ -81,8 +94,14 @@ FELL = {"difference": -0.01, "low": -0.016, "high": -0.004, "lift": -0.031, "lif
                 "no p-value could be computed."
             ),
         ),
-        ({"lift": math.nan}, "B beats A on ndcg@10: 0.310 against 0.300, +0.010 (+0.004 to +0.016)."),
-        ({"lift_high": math.inf}, "B beats A on ndcg@10: 0.310 against 0.300, +0.010 (+0.004 to +0.016)."),
+        (
+            {"lift": math.nan},
+            "B beats A on ndcg@10: 0.310 against 0.300, +0.010 (+0.004 to +0.016).",
+        ),
+        (
+            {"lift_high": math.inf},
+            "B beats A on ndcg@10: 0.310 against 0.300, +0.010 (+0.004 to +0.016).",
+        ),
         (
             FELL | {"lift": None, "verdict": "worse"},
             "B is worse than A on ndcg@10: 0.310 against 0.300, −0.010 (−0.016 to −0.004).",
@@ -92,7 +111,10 @@ FELL = {"difference": -0.01, "low": -0.016, "high": -0.004, "lift": -0.031, "lif
             {"seeds_system": 5, "seeds_baseline": 1},
             "B beats A on ndcg@10 (5 and 1 seeds): 0.310 against 0.300, +3.1 % (1.2 to 5.0).",
         ),
-        ({"data_sets": 4}, "B beats A on ndcg@10 over 4 data sets: 0.310 against 0.300, +3.1 % (1.2 to 5.0)."),
+        (
+            {"data_sets": 4},
+            "B beats A on ndcg@10 over 4 data sets: 0.310 against 0.300, +3.1 % (1.2 to 5.0).",
+        ),
     ],
 )
 def test_one_pair(changes, sentence):
@@ -101,7 +123,9 @@ def test_one_pair(changes, sentence):
 
 def test_a_group_is_named():
     settings = {**SETTINGS, "by": "country"}
-    assert pair_sentence({**ROW, "group": "AT"}, settings).startswith("B beats A on ndcg@10 for country AT: ")
+    assert pair_sentence({**ROW, "group": "AT"}, settings).startswith(
+        "B beats A on ndcg@10 for country AT: "
+    )
 
 
 def table(*rows):
@@ -132,8 +156,14 @@ def test_one_pair_is_one_sentence():
     ("verdicts", "head"),
     [
         (["better", "better", "better"], "c beats a and b on ndcg@10."),
-        (["better", "better", "not shown"], "c beats a on ndcg@10; b is not shown to differ from it."),
-        (["better", "not shown", "not shown"], "1 of 3 pairs of systems are shown to differ on ndcg@10."),
+        (
+            ["better", "better", "not shown"],
+            "c beats a on ndcg@10; b is not shown to differ from it.",
+        ),
+        (
+            ["better", "not shown", "not shown"],
+            "1 of 3 pairs of systems are shown to differ on ndcg@10.",
+        ),
         (
             ["not shown"] * 3,
             "No difference is shown on ndcg@10. One of 0.00800 (8.0 %) would have been found 4 times in 5.",
@@ -160,10 +190,14 @@ def test_all_pairs(verdicts, head):
 
 def test_which_system_is_the_best_may_be_open():
     rows = table(
-        pair("b", "a", "better", 0.2, 0.1), pair("c", "a", "better", 0.3, 0.1), pair("c", "b", "not shown", 0.3, 0.2)
+        pair("b", "a", "better", 0.2, 0.1),
+        pair("c", "a", "better", 0.3, 0.1),
+        pair("c", "b", "not shown", 0.3, 0.2),
     )
     ranks = [{"system": name, "may_be_best": name != "a"} for name in "cba"]
-    assert said(rows, ranks=ranks) == ["The best system is c or b on ndcg@10; which one is not shown."]
+    assert said(rows, ranks=ranks) == [
+        "The best system is c or b on ndcg@10; which one is not shown."
+    ]
 
 
 def test_of_errors_the_smallest_leads():
@@ -184,7 +218,10 @@ def test_of_errors_the_smallest_leads():
         (["better", "better"], "b and c beat a on ndcg@10."),
         (["better", "not shown"], "b beats a on ndcg@10; c is not shown to differ."),
         (["worse", "not shown"], "No system is shown to beat a on ndcg@10; b is worse."),
-        (["equivalent", "not shown"], "No system is shown to beat a on ndcg@10; b is equivalent within the margin."),
+        (
+            ["equivalent", "not shown"],
+            "No system is shown to beat a on ndcg@10; b is equivalent within the margin.",
+        ),
         (["different", "different"], "b and c differ from a on ndcg@10."),
     ],
 )
@@ -208,14 +245,20 @@ def test_groups():
 
 
 def test_what_a_lead_costs_is_said():
-    falls = pair("b", "a", "worse", 0.19, 0.45, metric="catalog_coverage@10", primary=False, lift=-0.58)
+    falls = pair(
+        "b", "a", "worse", 0.19, 0.45, metric="catalog_coverage@10", primary=False, lift=-0.58
+    )
     also = pair("b", "a", "worse", 0.9, 0.8, metric="gini@10", primary=False, lift=0.1)
-    rows = table(pair("b", "a", "better", 0.2, 0.1), falls, also, pair("c", "a", "worse", 0.05, 0.1))
+    rows = table(
+        pair("b", "a", "better", 0.2, 0.1), falls, also, pair("c", "a", "worse", 0.05, 0.1)
+    )
     assert said(rows, baseline="a") == [
         "b beats a on ndcg@10; c is worse.",
         "b is worse on catalog_coverage@10: 0.450 → 0.190, and on gini@10 (exploratory).",
     ]
-    turned = table(pair("a", "b", "worse", 0.1, 0.2), {**falls, **pair("a", "b", "better", 0.45, 0.19)})
+    turned = table(
+        pair("a", "b", "worse", 0.1, 0.2), {**falls, **pair("a", "b", "better", 0.45, 0.19)}
+    )
     assert said(turned)[1] == "b is worse on catalog_coverage@10: 0.450 → 0.190 (exploratory)."
 
 
@@ -229,16 +272,25 @@ def test_a_lead_that_comes_from_users_without_a_list_is_said_so():
     truth = {user: {1, 2} for user in users}
     served = [user for user in users if user % 10]
     wide = rw.evaluate(
-        lists(users, 1) | {user: [8, 90, 91] for user in range(5)}, truth, ["ndcg@3", "novelty@3"], train=truth
+        lists(users, 1) | {user: [8, 90, 91] for user in range(5)},
+        truth,
+        ["ndcg@3", "novelty@3"],
+        train=truth,
     )
     part = rw.evaluate(
-        lists(served, 1) | {user: [8, 90, 91] for user in range(1, 6)}, truth, ["ndcg@3", "novelty@3"], train=truth
+        lists(served, 1) | {user: [8, 90, 91] for user in range(1, 6)},
+        truth,
+        ["ndcg@3", "novelty@3"],
+        train=truth,
     )
     comparison = rw.compare({"part": part, "wide": wide}, baseline="part")
     (lead,) = comparison.settings["leads"]
     assert (lead["users_with_one_list"], lead["users"], lead["decides"]) == (150, 1_350, True)
     both = [user for user in users if user % 10]
-    means = [result.per_user.filter(pl.col("user").is_in(both))["ndcg@3"].mean() for result in (part, wide)]
+    means = [
+        result.per_user.filter(pl.col("user").is_in(both))["ndcg@3"].mean()
+        for result in (part, wide)
+    ]
     assert lead["difference"] == pytest.approx(means[1] - means[0])
     assert lead["low"] < lead["difference"] < lead["high"]
     first, second, *_ = verdict_sentences(comparison.table, comparison.settings)
@@ -267,5 +319,7 @@ def test_a_metric_over_different_users_is_an_error_where_it_was_asked_for():
     truth = {user: {1, 2} for user in range(60)}
     wide = rw.evaluate(lists(truth, 1), truth, ["ndcg@3", "novelty@3"], train=truth)
     part = rw.evaluate(lists(range(50), 1), truth, ["ndcg@3", "novelty@3"], train=truth)
-    with pytest.raises(rw.errors.ParameterError, match="some users have a value of novelty@3 in one result"):
+    with pytest.raises(
+        rw.errors.ParameterError, match="some users have a value of novelty@3 in one result"
+    ):
         rw.compare(wide, part, metrics=["ndcg@3", "novelty@3"])

@@ -32,7 +32,16 @@ SPECIAL = {"err": {"max_relevance": 4.0}}
 # Those that look at the scores themselves, not only at the order that they give.
 BY_SCORE = {"item_mad_rating", "user_mad_rating", "mean_score"}
 # Those whose best list depends on how many items are relevant, or whose smoothing keeps it below 1.
-NO_BEST = {"mar", "mean_recall", "rbp", "err", "snips_dcg", "fallout", "list_auc", "inferred_average_precision"}
+NO_BEST = {
+    "mar",
+    "mean_recall",
+    "rbp",
+    "err",
+    "snips_dcg",
+    "fallout",
+    "list_auc",
+    "inferred_average_precision",
+}
 
 
 def cell_of(cls, k=3):
@@ -46,7 +55,8 @@ CELLS = [cell_of(cls) for cls in EVERY]
 def with_chances(world):
     """Distinct scores in (0, 1), so that every metric can be asked and no score ties."""
     lists = {
-        user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()} for user, own in world.lists.items()
+        user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()}
+        for user, own in world.lists.items()
     }
     return replace(world, lists=lists)
 
@@ -58,7 +68,8 @@ def run(world, cells=CELLS, **options):
 def same(ours, theirs):
     """Whether all values have the same bits."""
     return list(ours.values) == list(theirs.values) and all(
-        np.array_equal(ours.values[cell], theirs.values[cell], equal_nan=True) for cell in ours.values
+        np.array_equal(ours.values[cell], theirs.values[cell], equal_nan=True)
+        for cell in ours.values
     )
 
 
@@ -80,7 +91,11 @@ def test_values_are_within_the_range(world):
     result = run(world)
     for cls, cell in zip(EVERY, CELLS, strict=True):
         low, high = cls.range
-        own = [value for name, value in labelled_values(result.values, cell) if not name or cell not in result.values]
+        own = [
+            value
+            for name, value in labelled_values(result.values, cell)
+            if not name or cell not in result.values
+        ]
         if cell in result.per_user.columns:
             own += result.per_user[cell].to_list()
         for value in own:
@@ -113,13 +128,19 @@ def raised(world):
     st.sampled_from([1, 7, 1000]),
     st.randoms(),
 )
-def test_threads_order_names_and_a_monotone_transform_change_nothing(world, changed, threads, block, shuffled):
+def test_threads_order_names_and_a_monotone_transform_change_nothing(
+    world, changed, threads, block, shuffled
+):
     other = shuffled_rows(world, shuffled) if "rows" in changed else world
     other = raised(other) if "scores" in changed else other
     if "names" in changed:
         other = other.renamed(lambda user: f"u{user:03}", lambda item: f"i{item:03}")
     work = {"threads": threads, "block_size": block} if "work" in changed else {}
-    by_score = {c for cls, c in zip(EVERY, CELLS, strict=True) if cls.family == "rating" or cls.name in BY_SCORE}
+    by_score = {
+        c
+        for cls, c in zip(EVERY, CELLS, strict=True)
+        if cls.family == "rating" or cls.name in BY_SCORE
+    }
     cells = [cell for cell in CELLS if "scores" not in changed or cell not in by_score]
     assert not differing(run(world, cells), run(other, cells, **work))
 
@@ -158,7 +179,10 @@ def test_what_stands_below_k_does_not_matter(world):
         features={**world.features, 20: [0.0, 0.0, 0.0], 21: [0.0, 0.0, 0.0]},
         propensity={**world.propensity, **dict.fromkeys(extra, 1.0)},
     )
-    long = {user: {**own, 20: 1e-3, 21: 1e-4} if len(own) >= 3 else own for user, own in world.lists.items()}
+    long = {
+        user: {**own, 20: 1e-3, 21: 1e-4} if len(own) >= 3 else own
+        for user, own in world.lists.items()
+    }
     assert not differing(run(wider, cells), run(replace(wider, lists=long), cells))
 
 
@@ -302,7 +326,9 @@ def test_the_docstring_says_what_it_must(name):
         assert f"``{table}``" in text, f"does not say that it needs {table}"
 
 
-@pytest.mark.parametrize("module", sorted({cls.__module__ for cls in EVERY if cls.__module__.startswith("rankwise.")}))
+@pytest.mark.parametrize(
+    "module", sorted({cls.__module__ for cls in EVERY if cls.__module__.startswith("rankwise.")})
+)
 def test_no_docstring_of_the_source_types_what_is_declared(module):
     """Range, direction and averaged users are declared once, and shown from there."""
     typed = r"\bRange [\[(]|\b(higher|lower|neither direction) (is|counts as) |[Mm]ean over users with a list[.;]"
@@ -316,17 +342,24 @@ def test_no_docstring_of_the_source_types_what_is_declared(module):
 def limited_parameters():
     for cls in EVERY:
         for name, kind in get_type_hints(cls, include_extras=True).items():
-            yield from ((cls, name, limits) for limits in getattr(kind, "__metadata__", ()) if name in cls().parameters)
+            yield from (
+                (cls, name, limits)
+                for limits in getattr(kind, "__metadata__", ())
+                if name in cls().parameters
+            )
 
 
 @pytest.mark.parametrize(
-    ("cls", "name", "limits"), [pytest.param(*row, id=f"{row[0].name}-{row[1]}") for row in limited_parameters()]
+    ("cls", "name", "limits"),
+    [pytest.param(*row, id=f"{row[0].name}-{row[1]}") for row in limited_parameters()],
 )
 def test_a_number_outside_the_declared_limits_raises(cls, name, limits):
     outside = [number for number in (-3, 0, 1, 4, 1002) if not limits.allow(number)]
     assert outside
     for number in outside:
-        with pytest.raises(ParameterError, match=re.escape(f"{cls.name}: {name} {limits.rule}")) as error:
+        with pytest.raises(
+            ParameterError, match=re.escape(f"{cls.name}: {name} {limits.rule}")
+        ) as error:
             cls(**{name: number})
         assert f"{name}={number}" in str(error.value)
 
@@ -398,7 +431,10 @@ def test_the_plain_definition_has_the_same_defaults(cls):
     assert own or cls.plain is getattr(rw.functional, cls.plain.__name__)
     asked = inspect.signature(cls.plain).parameters
     for name, default in cls().parameters.items():
-        if name in asked and asked[name].default not in (inspect.Parameter.empty, None):  # None: by the data
+        if name in asked and asked[name].default not in (
+            inspect.Parameter.empty,
+            None,
+        ):  # None: by the data
             assert asked[name].default == default, name
 
 

@@ -20,7 +20,11 @@ RUN = pl.DataFrame(
     }
 )
 TRUTH = pl.DataFrame(
-    {"user": ["ann", "ann", "bob", "cem", "eve"], "item": ["10", "z", "c", "b", "a"], "relevance": [2, 1, 3, 0, 1]}
+    {
+        "user": ["ann", "ann", "bob", "cem", "eve"],
+        "item": ["10", "z", "c", "b", "a"],
+        "relevance": [2, 1, 3, 0, 1],
+    }
 )
 
 
@@ -40,14 +44,20 @@ def test_parameters_that_are_given_win():
     assert str(rectools.parse("ndcg(ideal=relevant)@10")) == "ndcg(gain=binary)@10"
     assert str(rectools.parse("ndcg(gain=linear,ideal=relevant)@10")) == "ndcg@10"
     elliot = rw.conventions()["elliot"]
-    assert str(elliot.parse("gini(over=recommended)@5")) == ("complement(metric=gini(over=recommended))@5")
+    assert str(elliot.parse("gini(over=recommended)@5")) == (
+        "complement(metric=gini(over=recommended))@5"
+    )
 
 
 def test_parts_are_read_in_the_same_language():
     lenskit = rw.conventions()["lenskit"]
-    assert str(lenskit.parse("f@5")) == ("f(first=precision(denominator=length),second=recall(denominator=capped))@5")
+    assert str(lenskit.parse("f@5")) == (
+        "f(first=precision(denominator=length),second=recall(denominator=capped))@5"
+    )
     rectools = rw.conventions()["rectools"]
-    assert rectools.parse("group_gap(ndcg)@5") == (rw.parse("group_gap(ndcg(gain=binary,ideal=full))@5"))
+    assert rectools.parse("group_gap(ndcg)@5") == (
+        rw.parse("group_gap(ndcg(gain=binary,ideal=full))@5")
+    )
 
 
 @pytest.mark.parametrize("name", rw.conventions())
@@ -122,7 +132,9 @@ def test_a_result_reads_names_through_its_convention(tmp_path):
         assert one["ndcg@2"] == one["nDCG@2"] == one[next(iter(one))]
         assert one["map@2"] == one["average_precision@2"]
         assert one.convention.name == "rectools"
-        assert one.provenance["convention"]["metrics"]["map"] == {"metric": "map(normaliser=relevant)"}
+        assert one.provenance["convention"]["metrics"]["map"] == {
+            "metric": "map(normaliser=relevant)"
+        }
         assert dict(one) == one.values
     assert "convention rectools (RecTools 0.19.0)" in repr(result)
 
@@ -137,9 +149,16 @@ def test_what_a_convention_does_not_have_is_marked_as_rankwises_own(tmp_path):
     }
     note = f"except rankwise's own {', '.join(own.values())}"
     for one in (result, rw.load(result.save(tmp_path / "saved"))):
-        assert one.provenance["own_definitions"] == one.to_dict()["provenance"]["own_definitions"] == own
+        assert (
+            one.provenance["own_definitions"]
+            == one.to_dict()["provenance"]["own_definitions"]
+            == own
+        )
         assert note in one.notes[-2]
-    assert "own rbp(p=0.8,normaliser=none,max\\_relevance=None,top\\_grade=max\\_relevance)@2" in result.export("latex")
+    assert (
+        "own rbp(p=0.8,normaliser=none,max\\_relevance=None,top\\_grade=max\\_relevance)@2"
+        in result.export("latex")
+    )
     csv = pl.read_csv(result.export("csv").encode())
     assert dict(csv.select("metric", "definition_of").rows()) == {
         "ndcg": "trec_eval-9",
@@ -148,7 +167,10 @@ def test_what_a_convention_does_not_have_is_marked_as_rankwises_own(tmp_path):
         "precision": "trec_eval-9",
     }
     compared = pl.read_csv(rw.compare(result, result, metrics=names[:2]).export("csv").encode())
-    assert compared.select("metric", "definition_of").rows() == [("ndcg@2", "trec_eval-9"), ("rbp@2", "rankwise")]
+    assert compared.select("metric", "definition_of").rows() == [
+        ("ndcg@2", "trec_eval-9"),
+        ("rbp@2", "rankwise"),
+    ]
     page = result.report().save(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "rbp(p=0.8,normaliser=none,max_relevance=None,top_grade=max_relevance)@2" in page
     assert "definition of" in page
@@ -215,8 +237,12 @@ def test_populations_that_differ_from_metric_to_metric():
     """recommenders takes precision over users in both tables, and nDCG over those of the truth."""
     result = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], convention="recommenders")
     apart = {
-        "precision@2": rw.evaluate(RUN, TRUTH, "precision@2", population="both", relevance="any", ties="input"),
-        "ndcg(gain=binary)@2": rw.evaluate(RUN, TRUTH, "ndcg(gain=binary)@2", relevance="any", ties="input"),
+        "precision@2": rw.evaluate(
+            RUN, TRUTH, "precision@2", population="both", relevance="any", ties="input"
+        ),
+        "ndcg(gain=binary)@2": rw.evaluate(
+            RUN, TRUTH, "ndcg(gain=binary)@2", relevance="any", ties="input"
+        ),
     }
     assert {name: one[name] for name, one in apart.items()} == result.values
     assert result.per_user["precision@2"].is_nan().to_list() == [False, False, False, True]
@@ -269,7 +295,9 @@ def test_sums_over_items_of_more_users_share_an_evaluation():
 
 def test_groups_intervals_and_slices_under_a_convention():
     users = pl.DataFrame({"user": ["ann", "bob", "cem", "dee", "eve"], "country": list("ABABA")})
-    result = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], users=users, by="country", convention="recommenders")
+    result = rw.evaluate(
+        RUN, TRUTH, ["precision@2", "ndcg@2"], users=users, by="country", convention="recommenders"
+    )
     slices = {row["group"]: row for row in result.slices.to_dicts()}
     for country in "AB":
         inside = users.filter(pl.col("country") == country)["user"].implode()
@@ -286,7 +314,9 @@ def test_groups_intervals_and_slices_under_a_convention():
 
 
 def test_results_under_different_conventions_do_not_compare_unless_forced():
-    results = {name: rw.evaluate(RUN, TRUTH, "recall@2", convention=name) for name in ("warprec", "cornac")}
+    results = {
+        name: rw.evaluate(RUN, TRUTH, "recall@2", convention=name) for name in ("warprec", "cornac")
+    }
     with pytest.raises(UsageError, match="different settings of convention"):
         rw.compare(results)
     assert rw.compare(results, force=True).table["difference"].to_list() == [0.0]
@@ -294,7 +324,9 @@ def test_results_under_different_conventions_do_not_compare_unless_forced():
 
 def test_pieces_and_machines():
     whole = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], convention="recommenders")
-    evaluator = rw.Evaluator(["precision@2", "ndcg@2"], truth=TRUTH, convention="recommenders", ties="input")
+    evaluator = rw.Evaluator(
+        ["precision@2", "ndcg@2"], truth=TRUTH, convention="recommenders", ties="input"
+    )
     for user in RUN["user"].unique():
         evaluator.update(RUN.filter(pl.col("user") == user))
     assert evaluator.result().values == whole.values
@@ -354,7 +386,9 @@ def test_any_row_is_relevant():
 
 def test_the_catalogue_of_training():
     train = pl.DataFrame({"user": ["ann", "bob"], "item": ["a", "q"]})
-    result = rw.evaluate(RUN, TRUTH, "coverage@3", train=train, catalogue="train", population="recommended")
+    result = rw.evaluate(
+        RUN, TRUTH, "coverage@3", train=train, catalogue="train", population="recommended"
+    )
     assert result["coverage@3"] == 0.5
     assert result.counts["recommended_items_outside_catalogue"] == 4
     assert result.provenance["settings"]["catalogue"] == "the items of training"
@@ -374,7 +408,8 @@ def test_partials_under_other_rules_do_not_merge():
     lists, truth = {"u": ["a", "b"]}, {"u": {"a"}, "v": {"b"}}
     for choices in ({"ndcg": {"population": "both"}}, {"ndcg": {"undefined": "zero"}}):
         first, second = (
-            rw.Evaluator(["ndcg@3"], truth=truth, convention=rw.Convention("mine", metrics=m)) for m in (choices, {})
+            rw.Evaluator(["ndcg@3"], truth=truth, convention=rw.Convention("mine", metrics=m))
+            for m in (choices, {})
         )
         with pytest.raises(ParameterError, match="same metrics and settings"):
             first.update(lists).merge(second)
@@ -410,7 +445,9 @@ def test_relevance_that_differs_from_metric_to_metric():
     settings, rules = result.provenance["settings"], result.provenance["rules"]
     assert (settings["relevance"], list(rules)) == ("any", ["ndcg"])
     assert rules["ndcg"]["relevance"] == "positive"
-    evaluator = rw.Evaluator(metrics, truth=TRUTH, convention="recommenders", threshold=1, ties="item")
+    evaluator = rw.Evaluator(
+        metrics, truth=TRUTH, convention="recommenders", threshold=1, ties="item"
+    )
     assert evaluator.update(RUN).result()["recall@3"] == pytest.approx(0.75)
 
 
@@ -456,7 +493,9 @@ def test_values_behind_a_dot_are_the_cut_offs_or_parameters_of_a_name():
 
 
 def test_a_convention_of_ones_own_can_have_values_behind_a_dot():
-    mine = rw.Convention("mine", metrics={"RBP": {"metric": "rbp", "parameter": "p", "values": "0.5,0.9"}})
+    mine = rw.Convention(
+        "mine", metrics={"RBP": {"metric": "rbp", "parameter": "p", "values": "0.5,0.9"}}
+    )
     assert [str(one) for one in mine.read("RBP")] == ["rbp(p=0.5)", "rbp(p=0.9)"]
     assert mine.defines(mine.parse("RBP.0.7"))
     assert rw.Convention.of(mine.to_dict()).metrics == mine.metrics

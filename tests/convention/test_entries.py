@@ -8,7 +8,11 @@ import pytest
 import rankwise as rw
 from rankwise.errors import MetricError, ParameterError
 
-LISTS = {"ann": [("a", 0.9), ("b", 0.7), ("c", 0.7)], "bob": [("d", 0.8), ("a", 0.4)], "cyd": [("e", 0.6)]}
+LISTS = {
+    "ann": [("a", 0.9), ("b", 0.7), ("c", 0.7)],
+    "bob": [("d", 0.8), ("a", 0.4)],
+    "cyd": [("e", 0.6)],
+}
 TRUTH = {"ann": {"b": 5, "f": 3, "g": 1}, "bob": {"a": 4}, "dan": {"e": 2}, "cyd": {"e": 0}}
 
 
@@ -21,7 +25,12 @@ def test_an_evaluator_orders_ties_as_the_convention_does(name):
 
 @pytest.mark.parametrize(
     ("name", "metric"),
-    [("lenskit", "precision@1"), ("recommenders", "ndcg@1"), ("rectools", "novelty@1"), ("warprec-1.4", "f@1")],
+    [
+        ("lenskit", "precision@1"),
+        ("recommenders", "ndcg@1"),
+        ("rectools", "novelty@1"),
+        ("warprec-1.4", "f@1"),
+    ],
 )
 def test_files_in_chunks_keep_the_rules_of_metrics(tmp_path, name, metric):
     path, truth = tmp_path / "lists.parquet", {"u": {"b": 1}, "w": {"c": 1}}
@@ -32,7 +41,9 @@ def test_files_in_chunks_keep_the_rules_of_metrics(tmp_path, name, metric):
 
 
 def test_names_of_one_metric_have_the_same_choices():
-    mine = rw.Convention("m", base="recbole", metrics={"hit": {"metric": "hit_rate", "population": "both"}})
+    mine = rw.Convention(
+        "m", base="recbole", metrics={"hit": {"metric": "hit_rate", "population": "both"}}
+    )
     for name in ("hit@2", "hit_rate@2"):
         assert rw.evaluate(LISTS, TRUTH, name, convention=mine)[name] == pytest.approx(2.5 / 3)
     other = {"metric": "ndcg", "population": "all"}
@@ -62,7 +73,9 @@ def test_many_conventions_give_what_each_gives(choices, metric):
     lists = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [9, 10, 2] * 2, "score": [0.1] * 6})
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [9, 9, 2], "relevance": [2, 0, 1]})
     train = pl.DataFrame({"user": [1, 2, 3, 3], "item": [9, 9, 9, 10]})
-    across = rw.across_conventions(lists, truth, metric, conventions=["default", mine, "trec_eval"], train=train)
+    across = rw.across_conventions(
+        lists, truth, metric, conventions=["default", mine, "trec_eval"], train=train
+    )
     found = across.table.filter(pl.col("convention") == "mine")["value"][0]
     alone = rw.evaluate(lists, truth, metric, convention=mine, train=train)[metric]
     assert found == pytest.approx(alone, rel=0, abs=0, nan_ok=True)
@@ -102,7 +115,12 @@ def test_a_jackknife_over_two_populations():
     users = {f"u{number}": [number % 5, 7] for number in range(12)}
     truth = {user: {items[0]: 1} for user, items in users.items()} | {"v": {1: 0}}
     result = rw.evaluate(
-        users | {"v": [1]}, truth, ["auc", "gini@2"], convention="warprec", train={"q": list(range(10))}, jackknife=4
+        users | {"v": [1]},
+        truth,
+        ["auc", "gini@2"],
+        convention="warprec",
+        train={"q": list(range(10))},
+        jackknife=4,
     )
     assert result.replicates.columns == ["group", "auc(negatives=one_more)", "gini@2"]
     assert result.interval("gini@2").n > 0
@@ -117,7 +135,12 @@ def test_a_saved_result_has_its_metrics_in_order(tmp_path):
 
 def test_ratings_take_the_population_of_the_convention():
     rated = pl.DataFrame(
-        {"user": ["a", "a", "b"], "item": [1, 2, 3], "prediction": [4.0, 3.0, 5.0], "rating": [5, 2, 1]}
+        {
+            "user": ["a", "a", "b"],
+            "item": [1, 2, 3],
+            "prediction": [4.0, 3.0, 5.0],
+            "rating": [5, 2, 1],
+        }
     )
     result = rw.evaluate_ratings(rated, "recall@2", convention="lenskit")
     assert result.provenance["settings"]["population"] == "both"

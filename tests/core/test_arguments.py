@@ -28,7 +28,9 @@ def test_as_many_values_as_are_allowed_are_read(n):
         bounded("items", count(), most=4)
 
 
-@pytest.mark.parametrize("value", ["3", True, float("nan"), float("inf"), pytest.param(10**400, id="huge")])
+@pytest.mark.parametrize(
+    "value", ["3", True, float("nan"), float("inf"), pytest.param(10**400, id="huge")]
+)
 @pytest.mark.parametrize("optional", [False, True])
 def test_only_finite_numbers_are_numbers(value, optional):
     with pytest.raises(ParameterError, match="share must be a number"):

@@ -48,7 +48,9 @@ def test_arrays_of_numpy_belong_to_numpy_itself():
     assert namespace(np.zeros(1), np.zeros(2)) is np
 
 
-@pytest.mark.parametrize("value", [0.1, -0.1, 1 / 3, 2.0**30, -(2.0**30), 5.0, 2.0**-26, 3 * 2.0**-52, 2.0**-54])
+@pytest.mark.parametrize(
+    "value", [0.1, -0.1, 1 / 3, 2.0**30, -(2.0**30), 5.0, 2.0**-26, 3 * 2.0**-52, 2.0**-54]
+)
 def test_parts_of_a_sum_are_whole_numbers_that_miss_at_most_half_a_unit(value):
     parts = exact_sums(np.array([1]), np.array([value]), 2)
     assert tuple(parts) == EXACT_PARTS == ("whole", "middle", "low")
@@ -66,7 +68,9 @@ def test_values_within_a_billion_of_0_are_added_up_and_no_others():
     beyond = np.nextafter(LARGEST, math.inf)
     assert LARGEST == 1_073_741_824
     for sign in (1, -1):
-        assert read_sums(exact_sums(np.zeros(2, dtype=int), np.full(2, sign * LARGEST), 1)) == [2 * sign * LARGEST]
+        assert read_sums(exact_sums(np.zeros(2, dtype=int), np.full(2, sign * LARGEST), 1)) == [
+            2 * sign * LARGEST
+        ]
         with pytest.raises(ScoreError, match="too large") as caught:
             exact_sums(np.zeros(2, dtype=int), np.array([1.0, sign * beyond]), 1)
         assert caught.value.found == "1.07374e+09, at most 1.07374e+09"
@@ -132,7 +136,9 @@ def test_a_product_has_both_of_its_halves():
         (-np.inf, -1e300, False),
     ],
 )
-def test_a_relevance_reaches_a_threshold_in_double_or_single_precision(relevance, threshold, expected):
+def test_a_relevance_reaches_a_threshold_in_double_or_single_precision(
+    relevance, threshold, expected
+):
     assert reaches(np.array([relevance], dtype=np.float64), threshold).tolist() == [expected]
 
 

@@ -36,14 +36,21 @@ def mixed(number, shifts, factors):
 
 def test_a_row_is_hashed_as_the_finaliser_of_its_words_times_odd_numbers():
     shifts, factors = (30, 27, 31), (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 1)
-    (start, odd), user, item = digests.start_and_factors((False, False)), words(7, 2**64 - 1), words(1, 9)
+    (start, odd), user, item = (
+        digests.start_and_factors((False, False)),
+        words(7, 2**64 - 1),
+        words(1, 9),
+    )
     assert start == hash_of_text("seed 0") == 9025756203284825921
     assert [int(factor) % 2 for factor in odd] == [1, 1]
     assert odd[0] != odd[1]
     rows = [
-        start + int(u) * int(odd[0]) + int(i) * int(odd[1]) for u, i in zip(user.tolist(), item.tolist(), strict=True)
+        start + int(u) * int(odd[0]) + int(i) * int(odd[1])
+        for u, i in zip(user.tolist(), item.tolist(), strict=True)
     ]
-    assert row_digest([user, item]) == sum(mixed(row % 2**64, shifts, factors) for row in rows) % 2**64
+    assert (
+        row_digest([user, item]) == sum(mixed(row % 2**64, shifts, factors) for row in rows) % 2**64
+    )
 
 
 def test_digests_are_those_of_every_version():
@@ -95,7 +102,11 @@ def test_a_set_has_the_sum_of_the_hashes_of_its_names():
     codes, names = np.array([0, 1, -1]), words(3, 4)
     assert set_words(codes, names, None).tolist() == [A, B, NOTHING]
     assert set_words(codes, names, np.array([0, 2, 2, 3])).tolist() == [A + B, 0, NOTHING]
-    assert set_words(codes[[1, 0, 2]], names, np.array([0, 2, 2, 3])).tolist() == [A + B, 0, NOTHING]
+    assert set_words(codes[[1, 0, 2]], names, np.array([0, 2, 2, 3])).tolist() == [
+        A + B,
+        0,
+        NOTHING,
+    ]
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 9])

@@ -70,7 +70,10 @@ def test_beyond_the_floats():
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(width=64)), max_size=50))
 def test_the_sums_of_groups_are_the_totals_of_their_rows(rows):
-    index, values = np.array([i for i, _ in rows], dtype=np.int64), np.array([value for _, value in rows])
+    index, values = (
+        np.array([i for i, _ in rows], dtype=np.int64),
+        np.array([value for _, value in rows]),
+    )
     totals = [ExactTotal.of(values[index == group]).value for group in range(6)]
     np.testing.assert_array_equal(exact_bincount(index, values, 6), totals)
 

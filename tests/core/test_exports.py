@@ -20,7 +20,13 @@ def test_json_is_indented_by_two_and_hides_nothing():
 
 @pytest.mark.parametrize(
     ("value", "plain", "back"),
-    [(0.5, 0.5, 0.5), (-math.inf, "-inf", -math.inf), (math.inf, "inf", math.inf), (3, 3, 3), (True, True, True)],
+    [
+        (0.5, 0.5, 0.5),
+        (-math.inf, "-inf", -math.inf),
+        (math.inf, "inf", math.inf),
+        (3, 3, 3),
+        (True, True, True),
+    ],
 )
 def test_numbers_come_back(value, plain, back):
     assert finite(value) == plain
@@ -31,17 +37,29 @@ def test_numbers_come_back(value, plain, back):
 
 
 def test_text_is_no_formula_and_numbers_are_numbers():
-    table = pl.DataFrame({"a": ["=1+1", "-x", "-1.5", "+2", "@b", "plain", None, "x\x1by"], "n": [-1.5] * 8})
+    table = pl.DataFrame(
+        {"a": ["=1+1", "-x", "-1.5", "+2", "@b", "plain", None, "x\x1by"], "n": [-1.5] * 8}
+    )
     lines = csv_text(table).splitlines()
     assert lines[0] == "a,n"
-    assert [line.rsplit(",", 1)[0] for line in lines[1:]] == ["'=1+1", "'-x", "-1.5", "+2", "'@b", "plain", "", "x y"]
+    assert [line.rsplit(",", 1)[0] for line in lines[1:]] == [
+        "'=1+1",
+        "'-x",
+        "-1.5",
+        "+2",
+        "'@b",
+        "plain",
+        "",
+        "x y",
+    ]
     assert {line.rsplit(",", 1)[1] for line in lines[1:]} == {"-1.5"}
 
 
 def test_each_form_takes_its_own_source():
     view = TableView(["a"], [("1",)])
     forms = [
-        export(form, lambda: {"a": 1}, lambda: pl.DataFrame({"a": [1]}), lambda: [view]) for form in ("json", "csv")
+        export(form, lambda: {"a": 1}, lambda: pl.DataFrame({"a": [1]}), lambda: [view])
+        for form in ("json", "csv")
     ]
     assert forms == ['{\n  "a": 1\n}\n', "a\n1\n"]
     text = export("markdown", dict, pl.DataFrame, lambda: [view])

@@ -59,7 +59,15 @@ def test_hashes_of_rows_do_not_depend_on_steps(monkeypatch):
 
 def test_whole_numbers_hash_alike_in_every_type():
     assert hashes([3, 0, -1, None], pl.Int64) == [3, 0, 2**64 - 1, NULL]
-    for dtype in (pl.Int8, pl.Int32, pl.Float32, pl.Float64, pl.Int128, pl.String, pl.Decimal(9, 0)):
+    for dtype in (
+        pl.Int8,
+        pl.Int32,
+        pl.Float32,
+        pl.Float64,
+        pl.Int128,
+        pl.String,
+        pl.Decimal(9, 0),
+    ):
         assert hashes([3, 0, -1, None], dtype) == [3, 0, 2**64 - 1, NULL]
     assert hashes([3, 0], pl.UInt8) == hashes([3, 0], pl.UInt64) == [3, 0]
     assert hashes([2**63], pl.UInt64) == hashes([2**63], pl.UInt128) != hashes([2**63], pl.Float64)
@@ -89,9 +97,23 @@ def test_text_is_hashed_as_the_value_that_a_file_writes_so_unless_it_is_an_id():
     values = [1, 1, 0, 0, *hashes([1.5]), 1000, 7, 1_704_067_200_000_000]
     assert hashes(texts, as_ids=False) == values
     assert hashes(texts) == [hash_of_text(text) if text != "7" else 7 for text in texts]
-    written_otherwise = ["TRUE", "07", "1.50", "1e3", "inf", "nan", "2024-13-01", "2024-01-01x", "+7", "", "-0"]
+    written_otherwise = [
+        "TRUE",
+        "07",
+        "1.50",
+        "1e3",
+        "inf",
+        "nan",
+        "2024-13-01",
+        "2024-01-01x",
+        "+7",
+        "",
+        "-0",
+    ]
     for as_ids in (True, False):
-        assert hashes(written_otherwise, as_ids=as_ids) == [hash_of_text(text) for text in written_otherwise]
+        assert hashes(written_otherwise, as_ids=as_ids) == [
+            hash_of_text(text) for text in written_otherwise
+        ]
 
 
 def test_other_values_hash_as_their_text():
@@ -103,25 +125,52 @@ def test_other_values_hash_as_their_text():
         hash_of_text("b"),
         NULL,
     ]
-    assert hashes([Decimal("1.50"), Decimal("2.00")]) == [hash_of_text("1.50"), hash_of_text("2.00")]
+    assert hashes([Decimal("1.50"), Decimal("2.00")]) == [
+        hash_of_text("1.50"),
+        hash_of_text("2.00"),
+    ]
 
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_ids_in_text_are_numbers_only_in_canonical_form_and_within_64_bits(compiled):
     whole = [0, 7, -7, 10, 2**63 - 1, -(2**63)]
-    other = ["07", "-0", "+7", " 7", "7 ", "-", "7.0", str(2**63), str(-(2**63) - 1), "9" * 19, "9" * 20, "a"]
+    other = [
+        "07",
+        "-0",
+        "+7",
+        " 7",
+        "7 ",
+        "-",
+        "7.0",
+        str(2**63),
+        str(-(2**63) - 1),
+        "9" * 19,
+        "9" * 20,
+        "a",
+    ]
     texts = ["a", "é", "item 4711", "a longer text than sixteen bytes"]
     with nullcontext() if compiled else kernels.disabled():
         assert id_numbers(pl.Series(map(str, whole))).tolist() == whole
         found = id_numbers(pl.Series(other)).tolist()
         numbers = id_numbers(pl.Series(texts)).tolist()
-    assert numbers == [-6919958279945591092, 5609587175641609895, -1412107097878004808, 8952478858259851041]
+    assert numbers == [
+        -6919958279945591092,
+        5609587175641609895,
+        -1412107097878004808,
+        8952478858259851041,
+    ]
     assert not {*found} & {*whole}
     assert len({*found}) == len(other)
 
 
 def test_names_have_no_blanks_around_them_and_empty_ones_are_missing():
-    assert labels(pl.Series([" war", "", "war ", "  ", None])).to_list() == ["war", None, "war", None, None]
+    assert labels(pl.Series([" war", "", "war ", "  ", None])).to_list() == [
+        "war",
+        None,
+        "war",
+        None,
+        None,
+    ]
     assert labels(pl.Series(["a b", "c"])).to_list() == ["a b", "c"]
     numbers = pl.Series([3, 1])
     assert labels(numbers) is numbers
@@ -140,8 +189,13 @@ def test_places_are_those_of_the_ascending_order():
 SOME_INTEGERS = st.one_of(st.integers(-20, 20), st.integers(-(2**63), 2**63 - 1))
 
 
-@given(*[st.lists(st.one_of(st.none(), SOME_INTEGERS), max_size=12)] * 2, st.sampled_from([pl.Int64, pl.String]))
+@given(
+    *[st.lists(st.one_of(st.none(), SOME_INTEGERS), max_size=12)] * 2,
+    st.sampled_from([pl.Int64, pl.String]),
+)
 def test_the_rows_of_ids_among_others(ids, others, kind):
     known = [one for one in others if one is not None]
     columns = [pl.Series(values, dtype=pl.Int64).cast(kind) for values in (ids, known)]
-    assert rows_among(*columns).tolist() == [known.index(one) if one in known else -1 for one in ids]
+    assert rows_among(*columns).tolist() == [
+        known.index(one) if one in known else -1 for one in ids
+    ]

@@ -11,7 +11,9 @@ import pytest
 from rankwise.core import kernels
 from rankwise.core.kernels import SIGNATURES, ArrayPointer, ColumnPointers
 
-needs_kernels = pytest.mark.skipif(kernels.road() != "compiled", reason=f"the road is {kernels.road()}")
+needs_kernels = pytest.mark.skipif(
+    kernels.road() != "compiled", reason=f"the road is {kernels.road()}"
+)
 
 SCALARS = {
     "void": None,
@@ -41,10 +43,14 @@ ODD = {  # what no argument may be, by a word for it
 def without_macros(source):
     """Return a source in which each macro that declares a function has been expanded."""
     source = source.replace("\\\n", "")
-    for macro, parameters, body in re.findall(r"^#define (RW_\w+)\(([\w, ]+)\)(.*RW_API.*)$", source, re.MULTILINE):
+    for macro, parameters, body in re.findall(
+        r"^#define (RW_\w+)\(([\w, ]+)\)(.*RW_API.*)$", source, re.MULTILINE
+    ):
         for call, arguments in re.findall(rf"^({macro}\((.*)\))$", source, re.MULTILINE):
             expansion = body
-            for parameter, argument in zip(parameters.split(", "), arguments.split(", "), strict=True):
+            for parameter, argument in zip(
+                parameters.split(", "), arguments.split(", "), strict=True
+            ):
                 expansion = re.sub(rf"\b{parameter}\b", argument, expansion)
             source = source.replace(call, expansion)
     return re.sub(r"^#define.*$", "", source, flags=re.MULTILINE)
@@ -66,7 +72,13 @@ def signatures(source):
     """Return the name, the types of arguments and the type of the result of each function of a source."""
     declarations = re.findall(r"RW_API\s+(\w+)\s+(\w+)\(([^)]*)\)", without_macros(source))
     return [
-        (name, (tuple(argument_type(part) for part in arguments.split(",") if part != "void"), SCALARS[result]))
+        (
+            name,
+            (
+                tuple(argument_type(part) for part in arguments.split(",") if part != "void"),
+                SCALARS[result],
+            ),
+        )
         for result, name, arguments in declarations
     ]
 
@@ -89,7 +101,10 @@ def test_the_table_has_the_signatures_of_the_source():
 @pytest.mark.parametrize(
     ("text", "other"),
     [
-        ("rw_bucket(const int64_t *codes, int64_t n, ", "rw_bucket(int64_t n, const int64_t *codes, "),
+        (
+            "rw_bucket(const int64_t *codes, int64_t n, ",
+            "rw_bucket(int64_t n, const int64_t *codes, ",
+        ),
         ("rw_positions(const int64_t *user", "rw_positions(const int32_t *user"),
         ("rw_positions(const int64_t *user", "rw_positions(int64_t *user"),
         ("RW_API void rw_ends(", "RW_API int64_t rw_ends("),
@@ -108,11 +123,20 @@ def test_a_source_with_another_signature_differs_from_the_table(text, other):
 def test_no_function_takes_an_argument_of_another_type(name):
     function, arguments = getattr(kernels.loaded(), name), arguments_of(name)
     for at, (kind, value) in enumerate(zip(SIGNATURES[name][0], arguments, strict=True)):
-        unsuitable = {word: odd for word, odd in ODD.items() if (word, kind) != ("real", ctypes.c_double)}
+        unsuitable = {
+            word: odd for word, odd in ODD.items() if (word, kind) != ("real", ctypes.c_double)
+        }
         if isinstance(value, np.ndarray):
-            unsuitable |= {"strided": np.zeros(8, dtype=value.dtype)[::2], "address": value.ctypes.data, "none": None}
+            unsuitable |= {
+                "strided": np.zeros(8, dtype=value.dtype)[::2],
+                "address": value.ctypes.data,
+                "none": None,
+            }
         if isinstance(value, list):
-            unsuitable |= {"strided": [np.zeros(8, dtype=value[0].dtype)[::2]], "column": [ODD["dtype"]]}
+            unsuitable |= {
+                "strided": [np.zeros(8, dtype=value[0].dtype)[::2]],
+                "column": [ODD["dtype"]],
+            }
         for wrong in unsuitable.values():
             with pytest.raises(ctypes.ArgumentError, match=f"argument {at + 1}"):
                 function(*arguments[:at], wrong, *arguments[at + 1 :])

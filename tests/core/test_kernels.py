@@ -29,7 +29,9 @@ from rankwise.errors import ScoreError
 from rankwise.stats import cliffs_delta
 from rankwise.stats.differences import SortedColumn, moments_of_pairs, paired_differences
 
-needs_kernels = pytest.mark.skipif(kernels.road() != "compiled", reason=f"the road is {kernels.road()}")
+needs_kernels = pytest.mark.skipif(
+    kernels.road() != "compiled", reason=f"the road is {kernels.road()}"
+)
 
 
 def on_both_roads(work):
@@ -68,7 +70,9 @@ def test_matches(lists, dtype, seed):
 
 
 @needs_kernels
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30), st.integers(0, 2**32))
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30), st.integers(0, 2**32)
+)
 def test_positions_and_sums_of_rows_by_user(users, seed):
     """Users with no row, one, or more than a stream of the loop has."""
     rng = np.random.default_rng(seed)
@@ -161,7 +165,9 @@ def test_ranks_that_count_up_or_do_not(lengths, in_order, seed, base):
     if not in_order:
         rank = np.random.default_rng(seed).permutation(rank) + 10 * np.arange(len(rank))
     ours, reference = on_both_roads(
-        lambda: arrange(pl.Series(user), np.arange(len(user)), vocabulary=IntegerVocabulary(20), rank=rank)
+        lambda: arrange(
+            pl.Series(user), np.arange(len(user)), vocabulary=IntegerVocabulary(20), rank=rank
+        )
     )
     assert ours.items.tolist() == reference.items.tolist()
     assert ours.gaps == reference.gaps
@@ -219,7 +225,9 @@ def test_exact_sums(values, times):
 
 
 @needs_kernels
-@given(st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]), st.sampled_from([3, 10**6]))
+@given(
+    st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]), st.sampled_from([3, 10**6])
+)
 def test_scores_above(seed, dtype, levels):
     rng = np.random.default_rng(seed)
     wide = rng.integers(0, levels, (rng.integers(1, 9), rng.integers(1, 300))).astype(dtype)
@@ -248,7 +256,9 @@ def test_scores_above(seed, dtype, levels):
 )
 def test_largest_scores(seed, dtype, levels, k, groups):
     rng = np.random.default_rng(seed)
-    scores = rng.integers(-levels, levels, (rng.integers(1, 9), rng.integers(1, 2000))).astype(dtype)
+    scores = rng.integers(-levels, levels, (rng.integers(1, 9), rng.integers(1, 2000))).astype(
+        dtype
+    )
     scores[rng.random(scores.shape) < rng.random()] = -np.inf
     found = kernels.top(scores, k, groups)
     if found is None:
@@ -302,12 +312,19 @@ def test_moments_of_pairs(n, seed, size, kind):
     values = np.round(values) if kind == "levels" else values
     if kind in ("equal", "nearly equal"):
         values[:] = values[0] * (1 + 1e-15 * (kind == "nearly equal") * np.arange(3)[:, None])
-    sides, pairs = [SortedColumn(size * column) for column in values], [(0, 1), (1, 2), (2, 0), (1, 1)]
+    sides, pairs = (
+        [SortedColumn(size * column) for column in values],
+        [(0, 1), (1, 2), (2, 0), (1, 1)],
+    )
     ours, reference = on_both_roads(lambda: [astuple(m) for m in moments_of_pairs(sides, pairs)])
     assert np.array_equal(np.array(ours), np.array(reference), equal_nan=True)
     for (x, y), found in zip(pairs, ours, strict=True):
         d = paired_differences(sides[x].values, sides[y].values)
-        assert found[:3] == ((d > 0).sum(), (d < 0).sum(), ((sides[x].values != 0) | (sides[y].values != 0)).sum())
+        assert found[:3] == (
+            (d > 0).sum(),
+            (d < 0).sum(),
+            ((sides[x].values != 0) | (sides[y].values != 0)).sum(),
+        )
         if size == 1.0 and n > 1:
             assert found[3] == pytest.approx(math.fsum(d) / n, rel=1e-12, abs=1e-15)
             assert found[4] == pytest.approx(d.std(ddof=1), rel=1e-12, abs=1e-12)
@@ -333,11 +350,13 @@ METRICS = [
 @given(seed=st.integers(0, 2**32), levels=st.sampled_from([3, 1000]))
 def test_evaluations(ties, seed, levels):
     rng = np.random.default_rng(seed)
-    rows = pl.DataFrame({"user": rng.integers(0, 30, 400), "item": rng.integers(0, 40, 400)}).unique(
+    rows = pl.DataFrame(
+        {"user": rng.integers(0, 30, 400), "item": rng.integers(0, 40, 400)}
+    ).unique(maintain_order=True)
+    lists = rows.with_columns(score=pl.Series(rng.integers(0, levels, len(rows)) / 7))
+    truth = pl.DataFrame({"user": rng.integers(0, 30, 90), "item": rng.integers(0, 40, 90)}).unique(
         maintain_order=True
     )
-    lists = rows.with_columns(score=pl.Series(rng.integers(0, levels, len(rows)) / 7))
-    truth = pl.DataFrame({"user": rng.integers(0, 30, 90), "item": rng.integers(0, 40, 90)}).unique(maintain_order=True)
     truth = truth.with_columns(relevance=pl.Series(rng.integers(0, 4, len(truth)) * 1.0))
     ours, reference = on_both_roads(lambda: rw.evaluate(lists, truth, METRICS, ties=ties))
     assert ours.per_user.equals(reference.per_user, null_equal=True)
@@ -406,7 +425,11 @@ def test_arrays_of_other_types_are_for_the_other_road():
     starts, small = np.array([0, 2, 3]), np.int32
     ends = kernels.ends(user, rank, [1, 2], 3)
     assert ends.tolist() == [[1, 0, 3], [2, 0, 3]]
-    assert kernels.ends(user.astype(small), rank, [1], 3) is kernels.ends(user, rank.astype(small), [1], 3) is None
+    assert (
+        kernels.ends(user.astype(small), rank, [1], 3)
+        is kernels.ends(user, rank.astype(small), [1], 3)
+        is None
+    )
     assert kernels.positions(user).tolist() == [1.0, 2.0, 1.0]
     assert kernels.positions(user.astype(small)) is None
     assert kernels.sums(user, values, ends).tolist() == [[0.5, 0.0, 4.0], [0.75, 0.0, 4.0]]
@@ -415,7 +438,9 @@ def test_arrays_of_other_types_are_for_the_other_road():
     assert kernels.counts_up(rank, starts, 0, 2, 0) is False
     assert kernels.counts_up(rank.astype(small), starts, 0, 2, 1) is None
     assert kernels.counts_up(np.repeat(rank, 2)[::2], starts, 0, 2, 1) is None
-    assert kernels.ranks(values, np.arange(3), starts, np.array([1, 0, 2]), np.array([0, 0, 1])).tolist() == [2, 1, 1]
+    assert kernels.ranks(
+        values, np.arange(3), starts, np.array([1, 0, 2]), np.array([0, 0, 1])
+    ).tolist() == [2, 1, 1]
     assert kernels.ranks(values.astype(np.float32), np.arange(3), starts, user, user) is None
     assert kernels.changes(user.astype(np.int16), 1, 3) is None
     assert kernels.changes(np.repeat(user, 2)[::2], 1, 3) is None
@@ -441,9 +466,18 @@ def test_scores_are_read_where_rows_are_contiguous():
         length, above, equal = kernels.count_above(rows, np.array([2.0, 5.0]), np.array([0, 1, 2]))
         assert (length.tolist(), above.tolist(), equal.tolist()) == ([3, 3], [1, 0], [1, 2])
         lengths, items, best = kernels.top(rows, 1, 4)
-        assert (lengths.tolist(), sorted(items.tolist()[1:]), best.tolist()) == ([1, 2], [1, 2], [3.0, 5.0, 5.0])
+        assert (lengths.tolist(), sorted(items.tolist()[1:]), best.tolist()) == (
+            [1, 2],
+            [1, 2],
+            [3.0, 5.0, 5.0],
+        )
         assert items[0] == 0
-    for rows in (scores[:, ::2], np.asfortranarray(scores), scores.astype(np.int64), scores.astype(np.float16)):
+    for rows in (
+        scores[:, ::2],
+        np.asfortranarray(scores),
+        scores.astype(np.int64),
+        scores.astype(np.float16),
+    ):
         assert kernels.count_above(rows, np.array([2.0, 5.0]), np.array([0, 1, 2])) is None
         assert kernels.top(rows, 1, 4) is None
     assert kernels.top(scores[::-1], 1, 4)[2].tolist() == [9.0, 9.0]  # rows may come in any order
@@ -461,10 +495,22 @@ def test_the_road_is_numpy_while_loops_are_disabled_however_often():
 
 @needs_kernels
 def test_unsigned_ids_of_64_bits_match_by_their_bits():
-    items, judged = np.array([2**63 + 1, 4, 2**64 - 1], dtype=np.uint64), np.array([2**64 - 1, 4], dtype=np.uint64)
-    rows, judged_rows, lists, repeated = kernels.match(items, np.array([0, 3]), judged, np.array([0, 2]), np.array([0]))
-    assert (rows.tolist(), judged_rows.tolist(), lists.tolist(), repeated.tolist()) == ([1, 2], [1, 0], [0, 0], [])
-    rows, *_, repeated = kernels.match(items[[1, 1]], np.array([0, 2]), judged, np.array([0, 2]), np.array([-1]))
+    items, judged = (
+        np.array([2**63 + 1, 4, 2**64 - 1], dtype=np.uint64),
+        np.array([2**64 - 1, 4], dtype=np.uint64),
+    )
+    rows, judged_rows, lists, repeated = kernels.match(
+        items, np.array([0, 3]), judged, np.array([0, 2]), np.array([0])
+    )
+    assert (rows.tolist(), judged_rows.tolist(), lists.tolist(), repeated.tolist()) == (
+        [1, 2],
+        [1, 0],
+        [0, 0],
+        [],
+    )
+    rows, *_, repeated = kernels.match(
+        items[[1, 1]], np.array([0, 2]), judged, np.array([0, 2]), np.array([-1])
+    )
     assert (rows.tolist(), repeated.tolist()) == ([], [0])  # row 0, whose item comes again
 
 

@@ -37,14 +37,21 @@ def test_bucket_is_a_stable_sort(codes):
     assert np.diff(starts).tolist() == [codes.count(code) for code in range(10)]
 
 
-@given(st.lists(st.lists(st.integers(-3, 3), min_size=0, max_size=9)), st.booleans(), st.booleans(), st.integers(1, 3))
+@given(
+    st.lists(st.lists(st.integers(-3, 3), min_size=0, max_size=9)),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 3),
+)
 def test_reorder_is_a_sort_of_each_segment(segments, use_breaker, descending, threads):
     starts = offsets(np.array([len(s) for s in segments], dtype=np.int64))
     keys = np.array([key for s in segments for key in s], dtype=np.float64)
     tie = np.random.default_rng(0).permutation(len(keys))
     rows = np.arange(len(keys))
     breaker = (lambda rows: tie[rows]) if use_breaker else None
-    ours, ordered = reorder(starts, keys, [rows, keys], breaker=breaker, descending=descending, threads=threads)
+    ours, ordered = reorder(
+        starts, keys, [rows, keys], breaker=breaker, descending=descending, threads=threads
+    )
     sign = -1 if descending else 1
     expected = []
     for at in range(len(segments)):
@@ -74,7 +81,11 @@ def test_segments_without_rows_are_in_no_part():
 def test_rows_are_grouped_by_user_in_their_order(threads, dtype, low, monkeypatch):
     monkeypatch.setattr(ragged, "_STEP", 50)  # several shares of few rows
     rng = np.random.default_rng(0)
-    codes, items, score = rng.integers(0, 7, 900), rng.integers(low, 40, 900).astype(dtype), rng.random(900)
+    codes, items, score = (
+        rng.integers(0, 7, 900),
+        rng.integers(low, 40, 900).astype(dtype),
+        rng.random(900),
+    )
     groups, moved, ordered = ragged.grouped(codes, 9, items, score, threads)
     order = sorted(range(900), key=lambda row: codes[row])
     assert moved.tolist() == items[order].tolist()
@@ -95,13 +106,17 @@ def test_ranks_that_count_up_place_the_items(base, threads, monkeypatch):
     if counts is None:  # without compiled loops
         assert kernels.loaded() is None
         return
-    users, starts, placed = ragged.placed(counts, codes[order], rank[order], items[order], threads, base)
+    users, starts, placed = ragged.placed(
+        counts, codes[order], rank[order], items[order], threads, base
+    )
     assert (users.tolist(), starts.tolist()) == ([0, 2, 3], [0, 200, 201, 351])
     assert placed.tolist() == items.tolist()
     twice, beyond = rank.copy(), rank.copy()
     twice[5], beyond[199] = twice[4], base + 200
     for wrong in (twice, beyond):
-        assert ragged.placed(counts, codes[order], wrong[order], items[order], threads, base) is None
+        assert (
+            ragged.placed(counts, codes[order], wrong[order], items[order], threads, base) is None
+        )
     assert ragged.placed(counts, codes[order], rank[order], items[order], threads, 1 - base) is None
 
 
@@ -110,7 +125,9 @@ def test_rows_whose_id_is_not_that_before(dtype):
     ids = np.array([3, 3, 5, 5, 5, 3, 4], dtype=dtype)
     for first, stop in ((1, 7), (3, 6), (2, 2)):
         rows = kernels.changes(ids, first, stop)
-        assert (rows is None) == (kernels.loaded() is None)  # without compiled loops NumPy finds them
+        assert (rows is None) == (
+            kernels.loaded() is None
+        )  # without compiled loops NumPy finds them
         assert rows is None or rows.tolist() == [at for at in (2, 5, 6) if first <= at < stop]
 
 
@@ -120,7 +137,10 @@ def test_every_row_has_its_segment_and_its_position_there(lengths):
     expected = [(segment, at) for segment, length in enumerate(lengths) for at in range(length)]
     assert starts.tolist() == [0, *np.cumsum(lengths, dtype=int).tolist()]
     rows = np.arange(len(expected))
-    assert list(zip(owners(starts, rows).tolist(), positions(starts).tolist(), strict=True)) == expected
+    assert (
+        list(zip(owners(starts, rows).tolist(), positions(starts).tolist(), strict=True))
+        == expected
+    )
     assert owners(starts, rows[::-1]).tolist() == [segment for segment, _ in expected[::-1]]
 
 
@@ -200,7 +220,11 @@ def test_the_breaker_orders_equal_keys_upwards_beside_padding():
     tie = np.array([9, 8, 3, 2, 1])
     for descending, expected in ((False, [1, 2, 0, 4, 3]), (True, [2, 0, 1, 4, 3])):
         (order,) = reorder(
-            np.array([0, 3, 5]), keys, [np.arange(5)], breaker=lambda rows: tie[rows], descending=descending
+            np.array([0, 3, 5]),
+            keys,
+            [np.arange(5)],
+            breaker=lambda rows: tie[rows],
+            descending=descending,
         )
         assert order.tolist() == expected
 
@@ -264,7 +288,9 @@ def test_users_beyond_the_last_have_no_items_and_users_may_repeat():
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("ids", [[3, 3, 3, 5, 5, 3, 3, 3], [3] * 8, [3, 5, 3, 5, 3], [3], [], [3, 4]])
+@pytest.mark.parametrize(
+    "ids", [[3, 3, 3, 5, 5, 3, 3, 3], [3] * 8, [3, 5, 3, 5, 3], [3], [], [3, 4]]
+)
 def test_runs_of_users_are_found_unless_nearly_every_row_is_one(compiled, ids):
     users = pl.Series(ids, dtype=pl.Int64)
     heads = [at for at, user in enumerate(ids) if not at or user != ids[at - 1]]
@@ -285,16 +311,26 @@ def test_runs_of_users_are_found_unless_nearly_every_row_is_one(compiled, ids):
 def test_rows_of_a_user_are_one_group_wherever_they_stand(ids):
     groups = group(pl.Series(ids, dtype=pl.Int64), IntegerVocabulary(10))
     order = np.arange(len(ids)) if groups.order is None else groups.order
-    bounds = zip(groups.user.tolist(), groups.starts[:-1].tolist(), groups.starts[1:].tolist(), strict=True)
+    bounds = zip(
+        groups.user.tolist(), groups.starts[:-1].tolist(), groups.starts[1:].tolist(), strict=True
+    )
     found = {user: order[first:stop].tolist() for user, first, stop in bounds}
-    assert found == {user: [row for row, other in enumerate(ids) if other == user] for user in set(ids)}
-    assert (groups.order is None) == (len(set(ids)) == sum(a != b for a, b in zip(ids, [None, *ids], strict=False)))
+    assert found == {
+        user: [row for row, other in enumerate(ids) if other == user] for user in set(ids)
+    }
+    assert (groups.order is None) == (
+        len(set(ids)) == sum(a != b for a, b in zip(ids, [None, *ids], strict=False))
+    )
     assert groups.starts.dtype == np.int64
 
 
 def test_counts_are_of_items_that_compiled_loops_take():
     codes = np.array([1, 0, 1])
-    for items in (np.array([5, 2**31, 1]), np.array([5, -1, 1]), np.array([5, 6, 1], dtype=np.int32)):
+    for items in (
+        np.array([5, 2**31, 1]),
+        np.array([5, -1, 1]),
+        np.array([5, 6, 1], dtype=np.int32),
+    ):
         assert ragged.Counts.of(codes, 3, items, 2) is None
     with kernels.disabled():
         assert ragged.Counts.of(codes, 3, np.array([5, 6, 1]), 2) is None

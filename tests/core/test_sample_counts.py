@@ -15,7 +15,9 @@ from sampled_negatives import as_tables, sampled
 def counts_of(lists, truth, n_pieces=1):
     """Return the counts of pieces of the users, merged in another order."""
     pieces = [pl.col("user") % n_pieces == piece for piece in range(n_pieces)]
-    return SampleCounts.merged([SampleCounts.of_lists(lists.filter(rows), truth) for rows in reversed(pieces)])
+    return SampleCounts.merged(
+        [SampleCounts.of_lists(lists.filter(rows), truth) for rows in reversed(pieces)]
+    )
 
 
 @pytest.mark.slow
@@ -35,11 +37,17 @@ def test_pieces_have_the_counts_of_all_users(n_items):
 @pytest.mark.parametrize(("n_items", "negatives"), [(12_000, 1000), (8_000, 1000), (12_000, 7000)])
 def test_the_number_of_many_items_is_estimated(n_items, negatives):
     """A twelfth and an eighth of the items; more than half of them are as good as all."""
-    spread = [np.random.default_rng(user).permutation(n_items)[: negatives + 1] for user in range(40)]
+    spread = [
+        np.random.default_rng(user).permutation(n_items)[: negatives + 1] for user in range(40)
+    ]
     lists = pl.DataFrame({"user": range(40), "item": spread}).explode("item")
     truth = lists.group_by("user", maintain_order=True).first()
-    assert counts_of(lists, truth).sampled_negatives == (negatives if negatives < n_items / 2 else None)
-    skewed = lists.filter(pl.col("user") < 40).with_columns((pl.col("item") ** 2 // n_items).alias("item"))
+    assert counts_of(lists, truth).sampled_negatives == (
+        negatives if negatives < n_items / 2 else None
+    )
+    skewed = lists.filter(pl.col("user") < 40).with_columns(
+        (pl.col("item") ** 2 // n_items).alias("item")
+    )
     skewed = skewed.unique(maintain_order=True)
     assert counts_of(skewed, truth).sampled_negatives is None  # lists have various lengths
 
@@ -77,9 +85,12 @@ def lists_with(rows, negatives=9, users=20):
 
 
 @pytest.mark.parametrize(
-    ("most_frequent", "is_even"), [([145] * 10, True), ([146] * 9 + [136], True), ([145] * 9 + [146], False)]
+    ("most_frequent", "is_even"),
+    [([145] * 10, True), ([146] * 9 + [136], True), ([145] * 9 + [146], False)],
 )
-def test_items_occur_evenly_up_to_a_quarter_and_two_deviations_above_the_mean(most_frequent, is_even):
+def test_items_occur_evenly_up_to_a_quarter_and_two_deviations_above_the_mean(
+    most_frequent, is_even
+):
     """At a mean of 100 rows the most frequent tenth of the items has 125 + 6 · 10 / 3 = 145 at most."""
     rest = 10_000 - sum(most_frequent)
     rows = [rest // 90 + (at < rest % 90) for at in range(90)] + most_frequent
@@ -90,12 +101,18 @@ def test_items_occur_evenly_up_to_a_quarter_and_two_deviations_above_the_mean(mo
 
 def test_lists_of_a_tenth_of_the_items_are_short_and_of_half_of_them_if_items_occur_evenly():
     uneven, even = [1000] + [1] * 99, [10] * 100
-    for rows, negatives, expected in ((uneven, 9, 9), (uneven, 10, None), (even, 49, 49), (even, 50, None)):
+    for rows, negatives, expected in (
+        (uneven, 9, 9),
+        (uneven, 10, None),
+        (even, 49, 49),
+        (even, 50, None),
+    ):
         assert lists_with(rows, negatives).sampled_negatives == expected
 
 
 @pytest.mark.parametrize(
-    ("most", "negatives", "expected"), [(100_000, 818, 818), (100_000, 819, None), (1, 4094, 4094), (1, 4095, None)]
+    ("most", "negatives", "expected"),
+    [(100_000, 818, 818), (100_000, 819, None), (1, 4094, 4094), (1, 4095, None)],
 )
 def test_the_largest_of_4096_hashes_tells_the_number_of_items(most, negatives, expected):
     """If it is half of all numbers there are 2 · 4,095 items, of which 819 are a tenth, and 4,095 a half."""
@@ -117,7 +134,10 @@ def test_ids_as_text_have_the_same_counts():
 
 @pytest.mark.parametrize(
     "travel",
-    [lambda partial: pickle.loads(pickle.dumps(partial)), lambda partial: rw.Partial.from_bytes(partial.to_bytes())],
+    [
+        lambda partial: pickle.loads(pickle.dumps(partial)),
+        lambda partial: rw.Partial.from_bytes(partial.to_bytes()),
+    ],
     ids=["pickle", "Arrow"],
 )
 def test_counts_travel_with_a_partial(travel):

@@ -22,9 +22,18 @@ def broken(kind, **changes):
 @pytest.mark.parametrize(
     ("matrix", "said"),
     [
-        (broken(coo_array, coords=(np.array([0, 0, 2]), np.array([1, 2, 0]))), "indices from 0 to 2 of 2"),
-        (broken(coo_array, coords=(np.array([0, -1, 1]), np.array([1, 2, 0]))), "indices from -1 to 1 of 2"),
-        (broken(coo_array, coords=(np.array([0, 0, 1]), np.array([1, 3, 0]))), "indices from 0 to 3 of 3"),
+        (
+            broken(coo_array, coords=(np.array([0, 0, 2]), np.array([1, 2, 0]))),
+            "indices from 0 to 2 of 2",
+        ),
+        (
+            broken(coo_array, coords=(np.array([0, -1, 1]), np.array([1, 2, 0]))),
+            "indices from -1 to 1 of 2",
+        ),
+        (
+            broken(coo_array, coords=(np.array([0, 0, 1]), np.array([1, 3, 0]))),
+            "indices from 0 to 3 of 3",
+        ),
         (broken(csr_array, indices=np.array([1.0, 2.0, 0.0])), "indices of type float64"),
         (broken(csr_array, indices=np.array([1, 7, 0])), "corrupt"),
         (csr_array(np.array([[1j, 0.0]])), r"shape \(1, 2\), complex128"),
@@ -55,5 +64,8 @@ def test_a_check_raises_at_once_unless_it_waits():
     refuse(np.array([False, False]), error)
     with pytest.raises(InputError, match="negative"):
         refuse(np.array([False, True]), error)
-    with checks_at_end(), pytest.raises(InputError, match="negative"):  # of arrays there is nothing to wait for
+    with (
+        checks_at_end(),
+        pytest.raises(InputError, match="negative"),
+    ):  # of arrays there is nothing to wait for
         refuse(np.array([True]), error)

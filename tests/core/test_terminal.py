@@ -163,7 +163,13 @@ def test_a_bar_is_shown_by_default_where_stderr_is_a_terminal(monkeypatch):
 def test_columns_that_may_leave_do_so_in_turn_until_the_table_fits(terminal_of):
     view = TableView(["name", "aa", "bb", "cc"], [["x", "1", "2", "3"]], leaving=(2, 1))
     full, without_one, without_two = "name  aa  bb  cc", "name  aa  cc", "name  cc"
-    for width, head in ((16, full), (15, without_one), (12, without_one), (11, without_two), (8, without_two)):
+    for width, head in (
+        (16, full),
+        (15, without_one),
+        (12, without_one),
+        (11, without_two),
+        (8, without_two),
+    ):
         terminal_of(width)
         assert plain(view).splitlines()[0] == head
     terminal_of(7)  # what may not leave goes on below
@@ -202,7 +208,9 @@ def test_a_caption_stands_apart_from_a_table_whose_columns_may_leave():
 
 
 def test_colours_are_for_terminals_and_take_no_columns():
-    view = TableView(["a", "b"], [[Marked("x", "bold"), Marked("1", "worse", "c")], ["yy", "23"]], caption="what")
+    view = TableView(
+        ["a", "b"], [[Marked("x", "bold"), Marked("1", "worse", "c")], ["yy", "23"]], caption="what"
+    )
     assert plain(view) == "what\na    b\nx    1\nyy  23"
     assert plain(view, coloured=True).splitlines() == [
         "\x1b[1mwhat\x1b[0m",
@@ -230,7 +238,10 @@ def test_columns_on_the_left_are_aligned_to_the_left():
 
 
 def test_markdown_has_caption_and_notes_below_the_table():
-    views = [TableView(["a"], [[Marked("1_0", "underlined", "x")]], ["n*te", ""], "caption"), TableView(["b"], [["2"]])]
+    views = [
+        TableView(["a"], [[Marked("1_0", "underlined", "x")]], ["n*te", ""], "caption"),
+        TableView(["b"], [["2"]]),
+    ]
     assert markdown(*views).split("\n\n") == [
         "| a                      |\n| ---                    |\n| <u>1_0</u><sup>x</sup> |",
         "caption",
@@ -240,12 +251,21 @@ def test_markdown_has_caption_and_notes_below_the_table():
 
 
 def test_underscores_are_markup_at_the_edges_of_words_alone():
-    (cell,) = [line.strip("| ") for line in markdown(TableView(["_a b_c d_ e1_2"], [])).splitlines()[:1]]
+    (cell,) = [
+        line.strip("| ") for line in markdown(TableView(["_a b_c d_ e1_2"], [])).splitlines()[:1]
+    ]
     assert cell == r"\_a b_c d\_ e1_2"
 
 
 def test_html_marks_heads_of_rows_and_columns():
-    text = html(TableView(["a", "b"], [["x", Marked("1", "underlined")], ["y", "2"]], ["note <1>"], "caption & more"))
+    text = html(
+        TableView(
+            ["a", "b"],
+            [["x", Marked("1", "underlined")], ["y", "2"]],
+            ["note <1>"],
+            "caption & more",
+        )
+    )
     assert text.startswith('<p>caption &amp; more</p><table style="border-collapse:collapse;')
     assert text.endswith("</table><p><small>note &lt;1&gt;</small></p>")
     assert text.count('<tr><th scope="row" style="text-align:left">x') == 1
@@ -289,7 +309,9 @@ def test_text_in_latex(text, written):
 
 
 def test_a_table_in_latex_has_its_notes_as_comments():
-    view = TableView(["a", "b"], [["x", "1"]], ["50% of all"], "caption", title="Title.", label="slug")
+    view = TableView(
+        ["a", "b"], [["x", "1"]], ["50% of all"], "caption", title="Title.", label="slug"
+    )
     assert latex(view) == (
         "\\begin{table}\n\\centering\n\\caption{Title. caption}\n\\label{tab:slug}\n\\begin{tabular}{lr}\n\\toprule\n"
         "a & b \\\\\n\\midrule\nx & 1 \\\\\n\\bottomrule\n\\end{tabular}\n\\end{table}\n\n% 50% of all\n"
@@ -300,5 +322,12 @@ def test_a_table_in_latex_has_its_notes_as_comments():
 def test_lines_break_between_words_and_never_inside(terminal_of):
     terminal_of(10)
     view = TableView(["a"], [["1"]], ["a well-known verylongwordindeed x", "映画 映画 映画"])
-    assert plain(view).splitlines()[3:] == ["a", "  well-known", "  verylongwordindeed", "  x", "映画 映画", "  映画"]
+    assert plain(view).splitlines()[3:] == [
+        "a",
+        "  well-known",
+        "  verylongwordindeed",
+        "  x",
+        "映画 映画",
+        "  映画",
+    ]
     assert terminal._JOINER not in plain(view)

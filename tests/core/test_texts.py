@@ -14,10 +14,18 @@ from hypothesis import strategies as st
 
 import rankwise.core.ids
 from rankwise.core import kernels
-from rankwise.core.ids import StringVocabulary, hash_of_column, plain_strings, string_views, text_hashes
+from rankwise.core.ids import (
+    StringVocabulary,
+    hash_of_column,
+    plain_strings,
+    string_views,
+    text_hashes,
+)
 from rankwise.core.ragged import user_runs
 
-needs_kernels = pytest.mark.skipif(kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}")
+needs_kernels = pytest.mark.skipif(
+    kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}"
+)
 LENGTHS = (0, 1, 4, 5, 11, 12, 13, 16, 20, 21, 28, 29, 300)
 texts = st.one_of(
     st.text(max_size=3),
@@ -77,10 +85,15 @@ def test_hashes_of_many_similar_ids_differ():
 
 
 @needs_kernels
-@pytest.mark.parametrize("dates", [["1969-07-20", "2024-02-29"], ["1969-07-20 20:17:40", "2024-02-29T12:00:00.25"]])
+@pytest.mark.parametrize(
+    "dates", [["1969-07-20", "2024-02-29"], ["1969-07-20 20:17:40", "2024-02-29T12:00:00.25"]]
+)
 def test_dates_in_text_have_the_hashes_of_dates(dates):
     moments = pl.Series([datetime.fromisoformat(date) for date in dates])
-    assert hash_of_column(pl.Series(dates), ids=False).tolist() == hash_of_column(moments, ids=False).tolist()
+    assert (
+        hash_of_column(pl.Series(dates), ids=False).tolist()
+        == hash_of_column(moments, ids=False).tolist()
+    )
     assert hash_of_column(pl.Series(dates)).tolist() != hash_of_column(moments).tolist()
 
 

@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 from rankwise.core import kernels
-from rankwise.core.kernels import check_not_forked, default_threads, each, gather, one_blas_thread, shares
+from rankwise.core.kernels import (
+    check_not_forked,
+    default_threads,
+    each,
+    gather,
+    one_blas_thread,
+    shares,
+)
 from rankwise.errors import UsageError
 
 
@@ -42,7 +49,11 @@ def test_a_forked_child_of_a_process_that_evaluated_is_told_and_does_not_hang():
         "        print(pool.apply(go, (1,)))\n"
     )
     out = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     ).stdout
     assert out.startswith("1.0\nthis process was forked from one that had used rankwise")
     assert 'get_context("spawn")' in out

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.core import kernels
-from rankwise.core.ids import HashedStrings, IntegerVocabulary, PlainIntegers, StringVocabulary, vocabulary_for
+from rankwise.core.ids import (
+    HashedStrings,
+    IntegerVocabulary,
+    PlainIntegers,
+    StringVocabulary,
+    vocabulary_for,
+)
 from rankwise.errors import IdError
 
 
@@ -68,7 +74,9 @@ def test_dense_integers_are_not_copied():
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int32, pl.UInt64])
 def test_any_integer_type(dtype):
-    lists = pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 5]}, schema={"user": dtype, "item": dtype})
+    lists = pl.DataFrame(
+        {"user": [1, 1, 2], "item": [5, 6, 5]}, schema={"user": dtype, "item": dtype}
+    )
     truth = pl.DataFrame({"user": [1, 2], "item": [6, 5]})
     assert rw.evaluate(lists, truth, "mrr")["mrr"] == 0.75
 
@@ -83,7 +91,9 @@ def test_ids_far_apart():
 
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_strings_whose_hashes_collide(monkeypatch, shuffled):
-    lists = pl.DataFrame({"user": ["u", "u", "v", "v"], "item": ["aa", "bb", "bb", "c"], "rank": [1, 2, 1, 2]})
+    lists = pl.DataFrame(
+        {"user": ["u", "u", "v", "v"], "item": ["aa", "bb", "bb", "c"], "rank": [1, 2, 1, 2]}
+    )
     lists = lists[[3, 0, 2, 1]] if shuffled else lists
     truth = pl.DataFrame({"user": ["u", "u", "v"], "item": ["cc", "bb", "aa"]})
     expected = rw.evaluate(lists, truth, ["mrr", "recall@2"])
@@ -133,9 +143,14 @@ def test_items_of_any_size_and_sign_are_the_same_rows(order, column, scale, comp
     """Item ids are not looked at where they are only compared, and rows are moved all the same."""
     rng = np.random.default_rng(3)
     plain = pl.concat(
-        [pl.DataFrame({"user": user, "item": rng.permutation(30)[:9], "rank": range(1, 10)}) for user in range(60)]
+        [
+            pl.DataFrame({"user": user, "item": rng.permutation(30)[:9], "rank": range(1, 10)})
+            for user in range(60)
+        ]
     )
-    truth = pl.concat([pl.DataFrame({"user": user, "item": rng.permutation(30)[:4]}) for user in range(60)])
+    truth = pl.concat(
+        [pl.DataFrame({"user": user, "item": rng.permutation(30)[:4]}) for user in range(60)]
+    )
     asked = ["ndcg@3,9", "mrr", "precision@5"]
     expected = rw.evaluate(plain, truth, asked)
     item = pl.col("item").cast(pl.Int64)
@@ -152,7 +167,9 @@ def test_items_of_any_size_and_sign_are_the_same_rows(order, column, scale, comp
     assert result.per_user.equals(expected.per_user)
 
 
-@pytest.mark.parametrize(("ids", "ordered"), [("typed", [-20, -3, 2, 10]), ("text", [-20, -3, 10, 2])])
+@pytest.mark.parametrize(
+    ("ids", "ordered"), [("typed", [-20, -3, 2, 10]), ("text", [-20, -3, 10, 2])]
+)
 def test_negative_ids_that_tie_are_ordered_as_numbers_or_as_text(ids, ordered):
     lists = pl.DataFrame({"user": [1] * 4, "item": [2, -3, 10, -20], "score": [0.5] * 4})
     for rank, item in enumerate(ordered, start=1):
@@ -162,7 +179,9 @@ def test_negative_ids_that_tie_are_ordered_as_numbers_or_as_text(ids, ordered):
 @pytest.mark.parametrize(("n", "limit"), [(3, 1036), (100, 1424)])
 def test_integers_are_their_own_codes_up_to_four_times_the_number_of_rows(n, limit):
     columns = [pl.Series(range(n - 1)), pl.Series([7])]
-    assert vocabulary_for(columns, dense=True).encode(pl.Series([limit - 1])).tolist() == [limit - 1]
+    assert vocabulary_for(columns, dense=True).encode(pl.Series([limit - 1])).tolist() == [
+        limit - 1
+    ]
     vocabulary = vocabulary_for(columns, dense=True)
     assert vocabulary.encode(pl.Series([limit, 5])).tolist() == [6, 5]
     assert vocabulary.size == 7
@@ -170,7 +189,11 @@ def test_integers_are_their_own_codes_up_to_four_times_the_number_of_rows(n, lim
 
 def test_kinds_of_columns_have_vocabularies_of_their_own():
     text, numbers = [pl.Series(["a"])], [pl.Series([1])]
-    made = [vocabulary_for(text, dense=dense, hashed=hashed) for dense in (True, False) for hashed in (True, False)]
+    made = [
+        vocabulary_for(text, dense=dense, hashed=hashed)
+        for dense in (True, False)
+        for hashed in (True, False)
+    ]
     assert [type(one) for one in made] == [HashedStrings, StringVocabulary] * 2
     assert type(vocabulary_for(numbers, dense=True, hashed=True)) is IntegerVocabulary
     assert type(vocabulary_for(numbers, dense=False)) is PlainIntegers

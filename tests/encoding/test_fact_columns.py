@@ -25,10 +25,22 @@ FORMS = {
         "genre_noir": [0, 1, 1],
         "genre_drama": [False, False, True],
     },
-    "JSON as text": {"item": [1, 2, 3], "genres": ['["war"]', '["war", " noir"]', '["noir","drama", null, ""]']},
-    "Python as text": {"item": [1, 2, 3], "genres": ["['war']", "('war', 'noir')", " {'noir', 'drama'}"]},
-    "NumPy as text": {"item": [1, 2, 3], "genres": ["['war']", "['war' 'noir']", "['noir' 'drama'\n 'noir']"]},
-    "lists with blanks": {"item": [1, 2, 3], "genres": [["war", ""], [" war", "noir "], ["noir", "drama", " "]]},
+    "JSON as text": {
+        "item": [1, 2, 3],
+        "genres": ['["war"]', '["war", " noir"]', '["noir","drama", null, ""]'],
+    },
+    "Python as text": {
+        "item": [1, 2, 3],
+        "genres": ["['war']", "('war', 'noir')", " {'noir', 'drama'}"],
+    },
+    "NumPy as text": {
+        "item": [1, 2, 3],
+        "genres": ["['war']", "['war' 'noir']", "['noir' 'drama'\n 'noir']"],
+    },
+    "lists with blanks": {
+        "item": [1, 2, 3],
+        "genres": [["war", ""], [" war", "noir "], ["noir", "drama", " "]],
+    },
     "pandas": pd.DataFrame({"item": [1, 2, 3], "genre": ["war", "war|noir", "noir|drama"]}),
     "polars": pl.DataFrame({"itemId": [3, 1, 2], "genres": ["noir|drama", "war", "war|noir"]}),
 }
@@ -45,8 +57,14 @@ def test_categories(form):
 
 
 def test_categories_named_for_all_metrics():
-    table = {"item": [1, 2, 3], "genres": ["a", "a", "a"], "kind": ["war", "war|noir", "noir|drama"]}
-    result = rw.evaluate(LISTS, TRUTH, "srecall@2", items=table, columns={"items.categories": "kind"})
+    table = {
+        "item": [1, 2, 3],
+        "genres": ["a", "a", "a"],
+        "kind": ["war", "war|noir", "noir|drama"],
+    }
+    result = rw.evaluate(
+        LISTS, TRUTH, "srecall@2", items=table, columns={"items.categories": "kind"}
+    )
     assert result["srecall@2"] == pytest.approx(2 / 3)
     assert rw.evaluate(LISTS, TRUTH, "srecall(categories=kind)@2", items=table).values == {
         "subtopic_recall(categories=kind)@2": pytest.approx(2 / 3)
@@ -185,7 +203,9 @@ def test_a_group_is_one_column_that_has_a_name(column):
 
 def count_of_categories(genres):
     table = {"item": [1, 2], "genres": genres}
-    return rw.evaluate({"u": [1, 2]}, {"u": {2}}, "category_count@2", items=table)["category_count@2"]
+    return rw.evaluate({"u": [1, 2]}, {"u": {2}}, "category_count@2", items=table)[
+        "category_count@2"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +251,9 @@ def test_empty_text_is_no_group(sexes):
         result = rw.evaluate(lists, {"u": {1}, "v": {4}}, names, users=table, by="sex")
         assert result.slices["group"].to_list() == ["m", None]
         assert result.counts["users_without_group(sex)"] == 1
-        assert [name.partition("[")[2] for name in result.values if "[" in name] == ["user_group=m]"]
+        assert [name.partition("[")[2] for name in result.values if "[" in name] == [
+            "user_group=m]"
+        ]
 
 
 def test_users_without_a_group_are_a_group_for_every_kind_of_metric():
@@ -246,4 +268,9 @@ def test_users_without_a_group_are_a_group_for_every_kind_of_metric():
         return slices.filter(slices["group"].is_null() | (slices["group"] == "n")).drop("group")
 
     assert row(["m", None, None, "f"]).equals(row(["m", "n", "n", "f"]))
-    assert not row(["m", None, None, "f"]).select(pl.all().exclude("by").is_nan().any()).row(0).count(True)
+    assert (
+        not row(["m", None, None, "f"])
+        .select(pl.all().exclude("by").is_nan().any())
+        .row(0)
+        .count(True)
+    )

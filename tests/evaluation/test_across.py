@@ -34,7 +34,9 @@ def test_the_same_bits_as_one_evaluation_each(run, truth, metric):
     assert {*table["convention"]} == {*rw.conventions()}
     for row in table.filter(pl.col("metric") == metric).to_dicts():
         try:
-            alone = rw.evaluate(run, truth, row["metric"], train=TRAIN, convention=row["convention"])
+            alone = rw.evaluate(
+                run, truth, row["metric"], train=TRAIN, convention=row["convention"]
+            )
         except RankwiseError:
             continue
         value = alone[row["metric"]]
@@ -69,29 +71,50 @@ def evaluations(monkeypatch):
 
 
 def test_conventions_with_the_same_options_share_one_evaluation(evaluations):
-    run, truth = {"u": {"a": 2.0, "b": 1.0}, "v": {"b": 1.0, "c": 1.0}}, {"u": {"b": 1, "c": 0}, "v": {"c": 2}}
+    run, truth = (
+        {"u": {"a": 2.0, "b": 1.0}, "v": {"b": 1.0, "c": 1.0}},
+        {"u": {"b": 1, "c": 0}, "v": {"c": 2}},
+    )
     for metrics, most in ((["ndcg@2"], 15), (["ndcg@2", "recall@2", "map@2", "mrr@2"], 18)):
         evaluations.clear()
         table = rw.across_conventions(run, truth, metrics).table
         options = {replace(settings, metrics=()) for settings in evaluations}
-        assert len(evaluations) == len(options) <= most < len(table.filter(pl.col("definition").is_not_null()))
+        assert (
+            len(evaluations)
+            == len(options)
+            <= most
+            < len(table.filter(pl.col("definition").is_not_null()))
+        )
     evaluations.clear()
-    same = [rw.Convention(name, metrics={"ndcg": gain}) for name, gain in (("a", "ndcg"), ("b", "ndcg(gain=binary)"))]
+    same = [
+        rw.Convention(name, metrics={"ndcg": gain})
+        for name, gain in (("a", "ndcg"), ("b", "ndcg(gain=binary)"))
+    ]
     rw.across_conventions(run, truth, ["ndcg@2", "map@2"], conventions=["default", *same])
-    assert [len(settings.metrics) for settings in evaluations] == [3]  # of the same options, each metric once
+    assert [len(settings.metrics) for settings in evaluations] == [
+        3
+    ]  # of the same options, each metric once
 
 
 def test_what_one_metric_lacks_is_singled_out_by_halves(evaluations):
-    metrics = [f"recall@{k}" for k in range(1, 8)] + ["novelty@3"] + [f"ndcg@{k}" for k in range(1, 9)]
-    table = rw.across_conventions({"u": ["a", "b"]}, {"u": {"b"}}, metrics, conventions=["default"]).table
+    metrics = (
+        [f"recall@{k}" for k in range(1, 8)] + ["novelty@3"] + [f"ndcg@{k}" for k in range(1, 9)]
+    )
+    table = rw.across_conventions(
+        {"u": ["a", "b"]}, {"u": {"b"}}, metrics, conventions=["default"]
+    ).table
     assert table.filter(pl.col("value").is_null())["metric"].to_list() == ["novelty@3"]
-    assert len(evaluations) == 9  # of 16, 8, 4, 2 and 1 metrics with novelty, and the halves without it
+    assert (
+        len(evaluations) == 9
+    )  # of 16, 8, 4, 2 and 1 metrics with novelty, and the halves without it
 
 
 def test_a_library_that_has_no_such_metric_is_left_out_and_a_refused_name_says_why():
     across = rw.across_conventions({"u": ["a"]}, {"u": {"a"}}, ["map@1", "gini@1", "bpref"])
     assert "surprise" not in across.table["convention"]
-    ranx = across.table.filter((pl.col("metric") == "bpref") & (pl.col("convention") == "ranx")).row(0, named=True)
+    ranx = across.table.filter(
+        (pl.col("metric") == "bpref") & (pl.col("convention") == "ranx")
+    ).row(0, named=True)
     assert ranx["value"] is None
     assert "changes the values of other users" in ranx["why"]
     assert "map@1: 1.0000 to 1.0000" in repr(across)
@@ -134,8 +157,13 @@ def test_a_metric_that_lacks_a_table_leaves_the_others_alone():
 
 
 def test_a_metric_that_lacks_scores_leaves_the_others_alone():
-    table = rw.across_conventions({"u": ["a", "b"]}, {"u": {"a"}}, ["f1@1", "rmse"], conventions=["default"]).table
-    assert table.select("value", "why").rows() == [(1.0, None), (None, "rmse needs predicted scores")]
+    table = rw.across_conventions(
+        {"u": ["a", "b"]}, {"u": {"a"}}, ["f1@1", "rmse"], conventions=["default"]
+    ).table
+    assert table.select("value", "why").rows() == [
+        (1.0, None),
+        (None, "rmse needs predicted scores"),
+    ]
     assert "mean_score needs predicted scores" in {
         *rw.across_conventions({"u": ["a", "b"]}, {"u": {"a"}}, "mean_score@2").table["why"]
     }
@@ -143,9 +171,14 @@ def test_a_metric_that_lacks_scores_leaves_the_others_alone():
 
 def test_conventions_that_need_an_order_of_ties_have_no_value_of_exact_ranks():
     truth = {"u": {"a"}}
-    ranks = rw.rank_relevant([[0.5, 0.5, 0.1]], truth=truth, user_ids=["u"], item_ids=["a", "b", "c"])
+    ranks = rw.rank_relevant(
+        [[0.5, 0.5, 0.1]], truth=truth, user_ids=["u"], item_ids=["a", "b", "c"]
+    )
     table = rw.across_conventions(ranks, truth, "mrr", conventions=["default", "ranx"]).table
-    assert table.select("value", "why").rows() == [(0.75, None), (None, "exact ranks do not break ties between scores")]
+    assert table.select("value", "why").rows() == [
+        (0.75, None),
+        (None, "exact ranks do not break ties between scores"),
+    ]
 
 
 def test_ids_of_two_types_match_as_text():

@@ -114,13 +114,16 @@ def test_numpy_cutoffs_and_thresholds(tmp_path):
 
 
 def test_small_unsigned_items_in_descending_order():
-    lists = pl.DataFrame({"user": [1, 1], "item": [1, 2], "score": [0.5, 0.5]}, schema_overrides={"item": pl.UInt8})
+    lists = pl.DataFrame(
+        {"user": [1, 1], "item": [1, 2], "score": [0.5, 0.5]}, schema_overrides={"item": pl.UInt8}
+    )
     assert rw.evaluate(lists, {1: {2}}, "mrr", ties="item_desc")["mrr"] == 1.0
 
 
 def test_unsigned_ranks():
     lists = pl.DataFrame(
-        {"user": [1, 2, 1], "item": [5, 6, 7], "rank": [2, 1, 1]}, schema_overrides={"rank": pl.UInt64}
+        {"user": [1, 2, 1], "item": [5, 6, 7], "rank": [2, 1, 1]},
+        schema_overrides={"rank": pl.UInt64},
     )
     assert rw.evaluate(lists, {1: {5}, 2: {6}}, "mrr")["mrr"] == 0.75
 
@@ -137,7 +140,11 @@ def test_slices_without_values_survive_saving(tmp_path):
 def test_weights_of_a_text_file(tmp_path):
     (tmp_path / "users.csv").write_text("user,Weight\na,1\nb,3\nz,\n")
     result = rw.evaluate(
-        {"a": [1], "b": [9]}, {"a": {1}, "b": {2}}, "mrr", users=tmp_path / "users.csv", weights="Weight"
+        {"a": [1], "b": [9]},
+        {"a": {1}, "b": {2}},
+        "mrr",
+        users=tmp_path / "users.csv",
+        weights="Weight",
     )
     assert result["mrr"] == 0.25
 
@@ -208,7 +215,10 @@ def test_sums_by_item_cannot_overflow():
     lists = {user: [1, 2] for user in range(10)}
     with pytest.raises(rw.RankwiseError, match="too large to be added up exactly"):
         rw.evaluate(
-            lists, {user: {1: 60.0, 2: 70.0} for user in lists}, "item_mad_ranking(gain=exponential)@2", items=GROUPS
+            lists,
+            {user: {1: 60.0, 2: 70.0} for user in lists},
+            "item_mad_ranking(gain=exponential)@2",
+            items=GROUPS,
         )
     scores = {user: {1: 1e9, 2: 1.0} for user in range(9000)}
     truth = {user: {1, 2} for user in scores}
@@ -222,11 +232,15 @@ def test_a_sparse_matrix_of_items_holds_features():
     assert result.values == {"intra_list_diversity@2": 1.0, "catalog_coverage@2": 0.2}
 
 
-@pytest.mark.parametrize(("undefined", "expected"), [("skip", 1), ("zero", 2 / 3), ("nan", math.nan)])
+@pytest.mark.parametrize(
+    ("undefined", "expected"), [("skip", 1), ("zero", 2 / 3), ("nan", math.nan)]
+)
 def test_undefined_is_heeded_by_metrics_of_sums(undefined, expected):
     lists, truth = {"a": [1], "b": [1], "c": [2]}, {"a": {1: 1}, "b": {1: 1}, "c": {2: 0}}
     cells = ["gauc(seen=included)", "ndcg@1", "f(first=ndcg,second=gauc(seen=included))@1"]
-    result = rw.evaluate(lists, truth, cells, undefined=undefined, population="all", items=[1, 2, 3])
+    result = rw.evaluate(
+        lists, truth, cells, undefined=undefined, population="all", items=[1, 2, 3]
+    )
     for value in result.values.values():
         assert value == pytest.approx(expected, nan_ok=True)
 
@@ -334,7 +348,10 @@ def test_what_training_repeats_is_counted_once_however_many_pieces():
     for user in "abc":
         evaluator.update({user: [1]}, {user: {1}})
     assert evaluator.result().counts["train_rows_repeated"] == 1
-    assert rw.Evaluator("arp@1", train=train).merge(evaluator).result().counts["train_rows_repeated"] == 1
+    assert (
+        rw.Evaluator("arp@1", train=train).merge(evaluator).result().counts["train_rows_repeated"]
+        == 1
+    )
 
 
 def test_blocks_are_small_where_there_are_many_categories(monkeypatch):
@@ -363,7 +380,12 @@ def test_who_is_not_known_is_counted():
     items = {"item": [1], "features": [[1.0]], "genres": ["war"]}
     cells = ["ild@2", "srecall@2", "repeated@2", "overlap@2"]
     result = rw.evaluate(
-        {"a": [1, 2], "b": [2]}, {"a": {1}, "b": {1}}, cells, items=items, train={"a": [7]}, reference={"a": [1]}
+        {"a": [1, 2], "b": [2]},
+        {"a": {1}, "b": {1}},
+        cells,
+        items=items,
+        train={"a": [7]},
+        reference={"a": [1]},
     )
     assert result.counts["recommendations_without_features(features)"] == 2
     assert result.counts["recommendations_without_categories(categories)"] == 2
@@ -380,8 +402,14 @@ def test_who_is_not_known_is_counted():
         ({"k": 0}, "a cut-off is a whole number"),
         ({"k": 5, "metrics": "ndcg@10"}, "k is the cut-off of metrics"),
         ({"k": 5, "metrics": "bpref"}, "k is the cut-off of metrics"),
-        ({"items": ["a", "b"], "metrics": "coverage@1"}, "an id of the catalogue is of another type"),
-        ({"items": ["05", "7"], "metrics": "coverage@1"}, "an id of the catalogue is of another type"),
+        (
+            {"items": ["a", "b"], "metrics": "coverage@1"},
+            "an id of the catalogue is of another type",
+        ),
+        (
+            {"items": ["05", "7"], "metrics": "coverage@1"},
+            "an id of the catalogue is of another type",
+        ),
         ({"users": {1: 0.5}}, "users= holds weights"),
         ({"weights": 5}, "weights is the name of a column"),
         ({"by": 5}, "by names columns"),
@@ -397,10 +425,17 @@ def test_options_under_the_names_of_other_libraries():
     plain = rw.evaluate({1: [5, 6]}, truth, ["ndcg@[1,2]", "map@1", "bpref"], relevance_threshold=3)
     short = rw.evaluate({1: [5, 6]}, truth, ["ndcg@[1,2]", "map", "bpref"], k=1, threshold=3)
     assert short.values == plain.values
-    assert list(rw.evaluate({1: [5]}, truth, k=[1, 3]).values)[:3] == ["precision@1", "precision@3", "recall@1"]
+    assert list(rw.evaluate({1: [5]}, truth, k=[1, 3]).values)[:3] == [
+        "precision@1",
+        "precision@3",
+        "recall@1",
+    ]
     assert rw.evaluate({1: [5]}, truth, by=None).slices is None
     assert rw.evaluate_ratings({1: [(3, 4), (1, 2)]}, k=1, threshold=2)["precision@1"] == 1.0
-    assert rw.evaluate_ratings({1: [(3, 4), (1, 2)]}).provenance["settings"]["relevance_threshold"] == 3.5
+    assert (
+        rw.evaluate_ratings({1: [(3, 4), (1, 2)]}).provenance["settings"]["relevance_threshold"]
+        == 3.5
+    )
 
 
 def test_many_ties_cost_what_is_asked_for():
@@ -424,7 +459,8 @@ def test_bpref_of_a_user_without_a_judged_miss():
 
 
 @pytest.mark.parametrize(
-    "options", [{"metrics": repeat("mrr")}, {"by": repeat("x")}, {"items": count(), "metrics": "gini@1"}]
+    "options",
+    [{"metrics": repeat("mrr")}, {"by": repeat("x")}, {"items": count(), "metrics": "gini@1"}],
 )
 def test_iterators_without_end_are_refused(options, monkeypatch):
     monkeypatch.setattr(arguments.bounded, "__defaults__", (1_000_000,))

@@ -23,7 +23,12 @@ def shown(seed=4, n=240, people=60, rate=0.12):
     p = rng.beta(2, 2 / rate, n)
     label = (rng.random(n) < p).astype(int)
     return pl.DataFrame(
-        {"user": np.arange(n) % people, "item": np.arange(n) // people, "prediction": p, "label": label}
+        {
+            "user": np.arange(n) % people,
+            "item": np.arange(n) // people,
+            "prediction": p,
+            "label": label,
+        }
     )
 
 
@@ -47,7 +52,9 @@ def test_every_row_counts_whoever_clicked():
     assert "60 users with a list" in repr(result)
 
 
-@pytest.mark.parametrize("population", ["truth", "both", "recommended", "judged", "judged_both", "all"])
+@pytest.mark.parametrize(
+    "population", ["truth", "both", "recommended", "judged", "judged_both", "all"]
+)
 @pytest.mark.parametrize("beside", ["ndcg@3", "coverage@3"])
 def test_neither_population_nor_neighbours_move_them(population, beside):
     lists, clicks = parts(shown())
@@ -74,7 +81,8 @@ def test_pieces_and_tensors_give_the_same_bits_or_say_no():
     assert dict(evaluator.result().values) == dict(whole.values)
     ordered = table.sort("user", "item")
     tensors = [
-        torch.tensor(ordered[name].to_numpy(), dtype=torch.float64).reshape(60, 4) for name in ("prediction", "label")
+        torch.tensor(ordered[name].to_numpy(), dtype=torch.float64).reshape(60, 4)
+        for name in ("prediction", "label")
     ]
     metrics = Collection(TOLD)
     metrics.update(*tensors)
@@ -86,7 +94,11 @@ def test_pieces_and_tensors_give_the_same_bits_or_say_no():
     with pytest.raises(MetricError, match="other users") as error:
         rw.Evaluator(["log_loss", "coverage@2"], truth=clicks)
     assert 'population="all"' in error.value.hint
-    together = rw.Evaluator(["log_loss", "coverage@2"], truth=clicks, population="all").update(lists).result()
+    together = (
+        rw.Evaluator(["log_loss", "coverage@2"], truth=clicks, population="all")
+        .update(lists)
+        .result()
+    )
     assert together["log_loss"] == whole["log_loss"]
 
 
@@ -94,8 +106,12 @@ def test_pieces_and_tensors_give_the_same_bits_or_say_no():
 def test_a_click_is_a_label_above_0_whatever_the_largest(largest, at):
     table = shown()
     row = int(table["label"].arg_max())
-    odd = table.with_columns(label=pl.when(pl.int_range(pl.len()) == row).then(largest).otherwise("label"))
-    assert dict(rw.evaluate_ratings(odd, NAMES).values) == dict(rw.evaluate_ratings(table, NAMES).values)
+    odd = table.with_columns(
+        label=pl.when(pl.int_range(pl.len()) == row).then(largest).otherwise("label")
+    )
+    assert dict(rw.evaluate_ratings(odd, NAMES).values) == dict(
+        rw.evaluate_ratings(table, NAMES).values
+    )
     shares = table.with_columns(label=pl.col("label") * (at + 1) / 31)
     result = rw.evaluate_ratings(shares, NAMES)
     assert dict(result.values) == dict(rw.evaluate_ratings(table, NAMES).values)
@@ -118,7 +134,12 @@ def test_rankings_beside_clicks_read_the_same_labels_or_ask():
 
 
 def test_impressions_of_one_ad_to_one_person_are_rows():
-    rows = {"user": [3, 3, 3, 8], "item": [1, 1, 1, 2], "prediction": [0.8, 0.3, 0.4, 0.5], "label": [0, 1, 0, 1]}
+    rows = {
+        "user": [3, 3, 3, 8],
+        "item": [1, 1, 1, 2],
+        "prediction": [0.8, 0.3, 0.4, 0.5],
+        "label": [0, 1, 0, 1],
+    }
     with pytest.raises(DuplicateError, match="rated twice") as error:
         rw.evaluate_ratings(rows, "log_loss")
     assert "highest prediction" in error.value.hint
@@ -126,7 +147,9 @@ def test_impressions_of_one_ad_to_one_person_are_rows():
     for name in ("impression_id", "visit"):
         result = rw.evaluate_ratings({**rows, name: [1, 2, 3, 4]}, "log_loss")
         assert result["log_loss"] == pytest.approx(right)
-    result = rw.evaluate_ratings({**rows, "page": [1, 2, 3, 1]}, "log_loss", columns={"request": "page"})
+    result = rw.evaluate_ratings(
+        {**rows, "page": [1, 2, 3, 1]}, "log_loss", columns={"request": "page"}
+    )
     assert result["log_loss"] == pytest.approx(right)
     assert "column 'page'" in repr(result)
     with pytest.raises(ColumnError, match="for the request"):
@@ -146,9 +169,12 @@ def test_rankings_of_rated_rows_are_of_requests(tmp_path):
     whole = rw.evaluate_ratings(rows, "list_auc", threshold=1)
     assert whole["list_auc"] == pytest.approx(2 / 3)
     rows.write_csv(tmp_path / "rows.csv")
-    assert rw.evaluate_ratings(tmp_path / "rows.csv", "list_auc", threshold=1)["list_auc"] == whole["list_auc"]
-    assert rw.evaluate_ratings(rows, "list_auc", threshold=1, columns={"request": None})["list_auc"] == pytest.approx(
-        5 / 9
+    assert (
+        rw.evaluate_ratings(tmp_path / "rows.csv", "list_auc", threshold=1)["list_auc"]
+        == whole["list_auc"]
     )
+    assert rw.evaluate_ratings(rows, "list_auc", threshold=1, columns={"request": None})[
+        "list_auc"
+    ] == pytest.approx(5 / 9)
     users = rw.evaluate_ratings(rows, "list_auc", threshold=1, mean_over="users")
     assert len(users.units) == 1

@@ -7,7 +7,14 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MetricError, ParameterError
+from rankwise.errors import (
+    DuplicateError,
+    EmptyError,
+    IdError,
+    InputError,
+    MetricError,
+    ParameterError,
+)
 
 USERS, ITEMS = 1500, 2000
 
@@ -69,7 +76,9 @@ def test_order_of_rows_and_other_metrics_do_not_matter(few_negatives):
     ranks, truth = few_negatives
     one = rw.correct(ranks, truth, "mrr")
     rows = pl.DataFrame(
-        [(user, item) for user, items in truth.items() for item in items], schema=["user", "item"], orient="row"
+        [(user, item) for user, items in truth.items() for item in items],
+        schema=["user", "item"],
+        orient="row",
     )
     other = rw.correct(ranks, rows.sample(fraction=1, shuffle=True, seed=1), ["hit_rate@9", "mrr"])
     limits = ["low", "high", "unresolved"]
@@ -99,7 +108,10 @@ def test_flags_say_which_ranks_are_not_resolved(few_negatives):
 
 def test_decreasing_ranks_are_an_assumption_that_rows_name(few_negatives):
     ranks, truth = few_negatives
-    free, assumed = (rw.correct(ranks, truth, "hit_rate@50", decreasing=decreasing) for decreasing in (False, True))
+    free, assumed = (
+        rw.correct(ranks, truth, "hit_rate@50", decreasing=decreasing)
+        for decreasing in (False, True)
+    )
     assert "assumes ranks of decreasing probability" in assumed["flags"].to_list()[0]
     assert "assumes ranks of decreasing probability" not in free["flags"].to_list()[0]
     width = [(found["high"] - found["low"]).item() for found in (free, assumed)]
@@ -137,8 +149,12 @@ def test_impossible_ranks_have_no_interval():
         scores[user, 0] = 0.5
     ranks = rw.rank_relevant(scores, truth=truth, candidates=frozen)
     found = rw.correct(ranks, truth, "hit_rate@500")
-    assert found.select("low", "high", "unresolved").row(0) == pytest.approx((np.nan,) * 3, nan_ok=True)
-    assert found["flags"].to_list()[0] == ["limits cross: hardly any distribution of true ranks explains the sample"]
+    assert found.select("low", "high", "unresolved").row(0) == pytest.approx(
+        (np.nan,) * 3, nan_ok=True
+    )
+    assert found["flags"].to_list()[0] == [
+        "limits cross: hardly any distribution of true ranks explains the sample"
+    ]
 
 
 def test_by_hand():

@@ -102,7 +102,9 @@ def test_ranks_from_zero_are_only_an_order():
 def test_slices_and_weights():
     users = pl.DataFrame({"user": ["a", "b"], "group": ["x", "y"], "w": [3.0, 1.0]})
     lists, truth = {"a": [1], "b": [2]}, {"a": {1}, "b": {1}}
-    result = rw.evaluate(lists, truth, ["hit_rate@1", "gini@1"], users=users, by="group", weights="w")
+    result = rw.evaluate(
+        lists, truth, ["hit_rate@1", "gini@1"], users=users, by="group", weights="w"
+    )
     assert result["hit_rate@1"] == 0.75
     assert result.slices.to_dicts() == [
         {"by": "group", "group": "x", "users": 1, "hit_rate@1": 1.0, "gini@1": 1.0},
@@ -130,23 +132,35 @@ def test_users_of_no_group_are_evaluated_as_by_themselves(chunk_rows, tmp_path):
     """Users whose group is null, and users who are not in the table; values of users and of items."""
     rng = np.random.default_rng(3)
     lists = pl.DataFrame(
-        {"user": np.repeat(range(30), 4), "item": [i for _ in range(30) for i in rng.permutation(9)[:4]]}
+        {
+            "user": np.repeat(range(30), 4),
+            "item": [i for _ in range(30) for i in rng.permutation(9)[:4]],
+        }
     )
     truth = pl.DataFrame({"user": range(2, 32), "item": rng.integers(0, 9, 30)})
-    users = pl.DataFrame({"user": range(5, 32), "group": [["x", None, "y"][user % 3] for user in range(5, 32)]})
+    users = pl.DataFrame(
+        {"user": range(5, 32), "group": [["x", None, "y"][user % 3] for user in range(5, 32)]}
+    )
     metrics, items = ["ndcg@3", "gini@3", "catalog_coverage@3", "entropy@3"], range(12)
     source = lists if chunk_rows is None else tmp_path / "lists.parquet"
     if chunk_rows is not None:
         lists.write_parquet(source)
-    result = rw.evaluate(source, truth, metrics, users=users, by="group", items=items, chunk_rows=chunk_rows)
+    result = rw.evaluate(
+        source, truth, metrics, users=users, by="group", items=items, chunk_rows=chunk_rows
+    )
     grouped = users.filter(pl.col("group").is_not_null())
     expected = rw.evaluate(
-        *(table.join(grouped, on="user", how="anti", maintain_order="left") for table in (lists, truth)),
+        *(
+            table.join(grouped, on="user", how="anti", maintain_order="left")
+            for table in (lists, truth)
+        ),
         metrics,
         items=items,
     )
     row = result.slices.filter(pl.col("group").is_null()).to_dicts()
-    assert row == [{"by": "group", "group": None, "users": expected.counts["users"], **expected.values}]
+    assert row == [
+        {"by": "group", "group": None, "users": expected.counts["users"], **expected.values}
+    ]
     assert expected.counts["users"] == result.per_user["group(group)"].null_count()
 
 
@@ -240,7 +254,9 @@ def test_a_failed_update_leaves_the_evaluator_as_it_was():
 def test_another_cutoff_does_not_change_the_last_digit():
     generator = random.Random(0)
     lists = {u: generator.sample(range(60), 40) for u in range(20)}
-    truth = {u: {i: generator.randint(1, 5) for i in generator.sample(range(60), 25)} for u in range(20)}
+    truth = {
+        u: {i: generator.randint(1, 5) for i in generator.sample(range(60), 25)} for u in range(20)
+    }
     alone = rw.evaluate(lists, truth, "ndcg@30")["ndcg@30"]
     assert rw.evaluate(lists, truth, "ndcg@[3,7,30,40]")["ndcg@30"] == alone
 
@@ -250,7 +266,10 @@ def test_items_below_the_cutoff_change_nothing():
     short, long = {1: [5, 6], 2: [8, 7]}, {1: [5, 6, 9, 10], 2: [8, 7, 5]}
     cells = ["ndcg@2", "map@2", "gini@2", "precision@2", "tp@2"]
     catalogue = {"items": range(20)}
-    assert rw.evaluate(short, truth, cells, **catalogue).values == rw.evaluate(long, truth, cells, **catalogue).values
+    assert (
+        rw.evaluate(short, truth, cells, **catalogue).values
+        == rw.evaluate(long, truth, cells, **catalogue).values
+    )
 
 
 def test_progress_goes_to_stderr_and_only_there(capsys):

@@ -122,7 +122,10 @@ def test_failures_for_one_reason_are_logged_once_with_their_number(caplog):
 
     with caplog.at_level(logging.WARNING, logger="rankwise"):
         result = rw.evaluate_model(Model(), {user: {5} for user in range(15)}, "recall@1")
-    assert caplog.messages == ["the model failed for user 0: KeyError: 0", "the model failed for 12 users in all"]
+    assert caplog.messages == [
+        "the model failed for user 0: KeyError: 0",
+        "the model failed for 12 users in all",
+    ]
     assert result.counts["users_model_failed_for"] == 12
 
 
@@ -298,12 +301,19 @@ def test_scores_are_ranked():
     assert result.per_user["mrr@3"].to_list() == [1 / 3, 1 / 2, 0.0]
     assert result.counts["users_model_failed_for"] == 1
     seen = rw.evaluate_model(
-        Scorer(), TRUTH, ["mrr@3"], items=items, train={"ann": ["f"], "bob": ["f"]}, exclude_seen=True
+        Scorer(),
+        TRUTH,
+        ["mrr@3"],
+        items=items,
+        train={"ann": ["f"], "bob": ["f"]},
+        exclude_seen=True,
     )
     assert seen.per_user["mrr@3"].to_list() == [1 / 2, 1.0, 0.0]
     out = rw.evaluate_model(Scorer(), TRUTH, "mrr@3", items=items, failed="leave_out")
     assert out.counts["users"] == 2
-    own = rw.evaluate_model(Scorer(), TRUTH, "mrr@3", items=items, candidates=rw.candidates.of_truth(TRUTH))
+    own = rw.evaluate_model(
+        Scorer(), TRUTH, "mrr@3", items=items, candidates=rw.candidates.of_truth(TRUTH)
+    )
     assert own.per_user["mrr@3"].to_list() == [1 / 2, 1.0, 0.0]
     assert own.protocol.candidates == "items of the test"
     numbered = rw.evaluate_model(Scorer(), {"ann": {3}, "bob": {4}}, "mrr@3")
@@ -334,7 +344,8 @@ def test_failing_users_and_the_rest_of_the_evaluation():
 
     truth = {"ann": {"d"}, "bob": {"x", "y"}}
     zero, out = (
-        rw.evaluate_model(Model(), truth, ["recall@1", "coverage@1"], failed=failed) for failed in ("zero", "leave_out")
+        rw.evaluate_model(Model(), truth, ["recall@1", "coverage@1"], failed=failed)
+        for failed in ("zero", "leave_out")
     )
     # The catalogue is what it was: x and y are in it, whoever is left out.
     assert zero["catalog_coverage@1"] == out["catalog_coverage@1"] == pytest.approx(1 / 3)
@@ -370,7 +381,13 @@ def test_predictions_are_asked_for_in_batches():
     for candidates in (None, frozen):
         sizes.clear()
         result = rw.evaluate_model(
-            Model(), truth, "mrr@2", items=range(5), batch_size=3, train={0: [4]}, candidates=candidates
+            Model(),
+            truth,
+            "mrr@2",
+            items=range(5),
+            batch_size=3,
+            train={0: [4]},
+            candidates=candidates,
         )
         assert sizes == [3, 3, 3, 1]
         assert result["mrr@2"] == 1.0
@@ -460,7 +477,11 @@ class Kinds:
         (ParameterError, one(list), {"exclude_seen": True}),
         (ParameterError, one(list), {"ties": "item"}),
         (EmptyError, Scorer(rows=2), {"items": list("abcdef")}),
-        (EmptyError, one(lambda own: ["a"]), {"train": {user: ["a"] for user in TRUTH}, "exclude_seen": True}),
+        (
+            EmptyError,
+            one(lambda own: ["a"]),
+            {"train": {user: ["a"] for user in TRUTH}, "exclude_seen": True},
+        ),
         (ParameterError, one(list), {"candidates": rw.candidates.these(["a"])}),
     ],
 )
@@ -469,9 +490,13 @@ def test_bad_input(error, model, options):
         rw.evaluate_model(model, **{"truth": TRUTH, "metrics": "mrr@3", **options})
 
 
-@pytest.mark.parametrize("home", ["implicit", "lenskit", "rectools", "surprise", "cornac", "lightfm"])
+@pytest.mark.parametrize(
+    "home", ["implicit", "lenskit", "rectools", "surprise", "cornac", "lightfm"]
+)
 def test_models_of_libraries_are_to_be_wrapped(home):
     kind = type("Model", (), {"__module__": f"{home}.models", "recommend": lambda self, u, n: []})
     with pytest.raises(ParameterError, match=home) as raised:
         rw.evaluate_model(kind(), TRUTH, "mrr@3")
-    assert raised.value.hint.split("(")[0].removeprefix("wrap it: rankwise.models.") in dir(rw.models)
+    assert raised.value.hint.split("(")[0].removeprefix("wrap it: rankwise.models.") in dir(
+        rw.models
+    )

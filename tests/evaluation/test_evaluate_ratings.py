@@ -84,7 +84,12 @@ def test_groups():
         (InputError, {"ann": None}),
         (InputError, {"ann": 5}),
         (InputError, {"user": [1, 2], "item": [1], "prediction": [1.0], "rating": [2.0]}),
-        (InputError, pd.DataFrame({"user": [1, "a"], "item": [1, 1], "est": [1.0, 2.0], "rating": [1.0, 2.0]})),
+        (
+            InputError,
+            pd.DataFrame(
+                {"user": [1, "a"], "item": [1, 1], "est": [1.0, 2.0], "rating": [1.0, 2.0]}
+            ),
+        ),
         (EmptyError, []),
         (EmptyError, {}),
         (ColumnError, FRAME.drop("rating")),

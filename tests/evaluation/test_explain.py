@@ -19,7 +19,9 @@ from rankwise.evaluation.across_conventions import Definition
 
 USERS = st.sampled_from("abcdef")
 ITEMS = st.sampled_from([1, 2, 3, 9, 10, 11, 12])
-RUNS = st.dictionaries(USERS, st.dictionaries(ITEMS, st.sampled_from([0.25, 0.5, 1.0]), min_size=1), min_size=2)
+RUNS = st.dictionaries(
+    USERS, st.dictionaries(ITEMS, st.sampled_from([0.25, 0.5, 1.0]), min_size=1), min_size=2
+)
 TRUTHS = st.dictionaries(USERS, st.dictionaries(ITEMS, st.integers(0, 3), min_size=1), min_size=2)
 NAMES = [name for name in rw.conventions() if name not in ("surprise", "rexmex")]
 
@@ -34,12 +36,16 @@ def test_effects_add_up_to_the_difference(run, truth, first, second):
     if not evaluable(run, truth):
         return
     explanation = rw.explain(run, truth, "ndcg@3", first, second)
-    values = [rw.evaluate(run, truth, "ndcg@3", convention=name)["ndcg@3"] for name in (first, second)]
+    values = [
+        rw.evaluate(run, truth, "ndcg@3", convention=name)["ndcg@3"] for name in (first, second)
+    ]
     assert (explanation.first, explanation.second) == tuple(values)
     assert explanation.difference == pytest.approx(explanation.choices["effect"].sum(), abs=1e-12)
     if len(explanation.choices):
         assert explanation.choices["value"][-1] == pytest.approx(explanation.second, abs=1e-12)
-    assert explanation.difference == pytest.approx(explanation.users["contribution"].sum(), abs=1e-12)
+    assert explanation.difference == pytest.approx(
+        explanation.users["contribution"].sum(), abs=1e-12
+    )
 
 
 @pytest.mark.slow
@@ -97,7 +103,9 @@ def test_who_counts_explains_a_number_of_pytrec_eval():
 
 def test_metrics_of_all_lists():
     run = {"a": {1: 1.0, 2: 0.5}, "b": {1: 1.0}}
-    explanation = rw.explain(run, {"a": {1}, "b": {2}}, "gini@2", "default", "elliot", train={"c": [1, 2, 3]})
+    explanation = rw.explain(
+        run, {"a": {1}, "b": {2}}, "gini@2", "default", "elliot", train={"c": [1, 2, 3]}
+    )
     assert explanation.choices["choice"][0] == "metric"
     assert explanation.choices["users"][0] is None
     assert explanation.users.is_empty()
@@ -132,5 +140,7 @@ def test_tables_with_names_of_their_own():
     lists = pl.DataFrame({"user": ["a"], "item": ["x"], "points": [1.0]})
     truth = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "stars": [5, 5]})
     columns = {"recommendations.score": "points", "truth.relevance": "stars"}
-    explanation = rw.explain(lists, truth, "recall@1", "default", "trec_eval", columns=columns, threshold=4)
+    explanation = rw.explain(
+        lists, truth, "recall@1", "default", "trec_eval", columns=columns, threshold=4
+    )
     assert (explanation.first, explanation.second) == (0.5, 1.0)

@@ -15,7 +15,9 @@ from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute, resolved
 
 GRADES = {"look": 0, "keep": 2, "buy": 5}
-LISTS = pl.DataFrame({"user": [1, 1, 1, 2, 2, 3, 3], "item": [7, 8, 9, 9, 7, 8, 7], "rank": [1, 2, 3, 1, 2, 1, 2]})
+LISTS = pl.DataFrame(
+    {"user": [1, 1, 1, 2, 2, 3, 3], "item": [7, 8, 9, 9, 7, 8, 7], "rank": [1, 2, 3, 1, 2, 1, 2]}
+)
 EVENTS = pl.DataFrame(
     {
         "user": [1, 1, 1, 2, 2, 3, 3],
@@ -50,7 +52,10 @@ def test_pieces_that_bring_their_events():
 
 def test_pieces_of_requests():
     lists = pl.concat(
-        [LISTS.with_columns(request=pl.lit(1)), LISTS.with_columns(request=pl.lit(2), rank=4 - pl.col("rank"))]
+        [
+            LISTS.with_columns(request=pl.lit(1)),
+            LISTS.with_columns(request=pl.lit(2), rank=4 - pl.col("rank")),
+        ]
     )
     together = rw.evaluate(lists, EVENTS, METRICS, relevance=GRADES)
     evaluator = rw.Evaluator(METRICS, truth=EVENTS, relevance=GRADES)
@@ -91,7 +96,9 @@ def test_configuration_says_the_grades_and_uses_them(more, tmp_path):
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     experiment = read_experiment(tmp_path / "config.yaml")
-    assert resolved(experiment, tmp_path)["evaluation"]["relevance"] == {event: float(g) for event, g in GRADES.items()}
+    assert resolved(experiment, tmp_path)["evaluation"]["relevance"] == {
+        event: float(g) for event, g in GRADES.items()
+    }
     result = execute(experiment).results["ours"]
     assert result.values == rw.evaluate(LISTS, EVENTS, METRICS, relevance=GRADES, **more).values
 
@@ -103,7 +110,12 @@ def test_configuration_draws_negatives_for_items_with_a_grade(tmp_path):
     config = {
         "data": {"truth": "events.parquet", "items": "items.parquet"},
         "systems": {"ours": "lists.parquet"},
-        "evaluation": {"metrics": ["recall@2"], "relevance": GRADES, "strategy": "sampled", "num_negatives": 3},
+        "evaluation": {
+            "metrics": ["recall@2"],
+            "relevance": GRADES,
+            "strategy": "sampled",
+            "num_negatives": 3,
+        },
         "output": {"report": False},
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))

@@ -78,7 +78,9 @@ def test_what_the_truth_of_a_piece_and_its_ids_say():
     second = rw.Evaluator("mrr").update({"v": [5]}, sessions.with_columns(user=pl.lit("v")))
     merged = first.merge(second).result().provenance["doubts"]
     assert [doubt[:42] for doubt in merged] == ["the ground truth has several sessions of a"]
-    repeated = rw.Evaluator("catalog_coverage@1", items=[1, 1, 2]).update({1: [1]}, {1: {1}}).result()
+    repeated = (
+        rw.Evaluator("catalog_coverage@1", items=[1, 1, 2]).update({1: [1]}, {1: {1}}).result()
+    )
     assert "1 rows of items that it has already" in str(repeated)
     lists, truth = {"1": ["a"], "2": ["b"], "11": ["c"]}, {"01": {"a"}, "02": {"b"}, "11": {"c"}}
     assert "2 of 3 would agree without leading zeros" in " ".join(
@@ -131,23 +133,32 @@ def test_ids_that_are_written_otherwise_are_named(listed, judged, words, column)
     other = {"item": "user", "user": "item"}[column]
     lists = pl.DataFrame({column: listed, other: ["a", "a", "a"]})
     truth = pl.DataFrame({column: judged, other: ["a", "a", "a"]})
-    assert f"{column} ids of the lists and of the ground truth differ: 1 of 3 would agree {words}" in said(lists, truth)
+    assert (
+        f"{column} ids of the lists and of the ground truth differ: 1 of 3 would agree {words}"
+        in said(lists, truth)
+    )
     assert said(lists.with_columns(truth[column]), truth, train=None).count("would agree") == 0
 
 
 def test_ids_of_training_and_of_the_items_are_compared_as_well():
     lists, truth = {"a": ["01", "x"], "b": ["02", "x"]}, {"a": {"x"}, "b": {"x"}}
-    assert "and of the training interactions differ: 2 of 3" in said(lists, truth, train={"a": ["1"], "b": ["2"]})
+    assert "and of the training interactions differ: 2 of 3" in said(
+        lists, truth, train={"a": ["1"], "b": ["2"]}
+    )
     assert "and of the table of items differ: 2 of 3" in said(lists, truth, items=["1", "2", "x"])
 
 
 @pytest.mark.parametrize("wrap", ["whole", "pieces", "chunks"])
 @pytest.mark.parametrize(
-    ("prefix", "hint"), [("sku-", "without their prefix, such as 'sku-100' and '100'"), ("other", "in the same way")]
+    ("prefix", "hint"),
+    [("sku-", "without their prefix, such as 'sku-100' and '100'"), ("other", "in the same way")],
 )
 def test_lists_without_an_item_of_any_table_are_refused(wrap, prefix, hint, tmp_path):
     users = [f"u{number}" for number in range(10)]
-    items = [f"{prefix}{100 + number}" if prefix == "sku-" else f"{prefix}{number}x" for number in range(10)]
+    items = [
+        f"{prefix}{100 + number}" if prefix == "sku-" else f"{prefix}{number}x"
+        for number in range(10)
+    ]
     lists = pl.DataFrame({"user": users, "item": items})
     truth = pl.DataFrame({"user": users, "item": [str(100 + number) for number in range(10)]})
     lists.write_parquet(tmp_path / "l.parquet")
@@ -184,8 +195,12 @@ def test_users_without_a_list_are_named():
 
 @pytest.mark.parametrize("unknown", [3, 4])
 def test_a_fifth_of_unknown_recommendations_is_said(unknown):
-    items = [f"new{number}" for number in range(unknown)] + [f"i{number}" for number in range(18 - unknown)]
-    text = said({"ann": items}, {"ann": {"i1"}}, train={"bob": [f"i{number}" for number in range(18)]})
+    items = [f"new{number}" for number in range(unknown)] + [
+        f"i{number}" for number in range(18 - unknown)
+    ]
+    text = said(
+        {"ann": items}, {"ann": {"i1"}}, train={"bob": [f"i{number}" for number in range(18)]}
+    )
     assert ("are not in the catalogue" in text) == (unknown >= 0.2 * 18)
 
 
@@ -194,7 +209,10 @@ def test_recommended_training_interactions_are_counted_and_said(tmp_path):
     truth, train = {1: {5}, 2: {7}, 3: {8}}, {1: [3, 4], 2: [6], 4: [8]}
     whole = rw.evaluate(lists, truth, "mrr", train=train)
     assert whole.counts["recommendations_seen_in_training"] == 3
-    assert "33% (3 of 9) of the recommendations are items of the user's training" in whole.provenance["doubts"][0]
+    assert (
+        "33% (3 of 9) of the recommendations are items of the user's training"
+        in whole.provenance["doubts"][0]
+    )
 
     evaluator = rw.Evaluator("mrr", truth=truth, train=train)
     for user in lists:
@@ -204,18 +222,24 @@ def test_recommended_training_interactions_are_counted_and_said(tmp_path):
 
     without = rw.evaluate(lists, truth, "mrr", train=train, exclude_seen=True)
     assert "recommendations_seen_in_training" not in without.counts
-    again = rw.evaluate(lists, {1: {3}, 2: {6}, 3: {8}}, "mrr", train=train)  # people meet items again
+    again = rw.evaluate(
+        lists, {1: {3}, 2: {6}, 3: {8}}, "mrr", train=train
+    )  # people meet items again
     assert again.counts["truth_rows_also_in_training"] == 2
     assert not any("training interactions" in doubt for doubt in again.provenance["doubts"])
 
 
 def test_training_interactions_of_a_user_are_seen_in_all_requests():
-    lists = pl.DataFrame({"user": [1, 1, 1, 1, 2, 2], "session_id": [1, 1, 2, 2, 1, 1], "item": [3, 5, 3, 6, 3, 7]})
+    lists = pl.DataFrame(
+        {"user": [1, 1, 1, 1, 2, 2], "session_id": [1, 1, 2, 2, 1, 1], "item": [3, 5, 3, 6, 3, 7]}
+    )
     truth = pl.DataFrame({"user": [1, 1, 2], "session_id": [1, 2, 1], "item": [5, 6, 3]})
     lists = lists.with_columns(rank=pl.Series([1, 2] * 3))
     train = {1: [3, 6], 2: [8]}
     whole = rw.evaluate(lists, truth, "mrr", train=train)
-    assert whole.counts["recommendations_seen_in_training"] == 3  # item 3 in two sessions of user 1, and 6
+    assert (
+        whole.counts["recommendations_seen_in_training"] == 3
+    )  # item 3 in two sessions of user 1, and 6
     assert whole.counts["truth_rows_also_in_training"] == 1
     pieces = rw.Evaluator("mrr", truth=truth, train=train)
     for user in (1, 2):
@@ -243,21 +267,27 @@ def test_of_very_many_training_interactions_those_of_some_users_are_compared(mon
 
 
 def test_ranks_that_contradict_the_scores_of_all_lists_are_said():
-    lists = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 5, 7], "rank": [1, 2, 1, 2], "score": [1, 2, 3, 4]})
+    lists = pl.DataFrame(
+        {"user": [1, 1, 2, 2], "item": [5, 6, 5, 7], "rank": [1, 2, 1, 2], "score": [1, 2, 3, 4]}
+    )
     assert "scores rise where ranks fall in all lists" in said(lists, TRUTH)
     assert said(lists.with_columns(score=pl.Series([1, 2, 4, 3])), TRUTH) == ""
 
 
 def test_items_that_are_listed_twice_and_items_without_categories_are_said():
     items = pl.DataFrame({"item": [5, 6, 7, 7]})
-    assert "2 rows of items that it has already" in said(LISTS, TRUTH, items=pl.concat([items, items[:1]]))
+    assert "2 rows of items that it has already" in said(
+        LISTS, TRUTH, items=pl.concat([items, items[:1]])
+    )
     assert said(LISTS, TRUTH, items=items.unique()) == ""
     table = {"item": [5, 6, 7, 8], "genres": [None, None, None, ["x"]]}
     doubts = rw.evaluate(LISTS, TRUTH, "category_count@2", items=table).provenance["doubts"]
     assert doubts == ["all 4 of the recommendations are of items without categories: do ids agree?"]
 
 
-LONG_SCALE = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [5, 6, 7, 6, 8], "rating": [10, 2, 7, 9, 4]})
+LONG_SCALE = pl.DataFrame(
+    {"user": [1, 1, 1, 2, 2], "item": [5, 6, 7, 6, 8], "rating": [10, 2, 7, 9, 4]}
+)
 
 
 @pytest.mark.parametrize("evaluate", [rw.evaluate, in_pieces], ids=["whole", "pieces"])
@@ -266,7 +296,10 @@ def test_low_ratings_of_a_long_scale_that_count_as_relevant_are_said(evaluate):
         return evaluate(LISTS, truth, "recall@2", **options).provenance["doubts"]
 
     (doubt,) = doubts(LONG_SCALE)
-    assert doubt == "40% (2 of 5) of the ratings are below half of 10 and relevant: threshold= sets another rule"
+    assert (
+        doubt
+        == "40% (2 of 5) of the ratings are below half of 10 and relevant: threshold= sets another rule"
+    )
     assert doubts(LONG_SCALE, threshold=6) == []
     assert doubts(LONG_SCALE.with_columns(rating=pl.col("rating") // 2)) == []  # five stars
     assert doubts(LONG_SCALE.with_columns(rating=pl.col("rating").clip(5))) == []
@@ -276,7 +309,9 @@ def test_low_ratings_of_a_long_scale_that_count_as_relevant_are_said(evaluate):
 def test_the_threshold_of_five_stars_on_a_longer_scale_is_said():
     rated = LONG_SCALE.with_columns(prediction=pl.Series([9.0, 3, 8, 7, 5]))
     (doubt,) = rw.evaluate_ratings(rated, "precision@1").provenance["doubts"]
-    assert doubt.startswith("labels run from 2 to 10, and every label from 3.5 is relevant (80% of the rows)")
+    assert doubt.startswith(
+        "labels run from 2 to 10, and every label from 3.5 is relevant (80% of the rows)"
+    )
     for metrics, options in (("precision@1", {"threshold": 7}), ("rmse", {})):
         assert rw.evaluate_ratings(rated, metrics, **options).provenance["doubts"] == []
     stars = rated.with_columns(rating=pl.col("rating") / 2)

@@ -24,9 +24,13 @@ def said(result):
     return " ".join(repr(result).split())
 
 
-@pytest.mark.parametrize(("ties", "value"), [("expected", 0.5), ("optimistic", 1.0), ("pessimistic", 0.0)])
+@pytest.mark.parametrize(
+    ("ties", "value"), [("expected", 0.5), ("optimistic", 1.0), ("pessimistic", 0.0)]
+)
 def test_a_code_of_two_items_is_a_tie_among_them(ties, value):
-    result = rw.evaluate({"ann": [(1, 2), (1, 1)]}, {"ann": {"jaws"}}, "hit_rate@1", codes=CODES, ties=ties)
+    result = rw.evaluate(
+        {"ann": [(1, 2), (1, 1)]}, {"ann": {"jaws"}}, "hit_rate@1", codes=CODES, ties=ties
+    )
     assert result["hit_rate@1"] == value
     assert result.counts["codes_shared"] == 1
 
@@ -59,7 +63,9 @@ def test_codes_in_every_form(form):
         "scored": {"ann": [((1, 1), -1.0), ((1, 2), -0.5)], "bob": [((2, 1), 0.0)]},
         "whole lists": pl.DataFrame({"user": ["ann", "bob"], "item": [[[1, 2], [1, 1]], [[2, 1]]]}),
     }
-    rows = pl.DataFrame({"user": ["ann", "ann", "bob"], "item": [[1, 2], [1, 1], [2, 1]], "rank": [1, 2, 1]})
+    rows = pl.DataFrame(
+        {"user": ["ann", "ann", "bob"], "item": [[1, 2], [1, 1], [2, 1]], "rank": [1, 2, 1]}
+    )
     lists |= {"polars": rows, "pandas": rows.to_pandas()}
     result = rw.evaluate(lists[form], TRUTH, ["hit_rate@1", "hit_rate@2"], codes=CODES)
     assert (result["hit_rate@1"], result["hit_rate@2"]) == (0.75, 1.0)
@@ -68,13 +74,17 @@ def test_codes_in_every_form(form):
 def test_titles_are_compared_without_case_blanks_and_quotes():
     items = {"item": [1, 2, 3, 4], "title": ["Heat (1995)", "Alien", "Hamlet", "Hamlet"]}
     lists = {"ann": ['"HEAT  (1995)"', " alien.", "Heat"], "bob": ["hamlet"]}
-    result = rw.evaluate(lists, {"ann": {2}, "bob": {3}}, "precision@1", titles="title", items=items)
+    result = rw.evaluate(
+        lists, {"ann": {2}, "bob": {3}}, "precision@1", titles="title", items=items
+    )
     assert result.per_user["precision@1"].to_list() == [0.0, 0.5]
     assert (result.counts["titles_unknown"], result.counts["titles_shared"]) == (1, 1)
     assert result.provenance["unknown_names"] == ["Heat"]
     assert "lists of titles (column 'title' of the items)" in said(result)
     mapping = dict(zip(["Heat (1995)", "Alien"], [1, 2], strict=True))
-    assert rw.evaluate({"ann": ["ALIEN"]}, {"ann": {2}}, "recall@1", titles=mapping)["recall@1"] == 1.0
+    assert (
+        rw.evaluate({"ann": ["ALIEN"]}, {"ann": {2}}, "recall@1", titles=mapping)["recall@1"] == 1.0
+    )
 
 
 def test_pieces_give_the_values_and_counts_of_the_whole():
@@ -88,7 +98,9 @@ def test_pieces_give_the_values_and_counts_of_the_whole():
     for pieces in (evaluator.result(), again.result()):
         assert dict(pieces) == dict(whole)
         assert pieces.counts == whole.counts
-    assert whole.counts["recommended_items_outside_catalogue"] == 2  # "9,9" and "1", whoever has them
+    assert (
+        whole.counts["recommended_items_outside_catalogue"] == 2
+    )  # "9,9" and "1", whoever has them
 
 
 @pytest.mark.parametrize(
@@ -97,7 +109,11 @@ def test_pieces_give_the_values_and_counts_of_the_whole():
         ({"codes": []}, ParameterError, "a mapping of each name to its item or items"),
         ({"codes": {}}, ParameterError, "a mapping of each name"),
         ({"codes": "sid"}, ParameterError, "is by a column of the items"),
-        ({"codes": "sid", "items": {"item": [1], "s_id": ["a"]}}, ColumnError, "there is no column 'sid'"),
+        (
+            {"codes": "sid", "items": {"item": [1], "s_id": ["a"]}},
+            ColumnError,
+            "there is no column 'sid'",
+        ),
         ({"codes": CODES, "titles": CODES}, ParameterError, "codes or titles in place of items"),
         ({"codes": CODES, "ranks": "keep"}, ParameterError, "lists of codes have no gaps to keep"),
         ({"codes": {"a": 0.5}}, IdError, "the items of codes are no ids"),
@@ -108,13 +124,17 @@ def test_pieces_give_the_values_and_counts_of_the_whole():
 def test_what_names_no_items_is_refused(options, error, message):
     options = dict(options)
     with pytest.raises(error, match=message):
-        rw.evaluate({"ann": ["a"]}, {"ann": {"jaws"}}, options.pop("metrics", "recall@1"), **options)
+        rw.evaluate(
+            {"ann": ["a"]}, {"ann": {"jaws"}}, options.pop("metrics", "recall@1"), **options
+        )
 
 
 def test_a_code_of_no_item_is_named_as_it_is_written():
     reversed_map = {1: "1,1", 2: "1,2"}
     with pytest.raises(IdError, match="integers in one table and strings in another") as error:
-        rw.evaluate({1: [(9, 9), (1, 1)]}, {1: {1}}, "mrr", items={"item": [1, 2]}, codes=reversed_map)
+        rw.evaluate(
+            {1: [(9, 9), (1, 1)]}, {1: {1}}, "mrr", items={"item": [1, 2]}, codes=reversed_map
+        )
     assert error.value.found == "Int64 beside String, such as '9,9'"
 
 
@@ -151,7 +171,9 @@ def test_counts_outside_are_those_of_sets(listed, catalogue, text):
     name = str if text else int
     lists = {"ann": [name(item) for item in listed], "bob": [name(item) for item in listed[:1]]}
     truth = {"ann": {lists["ann"][0]}}
-    counts = rw.evaluate(lists, truth, "recall@3", items=[name(item) for item in {*catalogue}]).counts
+    counts = rw.evaluate(
+        lists, truth, "recall@3", items=[name(item) for item in {*catalogue}]
+    ).counts
     outside = {*listed} - {*catalogue}
     rows = len(outside) + (listed[0] in outside)
     assert counts.get("recommendations_outside_catalogue", 0) == rows
@@ -166,4 +188,9 @@ def test_codes_on_the_command_line_and_in_a_saved_result(tmp_path):
     result = rw.evaluate(*paths, "hit_rate@1", items=str(tmp_path / "items.csv"), codes="sid")
     saved = rw.load(result.save(tmp_path / "out"))
     assert saved["hit_rate@1"] == 0.5
-    assert json.loads((tmp_path / "out" / "result.json").read_text())["provenance"]["settings"]["codes"] == "sid"
+    assert (
+        json.loads((tmp_path / "out" / "result.json").read_text())["provenance"]["settings"][
+            "codes"
+        ]
+        == "sid"
+    )

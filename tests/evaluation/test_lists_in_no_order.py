@@ -34,7 +34,9 @@ def tables(seed, levels, *, text):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 500))
     users = rng.integers(0, int(rng.integers(1, 40)), n)
-    lists = pl.DataFrame({"user": users, "item": rng.integers(0, 60, n)}).unique(maintain_order=True)
+    lists = pl.DataFrame({"user": users, "item": rng.integers(0, 60, n)}).unique(
+        maintain_order=True
+    )
     scores = rng.integers(0, levels, len(lists)) / 3 - 5
     lists = lists.with_columns(score=pl.Series(scores, dtype=pl.Float64))
     truth = pl.DataFrame({"user": rng.integers(0, 40, 150), "item": rng.integers(0, 60, 150)})
@@ -91,7 +93,9 @@ def test_matrices_of_few_rows(seed):
 
 
 def test_an_item_that_stands_twice_is_found():
-    lists = pl.DataFrame({"user": [1, 2, 1, 2], "item": [5, 6, 7, 6], "score": [0.1, 0.2, 0.3, 0.4]})
+    lists = pl.DataFrame(
+        {"user": [1, 2, 1, 2], "item": [5, 6, 7, 6], "score": [0.1, 0.2, 0.3, 0.4]}
+    )
     with pytest.raises(DuplicateError, match="item 6 more than once"):
         rw.evaluate(lists, {1: {5}}, "ndcg@2")
 

@@ -55,7 +55,9 @@ def package(tmp_path_factory):
     shutil.copytree(source, folder / "rankwise", ignore=shutil.ignore_patterns("__pycache__"))
     text = (source / "options.py").read_text(encoding="utf-8")
     assert text.count(FIRST_CHECK) == 1
-    (folder / "rankwise" / "options.py").write_text(text.replace(FIRST_CHECK, NEW.lstrip("\n") + FIRST_CHECK))
+    (folder / "rankwise" / "options.py").write_text(
+        text.replace(FIRST_CHECK, NEW.lstrip("\n") + FIRST_CHECK)
+    )
     return folder
 
 
@@ -63,7 +65,12 @@ def output(package, *arguments):
     """Return what Python prints with the copy of the package."""
     environment = {**os.environ, "PYTHONPATH": str(package), "COLUMNS": "120"}
     done = subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert not done.returncode, done.stderr
     return done.stdout
@@ -151,11 +158,18 @@ def test_typed_dictionaries_have_the_options_that_are_declared(known):
 
 
 def test_typed_dictionaries_have_the_types_that_are_declared():
-    kept = get_type_hints(settings.Settings, localns={"Metric": rw.Metric, "Convention": rw.Convention})
+    kept = get_type_hints(
+        settings.Settings, localns={"Metric": rw.Metric, "Convention": rw.Convention}
+    )
     given = get_type_hints(settings.ListOptions, localns={"Convention": rw.Convention})
     shorthands = {"k", "threshold"}  # they end up in metrics and relevance_threshold
     assert settings.option_fields().keys() | shorthands == given.keys()
-    for name in given.keys() - {"by", "convention", "relevance", *shorthands}:  # given by name or event, kept apart
+    for name in given.keys() - {
+        "by",
+        "convention",
+        "relevance",
+        *shorthands,
+    }:  # given by name or event, kept apart
         assert given[name] == kept[name], name
 
 
@@ -164,7 +178,10 @@ def test_metrics_on_torch_take_all_choices_of_relevance_and_population():
     from rankwise.torch.batch import MetricOptions
 
     assert choice_values("relevance", "population").keys() <= MetricOptions.__annotations__.keys()
-    assert choice_values("relevance", "population").keys() <= settings.AveragingOptions.__annotations__.keys()
+    assert (
+        choice_values("relevance", "population").keys()
+        <= settings.AveragingOptions.__annotations__.keys()
+    )
 
 
 def test_every_choice_is_declared_with_its_scope_and_its_values():
@@ -174,7 +191,9 @@ def test_every_choice_is_declared_with_its_scope_and_its_values():
         assert hints[entry.name] in (entry.metadata["choices"], entry.metadata["choices"] | None)
     choices = {entry.name for entry in fields(Choices)}
     assert {*CHOICE_NAMES} == {*choice_values()} == {*CHOICES} - {"list_population"} == choices
-    assert not any(entry.metadata["scope"] for entry in fields(Options) if entry.name not in choices)
+    assert not any(
+        entry.metadata["scope"] for entry in fields(Options) if entry.name not in choices
+    )
 
 
 def test_rule_of_a_metric_has_the_choices_of_who_is_averaged_over():
@@ -236,11 +255,17 @@ def test_populations_that_include_another_and_know_who_belongs_to_it():
     # The users with a list include those who are judged as well, but nobody asks there who is judged.
     assert widest_population(["judged_both", "recommended"]) is None
     evaluator = partial(rw.Evaluator, ["ndcg@1", "novelty@1"], train={1: [2]})
-    mixed = rw.Convention("mixed", population="judged_both", metrics={"novelty": {"population": "recommended"}})
+    mixed = rw.Convention(
+        "mixed", population="judged_both", metrics={"novelty": {"population": "recommended"}}
+    )
     with pytest.raises(ParameterError, match="their populations differ") as raised:
         evaluator(truth={1: {2}}, convention=mixed)
     assert "rankwise.evaluate makes one evaluation of each" in str(raised.value.hint)
     both = rw.evaluate(
-        {1: [2], 3: [4]}, {1: {2: 0.0}, 3: {4: 1.0}}, ["ndcg@1", "novelty@1"], train={1: [2]}, convention=mixed
+        {1: [2], 3: [4]},
+        {1: {2: 0.0}, 3: {4: 1.0}},
+        ["ndcg@1", "novelty@1"],
+        train={1: [2]},
+        convention=mixed,
     )
     assert both["ndcg@1"] == 1.0

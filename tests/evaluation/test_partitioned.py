@@ -36,7 +36,8 @@ EVERY = [cell_of(cls) for cls in registry.every()]
 def scored(world):
     """Distinct scores in (0, 1)."""
     lists = {
-        user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()} for user, own in world.lists.items()
+        user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()}
+        for user, own in world.lists.items()
     }
     return replace(world, lists=lists)
 
@@ -64,7 +65,11 @@ def job_and_tables(world, asked):
     return job, tables, empty
 
 
-@given(worlds(scores=True, judged=True).map(scored), st.integers(1, 5), st.sampled_from(["judged", "all"]))
+@given(
+    worlds(scores=True, judged=True).map(scored),
+    st.integers(1, 5),
+    st.sampled_from(["judged", "all"]),
+)
 @fewer(10)
 def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
     # Metrics over all shown rows go with no population that leaves lists out: such pieces are refused.
@@ -75,14 +80,18 @@ def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
     partials = []
     for at in range(n):
         rows = {
-            role: tables.by_role[role].with_frame(tables.by_role[role].frame.filter(pl.col("user") % n == at))
+            role: tables.by_role[role].with_frame(
+                tables.by_role[role].frame.filter(pl.col("user") % n == at)
+            )
             for role in BY_USER
         }
         if rows["recommendations"].frame.is_empty():
             rows["recommendations"] = None
         partials.append(work(job, Tables(**rows)))
     ours = finish(job.for_users(Tables(users=tables.users)), partials[::-1])
-    one = rw.evaluate(world.lists, world.truth, names, population=population, by="group", **world.around)
+    one = rw.evaluate(
+        world.lists, world.truth, names, population=population, by="group", **world.around
+    )
     assert list(ours.values) == list(one.values)
     for cell, value in one.values.items():
         assert np.array_equal(value, ours.values[cell], equal_nan=True), cell
@@ -98,7 +107,8 @@ def test_a_piece_may_lack_rows_of_any_table(world):
     job, tables, empty = job_and_tables(world, Settings.read(EVERY, {"population": "all"}))
     for lacking in product([False, True], repeat=len(BY_USER)):
         rows = {
-            role: empty[role] if lacks else tables.by_role[role] for role, lacks in zip(BY_USER, lacking, strict=True)
+            role: empty[role] if lacks else tables.by_role[role]
+            for role, lacks in zip(BY_USER, lacking, strict=True)
         }
         if lacking[0]:
             rows["recommendations"] = None

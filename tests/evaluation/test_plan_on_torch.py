@@ -52,9 +52,9 @@ def cell_of(cls):
     return str(cls() if cls.cutoff == "none" else cls() @ 3)
 
 
-METRICS = [cell_of(cls) for cls in registry.every() if cls.name != "err" and not issubclass(cls, Grouped)] + [
-    str(rw.parse(name)) for name in MORE
-]
+METRICS = [
+    cell_of(cls) for cls in registry.every() if cls.name != "err" and not issubclass(cls, Grouped)
+] + [str(rw.parse(name)) for name in MORE]
 
 
 def to_torch(value):
@@ -77,7 +77,8 @@ def same(ours, theirs):
 @given(worlds(scores=True, judged=True), st.sampled_from(TIES), st.booleans())
 def test_torch_agrees_with_numpy(world, ties, tied):
     lists = {
-        u: {i: (s + (0 if tied else i / 50) + 0.5) / 5 for i, s in items.items()} for u, items in world.lists.items()
+        u: {i: (s + (0 if tied else i / 50) + 0.5) / 5 for i, s in items.items()}
+        for u, items in world.lists.items()
     }
     asked = Settings.read(METRICS, {"ties": ties, "population": "all"})
     tables = read_tables(None, recommendations=lists, truth=world.truth, **world.around)
@@ -90,7 +91,9 @@ def test_torch_agrees_with_numpy(world, ties, tied):
         for column, sums in ours.item_sums.items():
             assert same(sums, theirs.item_sums[column]), column
         for leaf in job.plan.leaves:
-            if isinstance(leaf, Pooled) and leaf.name != "reliability_curve":  # a table of bins, without a value
+            if (
+                isinstance(leaf, Pooled) and leaf.name != "reliability_curve"
+            ):  # a table of bins, without a value
                 sums = leaf.sums(block, leaf.ks[0])
                 tensors = tuple(map(torch.from_numpy, sums))
                 assert same(leaf.pool(sums, 20), leaf.pool(tensors, 20)), leaf

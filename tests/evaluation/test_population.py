@@ -19,7 +19,17 @@ from rankwise.options import Population
 from strategies import fewer, worlds
 
 POPULATIONS = get_args(Population)
-CELLS = ["ndcg@3", "recall@3", "tn@3", "rmse", "gini@3", "novelty@3", "num_retrieved@3", "group_gap(recall)@3", "reo@3"]
+CELLS = [
+    "ndcg@3",
+    "recall@3",
+    "tn@3",
+    "rmse",
+    "gini@3",
+    "novelty@3",
+    "num_retrieved@3",
+    "group_gap(recall)@3",
+    "reo@3",
+]
 RULES = {
     "population": st.sampled_from(POPULATIONS),
     "undefined": st.sampled_from(["skip", "zero", "nan"]),
@@ -60,7 +70,9 @@ TRUTH = {"ann": {"x": 5}, "bob": {"y": 2}, "dan": {"x": 1, "z": 2}, "eve": {"z":
     ],
 )
 def test_who_is_evaluated_beside_a_threshold(population, users):
-    result = rw.evaluate(LISTS, TRUTH, ["recall@2", "duplicate_rate"], population=population, threshold=4)
+    result = rw.evaluate(
+        LISTS, TRUTH, ["recall@2", "duplicate_rate"], population=population, threshold=4
+    )
     assert result.per_user["user"].to_list() == users
     without = [user for user in users if user in ("bob", "cyd", "dan")]
     assert result.counts["users_without_relevant_items"] == len(without)
@@ -82,13 +94,26 @@ def test_judged_users_without_a_relevant_item_have_the_value_that_undefined_says
 def test_zero_is_counted_for_fallout_alone_where_it_is_the_best_value():
     """As the page on tables and the docstring of fall-out say."""
     lists, truth = {1: [5, 6], 2: [7, 8], 4: [8, 9]}, {1: {5: 1}, 2: {9: 0}, 3: {5: 1}}
-    result = rw.evaluate(lists, truth, "fallout@2", items=range(5, 10), population="judged", undefined="zero")
+    result = rw.evaluate(
+        lists, truth, "fallout@2", items=range(5, 10), population="judged", undefined="zero"
+    )
     assert result.per_user["fallout@2"].to_list() == [0.25, 0.0, 0.0]
     skipped = rw.evaluate(lists, truth, "fallout@2", items=range(5, 10), population="judged")
     assert skipped.per_user["fallout@2"].is_nan().to_list() == [False, True, False]
-    assert rw.evaluate(lists, truth, "fallout@2", items=range(5, 10), population="both")["fallout@2"] == 0.25
-    made = [cls() if cls.cutoff == "none" else cls(3) for cls in registry.every() if cls.family != "rating"]
-    lower = [m for m in made if getattr(m, "defined_for", "") == "relevance" and m.higher_is_better is False]
+    assert (
+        rw.evaluate(lists, truth, "fallout@2", items=range(5, 10), population="both")["fallout@2"]
+        == 0.25
+    )
+    made = [
+        cls() if cls.cutoff == "none" else cls(3)
+        for cls in registry.every()
+        if cls.family != "rating"
+    ]
+    lower = [
+        m
+        for m in made
+        if getattr(m, "defined_for", "") == "relevance" and m.higher_is_better is False
+    ]
     assert {type(metric).name for metric in lower if metric.family == "accuracy"} == {"fallout"}
 
 
@@ -129,12 +154,17 @@ def test_pieces_with_and_without_their_truth_add_up(world, rules):
     settings = Settings.read(CELLS, options)
     job = prepare(settings, read_inputs(settings, truth=world.truth, **world.around))
     there = Job.from_bytes(job.to_bytes())
-    pieces = [read_inputs(settings, recommendations={user: items}) for user, items in scored(world.lists).items()]
+    pieces = [
+        read_inputs(settings, recommendations={user: items})
+        for user, items in scored(world.lists).items()
+    ]
     same(finish(job, [work(there, piece) for piece in pieces[::-1]]), whole)
 
 
 def scored(lists):
-    return {user: {item: 1 - at / 10 for at, item in enumerate(items)} for user, items in lists.items()}
+    return {
+        user: {item: 1 - at / 10 for at, item in enumerate(items)} for user, items in lists.items()
+    }
 
 
 @given(worlds(judged=True), st.sampled_from(["recommended", "judged", "all"]))

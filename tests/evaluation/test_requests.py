@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise import stats
 from rankwise.blocks.partial import Partial
-from rankwise.errors import ColumnError, DuplicateError, EmptyError, IdError, ParameterError, ScoreError
+from rankwise.errors import (
+    ColumnError,
+    DuplicateError,
+    EmptyError,
+    IdError,
+    ParameterError,
+    ScoreError,
+)
 from strategies import fewer
 
 LISTS = pl.DataFrame(
@@ -25,18 +32,25 @@ LISTS = pl.DataFrame(
         "rank": [1, 2, 1, 2, 1, 2],
     }
 )
-BY_REQUEST = pl.DataFrame({"user_id": ["ann", "ann", "bob"], "request_id": [1, 2, 1], "item": [1, 1, 4]})
+BY_REQUEST = pl.DataFrame(
+    {"user_id": ["ann", "ann", "bob"], "request_id": [1, 2, 1], "item": [1, 1, 4]}
+)
 BY_USER = pl.DataFrame({"user_id": ["ann", "bob", "cyd"], "item": [1, 4, 3]})
 SECOND = 1 / math.log2(3)
 
 
 def values(result, cell):
-    return {(user, request): value for user, request, value in result.per_user.select("user", "request", cell).rows()}
+    return {
+        (user, request): value
+        for user, request, value in result.per_user.select("user", "request", cell).rows()
+    }
 
 
 def test_lists_and_ground_truth_by_request():
     result = rw.evaluate(LISTS, BY_REQUEST, ["ndcg@2", "hit_rate@1"])
-    assert values(result, "ndcg@2") == pytest.approx({("ann", 1): 1, ("ann", 2): SECOND, ("bob", 1): SECOND})
+    assert values(result, "ndcg@2") == pytest.approx(
+        {("ann", 1): 1, ("ann", 2): SECOND, ("bob", 1): SECOND}
+    )
     assert result["ndcg@2"] == pytest.approx((1 + 2 * SECOND) / 3)
     assert (result.counts["requests"], result.counts["users"]) == (3, 2)
     assert "3 requests of 2 users" in repr(result)
@@ -64,9 +78,12 @@ def test_means_over_users_first():
 
 
 def test_values_that_are_no_means_stay_over_requests_and_say_so():
-    result = rw.evaluate(LISTS, BY_REQUEST, ["recall@1", "quantile(of=recall,q=0.5)@1"], mean_over="users")
-    assert "then over users, except quantile(of=recall,q=0.5)@1, which is over requests" in result.notes[-2].replace(
-        "(recall", "(of=recall"
+    result = rw.evaluate(
+        LISTS, BY_REQUEST, ["recall@1", "quantile(of=recall,q=0.5)@1"], mean_over="users"
+    )
+    assert (
+        "then over users, except quantile(of=recall,q=0.5)@1, which is over requests"
+        in result.notes[-2].replace("(recall", "(of=recall")
     )
 
 
@@ -79,7 +96,17 @@ def test_groups_of_users_are_means_over_users_too():
 
 
 @pytest.mark.parametrize(
-    "name", ["request_id", "session_id", "query_id", "qid", "impression_id", "visit_id", "requestId", "page"]
+    "name",
+    [
+        "request_id",
+        "session_id",
+        "query_id",
+        "qid",
+        "impression_id",
+        "visit_id",
+        "requestId",
+        "page",
+    ],
 )
 def test_names_of_the_column(name):
     lists, truth = (table.rename({"request_id": name}) for table in (LISTS, BY_REQUEST))
@@ -109,18 +136,35 @@ def test_requests_are_evaluated_like_users_of_their_own(seed):
     """The same values as with one id per request, and tables by user that have a row for each of them."""
     rng = np.random.default_rng(seed)
     pairs = [(user, request) for user in range(6) for request in range(rng.integers(0, 4))]
-    rows = [(u, r, int(i), n + 1) for u, r in pairs for n, i in enumerate(rng.permutation(12)[: rng.integers(1, 6)])]
-    truth = [(u, r, int(i)) for u, r in [*pairs, (6, 0)] for i in rng.permutation(12)[: rng.integers(1, 4)]]
+    rows = [
+        (u, r, int(i), n + 1)
+        for u, r in pairs
+        for n, i in enumerate(rng.permutation(12)[: rng.integers(1, 6)])
+    ]
+    truth = [
+        (u, r, int(i))
+        for u, r in [*pairs, (6, 0)]
+        for i in rng.permutation(12)[: rng.integers(1, 4)]
+    ]
     if not rows:
         return
     lists = pl.DataFrame(rows, schema=["user", "request", "item", "rank"], orient="row")
     truth = pl.DataFrame(truth, schema=["user", "request", "item"], orient="row")
     train = pl.DataFrame(
-        [(u, int(i)) for u in range(6) for i in rng.permutation(12)[:3]], schema=["user", "item"], orient="row"
+        [(u, int(i)) for u in range(6) for i in rng.permutation(12)[:3]],
+        schema=["user", "item"],
+        orient="row",
     )
-    users = pl.DataFrame({"user": range(7), "team": list("xyxyxyx"), "weight": [1.0, 2, 3, 1, 2, 3, 1]})
+    users = pl.DataFrame(
+        {"user": range(7), "team": list("xyxyxyx"), "weight": [1.0, 2, 3, 1, 2, 3, 1]}
+    )
     together = pl.concat_str("user", pl.lit("/"), "request").alias("user")
-    key = pl.concat([lists, truth], how="diagonal").select("user", "request").unique().select("user", unit=together)
+    key = (
+        pl.concat([lists, truth], how="diagonal")
+        .select("user", "request")
+        .unique()
+        .select("user", unit=together)
+    )
 
     def of_units(table):
         return table.join(key, on="user").drop("user").rename({"unit": "user"})
@@ -140,9 +184,13 @@ def test_requests_are_evaluated_like_users_of_their_own(seed):
     for cell in ("ndcg@3", "repeated@3", "group(team)", "weight"):
         assert mine[cell].to_list() == pytest.approx(theirs.per_user[cell].to_list(), nan_ok=True)
     assert ours.slices["requests"].to_list() == theirs.slices["users"].to_list()
-    people = ours.per_user.group_by("group(team)").agg(pl.col("user").n_unique()).sort("group(team)")
+    people = (
+        ours.per_user.group_by("group(team)").agg(pl.col("user").n_unique()).sort("group(team)")
+    )
     assert ours.slices["users"].to_list() == people["user"].to_list()
-    assert ours.slices[cells].to_numpy() == pytest.approx(theirs.slices[cells].to_numpy(), nan_ok=True)
+    assert ours.slices[cells].to_numpy() == pytest.approx(
+        theirs.slices[cells].to_numpy(), nan_ok=True
+    )
 
 
 def test_training_is_that_of_the_user_and_popularity_counts_users():
@@ -157,14 +205,23 @@ def test_training_is_that_of_the_user_and_popularity_counts_users():
 
 
 def test_seen_items_are_those_of_the_user():
-    result = rw.evaluate(LISTS, BY_USER, "ndcg@2", train={"ann": [2, 3], "bob": [9]}, exclude_seen=True)
+    result = rw.evaluate(
+        LISTS, BY_USER, "ndcg@2", train={"ann": [2, 3], "bob": [9]}, exclude_seen=True
+    )
     assert result.counts["seen_items_taken_out"] == 2
     assert values(result, "ndcg@2")["ann", 2] == 1.0
 
 
 @pytest.mark.parametrize("over", ["requests", "users"])
 def test_a_list_of_seen_items_alone_counts_as_zero(over):
-    lists = pl.DataFrame({"user": list("aabb"), "request_id": [1, 1, 1, 2], "item": [1, 2, 3, 5], "rank": [1, 2, 1, 1]})
+    lists = pl.DataFrame(
+        {
+            "user": list("aabb"),
+            "request_id": [1, 1, 1, 2],
+            "item": [1, 2, 3, 5],
+            "rank": [1, 2, 1, 1],
+        }
+    )
     options = {"train": {"b": [3]}, "exclude_seen": True, "mean_over": over}
     result = rw.evaluate(lists, {"a": {2}, "b": {5}}, "recall@2", **options)
     assert result.counts["requests"] == 3
@@ -176,12 +233,16 @@ def test_columns_of_requests_that_do_not_matter():
     assert rw.evaluate({"ann": [1]}, truth, "recall@1")["recall@1"] == 1.0
     with pytest.raises(ColumnError, match="two columns of the ground truth could be the request"):
         rw.evaluate(LISTS, truth, "recall@1")
-    only = rw.evaluate(LISTS.filter(pl.col("request_id") == 1), BY_USER, "recall@1", columns={"request": None})
+    only = rw.evaluate(
+        LISTS.filter(pl.col("request_id") == 1), BY_USER, "recall@1", columns={"request": None}
+    )
     assert "requests" not in only.counts
     with pytest.raises(IdError, match="empty id"):
         rw.evaluate(LISTS.with_columns(request_id=pl.lit("")), BY_USER, "recall@1")
     with pytest.raises(ParameterError, match="item:cold"):
-        rw.evaluate(LISTS, BY_USER, "recall@1", train={"ann": [9]}, warm_and_cold=True, mean_over="users")
+        rw.evaluate(
+            LISTS, BY_USER, "recall@1", train={"ann": [9]}, warm_and_cold=True, mean_over="users"
+        )
 
 
 def world(seed, gain=0.0, n_users=80):
@@ -222,7 +283,9 @@ def test_users_are_the_clusters_of_comparisons():
     assert found["B"]["users"] == len(one.per_user)
     assert "those of 80 users, the sampling units" in " ".join(repr(found).split())
     grouped = two.per_user.join(one.per_user, on=["user", "request"], suffix=" of A")
-    expected = stats.clustered(grouped["ndcg@8"] - grouped["ndcg@8 of A"], grouped["user"].to_list())
+    expected = stats.clustered(
+        grouped["ndcg@8"] - grouped["ndcg@8 of A"], grouped["user"].to_list()
+    )
     assert found["B"]["difference"] == pytest.approx(expected.estimate)
     assert found["B"]["low"] <= expected.low + 1e-12
     assert found["B"]["high"] >= expected.high - 1e-12
@@ -242,7 +305,9 @@ def test_requests_are_not_compared_with_users():
     lists, truth = world(3)
     first = {"request": 0}
     one = rw.evaluate(
-        lists.filter(pl.col("request") == 0).drop("request"), truth.filter(**first).drop("request"), "ndcg@8"
+        lists.filter(pl.col("request") == 0).drop("request"),
+        truth.filter(**first).drop("request"),
+        "ndcg@8",
     )
     with pytest.raises(ParameterError, match="means are over requests in some results"):
         rw.compare(one, results()[0])
@@ -317,7 +382,9 @@ def test_what_does_not_fit_requests_is_refused():
     with pytest.raises(ParameterError, match="needs requests"):
         rw.evaluate({"ann": [1]}, {"ann": {1}}, "ndcg@2", mean_over="users")
     with pytest.raises(ParameterError, match="every user counts alike"):
-        rw.evaluate(LISTS, BY_USER, "ndcg@2", mean_over="users", weights={"ann": 1, "bob": 1, "cyd": 2})
+        rw.evaluate(
+            LISTS, BY_USER, "ndcg@2", mean_over="users", weights={"ann": 1, "bob": 1, "cyd": 2}
+        )
     with pytest.raises(IdError, match="control character"):
         rw.evaluate(LISTS.with_columns(user_id=pl.lit("a\x1fb")), BY_USER, "ndcg@2")
 
@@ -325,14 +392,23 @@ def test_what_does_not_fit_requests_is_refused():
 def test_ids_that_are_numbers_in_one_table_and_text_in_another(tmp_path):
     (tmp_path / "lists.csv").write_text("user,request,item\n1,1,5\n1,2,6\n2,1,5\n")
     (tmp_path / "truth.csv").write_text("user,request,item\n1,1,5\nu9,x,6\n")
-    result = rw.evaluate(tmp_path / "lists.csv", tmp_path / "truth.csv", "recall@1", population="all")
-    assert result.per_user.select("user", "request").rows() == [("1", "1"), ("1", "2"), ("2", "1"), ("u9", "x")]
+    result = rw.evaluate(
+        tmp_path / "lists.csv", tmp_path / "truth.csv", "recall@1", population="all"
+    )
+    assert result.per_user.select("user", "request").rows() == [
+        ("1", "1"),
+        ("1", "2"),
+        ("2", "1"),
+        ("u9", "x"),
+    ]
 
 
 def test_metrics_of_lists_in_slices_of_means_over_users():
     items = {"item": [1, 2, 3, 4], "kind": ["x", "y", "x", "y"]}
     cells = ["recall@2", "repeated@2"]
-    result = rw.evaluate(LISTS, BY_REQUEST, cells, items=items, train={"ann": [1]}, by="item:kind", mean_over="users")
+    result = rw.evaluate(
+        LISTS, BY_REQUEST, cells, items=items, train={"ann": [1]}, by="item:kind", mean_over="users"
+    )
     assert result.slices["group"].to_list() == ["x", "y"]
     assert result.slices[cells[1]].is_nan().all()
 
@@ -359,7 +435,8 @@ def test_equal_systems_are_rarely_called_different():
         base = rng.beta(2, 4, len(owner))
         gain = rng.normal(0, 0.1, 60)[owner] + rng.normal(0, 0.03, len(owner))
         frames = [
-            pl.DataFrame({"user": owner, "request": request, "ndcg@5": np.clip(x, 0, 1)}) for x in (base, base + gain)
+            pl.DataFrame({"user": owner, "request": request, "ndcg@5": np.clip(x, 0, 1)})
+            for x in (base, base + gain)
         ]
         one, two = map(rw.from_per_user, frames)
         wrong += rw.compare(one, two)["B"]["verdict"] != "not shown"
@@ -369,7 +446,9 @@ def test_equal_systems_are_rarely_called_different():
 
 
 def test_a_request_with_an_empty_list_counts_as_a_list_without_hits():
-    lists = pl.DataFrame({"user": ["ann", "ann", "bob"], "request": [1, 2, 1], "items": [["a", "b"], [], ["c"]]})
+    lists = pl.DataFrame(
+        {"user": ["ann", "ann", "bob"], "request": [1, 2, 1], "items": [["a", "b"], [], ["c"]]}
+    )
     result = rw.evaluate(lists, {"ann": {"a"}, "bob": {"c"}}, "recall@2")
     assert result.per_user.select("user", "request", "recall@2").rows() == [
         ("ann", 1, 1.0),
@@ -389,7 +468,10 @@ def request_worlds(draw):
     for user in map(name, range(6)):
         for request in range(rng.integers(1, 4)):
             if rng.random() < 0.8 or not lists:
-                lists += [(user, request, int(item), at) for at, item in enumerate(rng.permutation(9)[:3], 1)]
+                lists += [
+                    (user, request, int(item), at)
+                    for at, item in enumerate(rng.permutation(9)[:3], 1)
+                ]
             if rng.random() < 0.8 or not truth:
                 truth += [(user, request, int(item)) for item in rng.permutation(9)[:2]]
     columns = ["user", "request", "item"]
@@ -397,14 +479,24 @@ def request_worlds(draw):
     judged = judged if by_request else judged.drop("request").unique(maintain_order=True)
     users = [name(user) for user in range(6)]
     train = pl.DataFrame({"user": rng.permutation(users), "item": rng.integers(0, 9, 6)})
-    groups = pl.DataFrame({"user": users, "country": ["a", "b", None] * 2, "weight": np.arange(1.0, 7.0)})
+    groups = pl.DataFrame(
+        {"user": users, "country": ["a", "b", None] * 2, "weight": np.arange(1.0, 7.0)}
+    )
     return pl.DataFrame(lists, schema=[*columns, "rank"], orient="row"), judged, train, groups
 
 
 @fewer(16)
 @given(
     request_worlds(),
-    st.sampled_from([{}, {"mean_over": "users"}, {"weights": "weight"}, {"population": "all"}, {"population": "both"}]),
+    st.sampled_from(
+        [
+            {},
+            {"mean_over": "users"},
+            {"weights": "weight"},
+            {"population": "all"},
+            {"population": "both"},
+        ]
+    ),
 )
 def test_pieces_merged_on_another_machine_are_the_whole(world, options):
     lists, truth, train, users = world
@@ -428,7 +520,10 @@ def test_pieces_merged_on_another_machine_are_the_whole(world, options):
 @given(request_worlds())
 def test_an_evaluator_of_requests_goes_on_in_another_process(world):
     lists, truth, train, users = world
-    metrics, options = ["ndcg@3", "recall@2", "coverage@3"], {"train": train, "users": users, "by": "country"}
+    metrics, options = (
+        ["ndcg@3", "recall@2", "coverage@3"],
+        {"train": train, "users": users, "by": "country"},
+    )
     whole = rw.evaluate(lists, truth, metrics, **options)
     evaluator = rw.Evaluator(metrics, truth=truth, **options)
     for _, rows in lists.group_by("user", maintain_order=True):
@@ -445,7 +540,9 @@ def test_chunks_of_a_file_have_requests(tmp_path):
     whole = rw.evaluate(lists, BY_USER, ["ndcg@2", "gini@2"])
     pieces = rw.evaluate(tmp_path / "lists.parquet", BY_USER, ["ndcg@2", "gini@2"], chunk_rows=2)
     assert pieces.per_user.equals(whole.per_user)
-    assert pieces.notes[-2] == whole.notes[-2]  # the rules: lists by request, and what means are over
+    assert (
+        pieces.notes[-2] == whole.notes[-2]
+    )  # the rules: lists by request, and what means are over
     none = BY_USER.with_columns(relevance=0.0)
     with pytest.raises(EmptyError, match="no item is relevant"):
         rw.evaluate(tmp_path / "lists.parquet", none, "ndcg@2", chunk_rows=2)

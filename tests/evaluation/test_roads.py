@@ -12,7 +12,19 @@ from rankwise.errors import RankwiseError
 from rankwise.evaluation import settings
 from rankwise.evaluation.settings import ListOptions, option_fields
 from rankwise.options import ROADS, SHORTHANDS
-from road_worlds import BESIDE, EVALUATED, cells, comparable, differing, expected, probe, refused_on, rows, said, worlds
+from road_worlds import (
+    BESIDE,
+    EVALUATED,
+    cells,
+    comparable,
+    differing,
+    expected,
+    probe,
+    refused_on,
+    rows,
+    said,
+    worlds,
+)
 
 CELLS = [(row, road) for row, road in cells() if road in EVALUATED]
 
@@ -20,7 +32,9 @@ CELLS = [(row, road) for row, road in cells() if road in EVALUATED]
 @pytest.mark.parametrize("row", rows())
 def test_every_option_changes_something(row):
     found = [probe(row, text=text) for text in (False, True)]
-    assert any(found), f"{row} changes no result: add values to VALUES, or what it needs to BESIDE, in road_worlds.py"
+    assert any(found), (
+        f"{row} changes no result: add values to VALUES, or what it needs to BESIDE, in road_worlds.py"
+    )
 
 
 @pytest.mark.parametrize("text", [False, True], ids=["integers", "text"])
@@ -59,14 +73,25 @@ def assert_names_a_road(message, option):
 
 
 def test_typed_dictionaries_have_what_the_declaration_says():
-    taken = {"pieces": settings.PieceOptions, "model": settings.WholeOptions, "ratings": settings.RatingOptions}
+    taken = {
+        "pieces": settings.PieceOptions,
+        "model": settings.WholeOptions,
+        "ratings": settings.RatingOptions,
+    }
     explicit = {
-        "pieces": {"ties", "codes", "titles", "mean_over"},  # in the signature, with another default or none
+        "pieces": {
+            "ties",
+            "codes",
+            "titles",
+            "mean_over",
+        },  # in the signature, with another default or none
         "model": {"ties", "exclude_seen"},
         "ratings": {"mean_over"},
     }
     for road, dictionary in taken.items():
-        declared = {name for name, entry in option_fields().items() if road not in entry.metadata["not_on"]}
+        declared = {
+            name for name, entry in option_fields().items() if road not in entry.metadata["not_on"]
+        }
         listed = {*dictionary.__annotations__} - {"k", "threshold"}
         assert listed | explicit[road] == declared, road
     assert {*ListOptions.__annotations__} - {"k", "threshold"} == {*option_fields()}

@@ -20,7 +20,11 @@ from rankwise.stats.group_means import group_interval
 
 PEOPLE, COPIES = 24, 50
 ATTRIBUTES = pl.DataFrame(
-    {"user": range(PEOPLE), "team": ["x", "y"] * (PEOPLE // 2), "home": [user // 2 for user in range(PEOPLE)]}
+    {
+        "user": range(PEOPLE),
+        "team": ["x", "y"] * (PEOPLE // 2),
+        "home": [user // 2 for user in range(PEOPLE)],
+    }
 )
 ITEMS = pl.DataFrame({"item": range(8), "genre": list("ggghhhkk")})
 TRAIN = {user: [user % 8, (user + 1) % 8] for user in range(PEOPLE)}
@@ -39,7 +43,10 @@ def tables(copies):
     rng, lists, truth = np.random.default_rng(4), {name: [] for name in "abc"}, []
     for user in range(PEOPLE):
         for request in range(1 + user % 3):
-            target, ranked = int(rng.integers(8)), {name: rng.permutation(8)[:4].tolist() for name in "abc"}
+            target, ranked = (
+                int(rng.integers(8)),
+                {name: rng.permutation(8)[:4].tolist() for name in "abc"},
+            )
             ranked["c"] = list(dict.fromkeys([target, *ranked["c"]]))
             for copy in range(copies):
                 ids = (user, f"{request}-{copy}")
@@ -47,13 +54,22 @@ def tables(copies):
                     lists[name] += [(*ids, item, rank) for rank, item in enumerate(items, 1)]
                 truth.append((*ids, target))
     head = ["user", "request", "item"]
-    frames = {name: pl.DataFrame(rows, schema=[*head, "rank"], orient="row") for name, rows in lists.items()}
+    frames = {
+        name: pl.DataFrame(rows, schema=[*head, "rank"], orient="row")
+        for name, rows in lists.items()
+    }
     return frames, pl.DataFrame(truth, schema=head, orient="row")
 
 
 def evaluated(copies, **options):
     lists, truth = tables(copies)
-    options = {"items": ITEMS, "train": TRAIN, "jackknife": 6, "users": ATTRIBUTES, "min_size": 18} | options
+    options = {
+        "items": ITEMS,
+        "train": TRAIN,
+        "jackknife": 6,
+        "users": ATTRIBUTES,
+        "min_size": 18,
+    } | options
     options = {"by": ["team", "home", "item:genre"]} | options
     return {name: rw.evaluate(rows, truth, METRICS, **options) for name, rows in lists.items()}
 
@@ -64,7 +80,9 @@ def worlds(request):
     return tuple(evaluated(copies, mean_over=request.param) for copies in (1, COPIES))
 
 
-COUNTED = re.compile(r"\d[\d,]* (?:to \d[\d,]* )?(?:of \d[\d,]* )?(?:requests|rows|lists|recommend\w+)\b")
+COUNTED = re.compile(
+    r"\d[\d,]* (?:to \d[\d,]* )?(?:of \d[\d,]* )?(?:requests|rows|lists|recommend\w+)\b"
+)
 
 
 def plain(text):
@@ -90,8 +108,19 @@ def same(one, many):
         assert one == many
 
 
-ROWS_COUNTED = ("users", "wins", "ties", "losses", "users_dropped", "users_not_zero", "dropped_because", "requests")
-SPREAD = ("d_z",)  # the standard deviation of requests, which a sample of so many has one less degree of freedom of
+ROWS_COUNTED = (
+    "users",
+    "wins",
+    "ties",
+    "losses",
+    "users_dropped",
+    "users_not_zero",
+    "dropped_because",
+    "requests",
+)
+SPREAD = (
+    "d_z",
+)  # the standard deviation of requests, which a sample of so many has one less degree of freedom of
 
 
 def rows_of(table):
@@ -100,7 +129,9 @@ def rows_of(table):
 
 def intervals(results):
     cells = ("ndcg@4", "recall@4", GAP, "catalog_coverage@4", METRICS[-1])
-    return [dataclasses.asdict(result.interval(cell)) for result in results.values() for cell in cells]
+    return [
+        dataclasses.asdict(result.interval(cell)) for result in results.values() for cell in cells
+    ]
 
 
 def decided(results):
@@ -111,17 +142,25 @@ def decided(results):
         slices=["team", "item:genre"],
         min_slice_size=5,
     )
-    return {"reasons": found.reasons, "checks": found.checks.to_dicts(), "small": found.small_slices}
+    return {
+        "reasons": found.reasons,
+        "checks": found.checks.to_dicts(),
+        "small": found.small_slices,
+    }
 
 
 INFERRED = {
     "interval": intervals,
-    "intervals of clusters": lambda r: dataclasses.asdict(r["a"].interval("ndcg@4", clusters="home")),
+    "intervals of clusters": lambda r: dataclasses.asdict(
+        r["a"].interval("ndcg@4", clusters="home")
+    ),
     "intervals of groups": lambda r: r["a"].slice_intervals().to_dicts(),
     "groups that are small": lambda r: r["a"].slices.select("by", "group", "users").to_dicts(),
     "compare": lambda r: rows_of(rw.compare(r).table),
     "compare with a margin": lambda r: rows_of(rw.compare(r, margin="20%", baseline="a").table),
-    "compare by the bound": lambda r: rows_of(rw.compare(r, test="bounded", metrics="ndcg@4").table),
+    "compare by the bound": lambda r: rows_of(
+        rw.compare(r, test="bounded", metrics="ndcg@4").table
+    ),
     "compare over clusters": lambda r: rows_of(rw.compare(r, clusters="home", baseline="a").table),
     "compare in groups": lambda r: rows_of(rw.compare(r, by="team", baseline="a").table),
     "compare in slices": lambda r: rows_of(rw.compare(r, by="item:genre", baseline="a").table),
@@ -171,7 +210,9 @@ def judged(world, **options):
     judge = truth.with_columns(item=(pl.col("item") + (pl.col("user") % 4 == 1).cast(pl.Int64)) % 8)
     options = {"population": "judged", "undefined": "zero"} | options
     some = truth.filter(pl.col("user") % 3 == 0)
-    human, model = ({n: rw.evaluate(lists[n], t, "recall@4", **options) for n in "ab"} for t in (some, judge))
+    human, model = (
+        {n: rw.evaluate(lists[n], t, "recall@4", **options) for n in "ab"} for t in (some, judge)
+    )
     return rw.judged(human=human, judge=model, sampled="random")
 
 
@@ -195,7 +236,10 @@ def test_users_of_equal_numbers_of_requests_are_judged_as_users():
 
     def estimated(over):
         some = truth.filter(pl.col("user") % 2 == 0)
-        sides = [rw.evaluate(lists["a"], table, "recall@4", mean_over=over, **options) for table in (some, judge)]
+        sides = [
+            rw.evaluate(lists["a"], table, "recall@4", mean_over=over, **options)
+            for table in (some, judge)
+        ]
         return rw.judged(human=sides[0], judge=sides[1], sampled="random").table
 
     one, other = map(estimated, ("requests", "users"))
@@ -208,16 +252,23 @@ def test_labels_of_some_requests_of_a_user_are_refused_with_a_way_that_works():
     some = truth.filter(pl.col("user") % 3 == 2, pl.col("request") != "1-0")
     options = {"metrics": "recall@4", "population": "judged", "undefined": "zero"}
     human, judge = (rw.evaluate(lists["a"], table, **options) for table in (some, truth))
-    with pytest.raises(InputError, match=r"(?s)some of their requests have no human labels.*8 such users.*mean_over"):
+    with pytest.raises(
+        InputError,
+        match=r"(?s)some of their requests have no human labels.*8 such users.*mean_over",
+    ):
         rw.judged(human=human, judge=judge, sampled="random")
-    human, judge = (rw.evaluate(lists["a"], table, mean_over="users", **options) for table in (some, truth))
+    human, judge = (
+        rw.evaluate(lists["a"], table, mean_over="users", **options) for table in (some, truth)
+    )
     assert rw.judged(human=human, judge=judge, sampled="random").table["labelled"].to_list() == [8]
 
 
 def test_labels_that_all_agree_are_printed():
     lists = {user: [1] for user in range(60)}
     options = {"metrics": "precision@1", "population": "judged", "undefined": "zero"}
-    human, judge = (rw.evaluate(lists, {user: {1} for user in range(n)}, **options) for n in (20, 60))
+    human, judge = (
+        rw.evaluate(lists, {user: {1} for user in range(n)}, **options) for n in (20, 60)
+    )
     found = rw.judged(human=human, judge=judge, sampled="random")
     assert math.isnan(found.table["as_good_as"][0])
     assert found.views[0].rows[0][-1] == "–"
@@ -262,13 +313,22 @@ def test_the_unit_travels(over, tmp_path):
     expected = rw.compare(plainly, other, metrics=["ndcg@4"])
     counts = ["group", "users", "requests"]
     for result in roads.values():
-        assert result.sampling_unit == plainly.sampling_unit == (REQUESTS if over == "requests" else USERS)
+        assert (
+            result.sampling_unit
+            == plainly.sampling_unit
+            == (REQUESTS if over == "requests" else USERS)
+        )
         assert result.interval(GAP) == plainly.interval(GAP)
         assert result.slices.select(counts).equals(plainly.slices.select(counts))
         assert result.slices["users"].to_list() == [PEOPLE // 2] * 2
-        same(rw.compare(result, other, metrics=["ndcg@4"]).table.to_dicts(), expected.table.to_dicts())
+        same(
+            rw.compare(result, other, metrics=["ndcg@4"]).table.to_dicts(),
+            expected.table.to_dicts(),
+        )
     loaded = Comparison.load(expected.save(tmp_path / "comparison"))
-    assert SamplingUnit.of_comparison(loaded.settings) == SamplingUnit.of_comparison(expected.settings)
+    assert SamplingUnit.of_comparison(loaded.settings) == SamplingUnit.of_comparison(
+        expected.settings
+    )
     assert SamplingUnit.of_comparison(expected.settings) == plainly.sampling_unit
     assert repr(loaded) == repr(expected)
 
@@ -280,12 +340,16 @@ def test_gaps_between_groups_take_users_as_the_sample():
     options = {"users": ATTRIBUTES, "by": "team"}
     with_requests = [rw.evaluate(rows, once[2], METRICS[1:3], **options) for rows in once[:2]]
     plain_truth = once[2].drop("request")
-    without = [rw.evaluate(rows.drop("request"), plain_truth, METRICS[1:3], **options) for rows in once[:2]]
+    without = [
+        rw.evaluate(rows.drop("request"), plain_truth, METRICS[1:3], **options) for rows in once[:2]
+    ]
     one, other = (results[0].interval(GAP) for results in (with_requests, without))
     assert (one.low, one.high, one.n) == pytest.approx((other.low, other.high, other.n))
     assert one.flags == other.flags == ("a group has only 12 users",)
     one, other = (rw.compare(*results, metrics=[GAP])["B"] for results in (with_requests, without))
-    assert (one["low"], one["high"], one["p"]) == pytest.approx((other["low"], other["high"], other["p"]))
+    assert (one["low"], one["high"], one["p"]) == pytest.approx(
+        (other["low"], other["high"], other["p"])
+    )
     assert (one["clusters"], other["clusters"]) == (PEOPLE, None)
 
 
@@ -305,15 +369,25 @@ def test_plans_and_looks_are_refused_over_requests_with_a_way_that_works(tmp_pat
             plan(requests["a"], "ndcg@4", difference=0.1)
         assert plan(users["a"], "ndcg@4", difference=0.1)
     options = {"baseline": "a", "margin": 0.2, "metrics": "ndcg@4"}
-    with pytest.raises(ParameterError, match=r'(?s)looks are at means over users.*mean_over="users"'):
+    with pytest.raises(
+        ParameterError, match=r'(?s)looks are at means over users.*mean_over="users"'
+    ):
         record_interim_analysis(rw.compare(requests, **options), tmp_path / "looks.json")
-    assert "24 users" in record_interim_analysis(rw.compare(users, **options), tmp_path / "looks.json")[0].why
+    assert (
+        "24 users"
+        in record_interim_analysis(rw.compare(users, **options), tmp_path / "looks.json")[0].why
+    )
 
 
 def test_plans_of_means_over_users_do_not_count_copies():
     one, many = (evaluated(copies, mean_over="users")["a"] for copies in (1, COPIES))
-    assert rw.power(one, "ndcg@4", difference=0.1) == pytest.approx(rw.power(many, "ndcg@4", difference=0.1))
-    assert rw.sample_size(one, "ndcg@4", difference=0.1).users == rw.sample_size(many, "ndcg@4", difference=0.1).users
+    assert rw.power(one, "ndcg@4", difference=0.1) == pytest.approx(
+        rw.power(many, "ndcg@4", difference=0.1)
+    )
+    assert (
+        rw.sample_size(one, "ndcg@4", difference=0.1).users
+        == rw.sample_size(many, "ndcg@4", difference=0.1).users
+    )
 
 
 def test_a_margin_of_a_metric_without_bounds_does_not_count_copies():
@@ -351,7 +425,9 @@ def test_a_report_names_requests_and_users():
 
 def test_a_decision_counts_users():
     results = evaluated(1)
-    found = rw.decide({name: results[name] for name in "ba"}, success="ndcg@4", guardrails={"recall@4": "1%"})
+    found = rw.decide(
+        {name: results[name] for name in "ba"}, success="ndcg@4", guardrails={"recall@4": "1%"}
+    )
     assert set(found.checks["users"]) == {PEOPLE}
     assert "(24 users" in " ".join(found.reasons)
 
@@ -361,8 +437,13 @@ def test_rare_gains_of_many_users_are_decided_by_the_bound_as_well():
     rng = np.random.default_rng(3)
     ids = {"user": np.repeat(np.arange(1200), 2), "request": np.tile([0, 1], 1200)}
     old = rng.integers(0, 2, 2400).astype(float)
-    new = np.where(np.isin(np.arange(2400), rng.choice(np.flatnonzero(old == 0), 8, replace=False)), 1.0, old)
-    pair = {name: rw.from_per_user(pl.DataFrame({**ids, "mrr@10": x})) for name, x in {"old": old, "new": new}.items()}
+    new = np.where(
+        np.isin(np.arange(2400), rng.choice(np.flatnonzero(old == 0), 8, replace=False)), 1.0, old
+    )
+    pair = {
+        name: rw.from_per_user(pl.DataFrame({**ids, "mrr@10": x}))
+        for name, x in {"old": old, "new": new}.items()
+    }
     row = rw.compare(pair)["new"]
     assert row["p"] < 0.05 < row["p_bound"]
     decided = rw.decide(pair, success="mrr@10")
@@ -377,7 +458,10 @@ def test_a_gap_of_users_in_two_groups_is_refused():
 
 def test_one_user_with_most_requests_of_a_group_leaves_no_interval():
     rng = np.random.default_rng(2)
-    cluster, groups = np.r_[np.zeros(90), np.arange(1, 11), np.arange(11, 31)], np.r_[np.zeros(100), np.ones(20)]
+    cluster, groups = (
+        np.r_[np.zeros(90), np.arange(1, 11), np.arange(11, 31)],
+        np.r_[np.zeros(100), np.ones(20)],
+    )
     interval = group_interval(rng.random(120), groups, cluster=cluster)
     assert math.isnan(interval.low)
     assert interval.n == 31
@@ -408,18 +492,29 @@ def test_methods_that_take_users_alone_name_the_way():
 def equal_systems(seed, people=30, requests=10):
     """Values of two systems that are equal in the mean, and differ alike in all requests of a user."""
     rng = np.random.default_rng(seed)
-    of_user, values = rng.choice([-0.25, 0.25], (people, 1)), rng.uniform(0.25, 0.75, (people, requests))
-    ids = {"user": np.repeat(np.arange(people), requests), "request": np.tile(np.arange(requests), people)}
+    of_user, values = (
+        rng.choice([-0.25, 0.25], (people, 1)),
+        rng.uniform(0.25, 0.75, (people, requests)),
+    )
+    ids = {
+        "user": np.repeat(np.arange(people), requests),
+        "request": np.tile(np.arange(requests), people),
+    }
     columns = {"a": values, "b": values + of_user}
     return {
-        name: rw.from_per_user(pl.DataFrame({**ids, "ndcg@10": column.ravel(), "mrr@10": values.ravel()}))
+        name: rw.from_per_user(
+            pl.DataFrame({**ids, "ndcg@10": column.ravel(), "mrr@10": values.ravel()})
+        )
         for name, column in columns.items()
     }
 
 
 def shown(samples):
     """How many of so many samples call the pair shown by the first order."""
-    orders = (rw.rank_agreement(equal_systems(seed), metrics=["ndcg@10", "mrr@10"]) for seed in range(samples))
+    orders = (
+        rw.rank_agreement(equal_systems(seed), metrics=["ndcg@10", "mrr@10"])
+        for seed in range(samples)
+    )
     return sum(order.counts["first only"] for order in orders)
 
 
@@ -443,7 +538,11 @@ def test_validation_refuses_what_it_would_ignore():
             rw.validate_metrics(launches, offline=offline, same_users=False)
     for name in ("ndcg_covariance", "covariance"):
         table = launches | {name: [0.001, 0.0, 0.002, 0.001]}
-        with pytest.raises(ParameterError, match=r"(?s)errors of different users.*3 launches with a covariance"):
+        with pytest.raises(
+            ParameterError, match=r"(?s)errors of different users.*3 launches with a covariance"
+        ):
             rw.validate_metrics(table, same_users=False)
         assert rw.validate_metrics(table).table["launches"].to_list() == [4]
-        assert rw.validate_metrics(launches | {name: [0.0] * 4}, same_users=False).table["launches"].to_list() == [4]
+        assert rw.validate_metrics(launches | {name: [0.0] * 4}, same_users=False).table[
+            "launches"
+        ].to_list() == [4]

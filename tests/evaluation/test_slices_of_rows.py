@@ -64,12 +64,19 @@ def test_lists_with_clicks_alone_as_ground_truth_have_the_same_slices():
     assert values(result, "item:shelf") == near(values(rated, "item:shelf"))
     # Of a row without a click the ground truth does not say where it was shown.
     assert {*values(result, "truth:place")} == {"side", "top", None}
-    assert values(result, "truth:place")[None] == pytest.approx(of_rows(CLICKS.filter(label=0)), nan_ok=True)
+    assert values(result, "truth:place")[None] == pytest.approx(
+        of_rows(CLICKS.filter(label=0)), nan_ok=True
+    )
 
 
 def test_ratings_of_a_slice_are_those_of_all_its_people():
     stars = pl.DataFrame(
-        {"user": [1, 2, 2], "item": [5, 5, 6], "prediction": [4.0, 4.0, 3.0], "rating": [5.0, 2.0, 3.0]}
+        {
+            "user": [1, 2, 2],
+            "item": [5, 5, 6],
+            "prediction": [4.0, 4.0, 3.0],
+            "rating": [5.0, 2.0, 3.0],
+        }
     )
     train = {"user": [1, 2], "item": [5, 7]}
     by = ["repeat", "item:cold"]
@@ -77,19 +84,26 @@ def test_ratings_of_a_slice_are_those_of_all_its_people():
     assert values(result, "repeat", "mae") == {"repeat": (1.0,), "new": (1.0,)}
     warm, cold = (math.sqrt(2.5), 1.5), (0.0, 0.0)
     assert values(result, "item:cold", "rmse", "mae") == {"warm": pytest.approx(warm), "cold": cold}
-    assert values(result, "relevant items", "rmse", "mae") == {"warm": pytest.approx(warm), "cold": cold}
+    assert values(result, "relevant items", "rmse", "mae") == {
+        "warm": pytest.approx(warm),
+        "cold": cold,
+    }
 
 
 def test_metrics_of_both_kinds_keep_their_own_users():
-    result = rw.evaluate_ratings(CLICKS, ["log_loss", "recall@1"], items=SHELF, by="item:shelf", relevance_threshold=1)
-    front, back = (result.slices.filter(group=name).row(0, named=True) for name in ("front", "back"))
+    result = rw.evaluate_ratings(
+        CLICKS, ["log_loss", "recall@1"], items=SHELF, by="item:shelf", relevance_threshold=1
+    )
+    front, back = (
+        result.slices.filter(group=name).row(0, named=True) for name in ("front", "back")
+    )
     assert (front["users"], back["users"]) == (2, 2)
     assert front["recall@1"] == 0.5  # user 1 has p first, user 2 has p before r
     assert math.isnan(back["recall@1"])
     assert result.sliced.filter(group="back")["recall@1"].is_nan().all()
-    assert rw.evaluate_ratings(CLICKS, "recall@1", items=SHELF, by="item:shelf", relevance_threshold=1).slices[
-        "group"
-    ].to_list() == ["back", "front"]
+    assert rw.evaluate_ratings(
+        CLICKS, "recall@1", items=SHELF, by="item:shelf", relevance_threshold=1
+    ).slices["group"].to_list() == ["back", "front"]
 
 
 def test_depth_does_not_go_with_slices_of_rows():
@@ -122,16 +136,26 @@ def test_requests_are_crossed_by_the_integer_ids_of_their_users():
 
 
 def test_crossed_users_with_ids_of_several_widths():
-    lists = pl.DataFrame({"user": [1, 2], "item": [1, 2]}, schema={"user": pl.Int8, "item": pl.Int8})
+    lists = pl.DataFrame(
+        {"user": [1, 2], "item": [1, 2]}, schema={"user": pl.Int8, "item": pl.Int8}
+    )
     users = {"user": [1, 2, 2**40], "a": ["x × y", "x", "x"], "b": ["z", "y × z", "q"]}
-    result = rw.evaluate(lists, {1: {1}, 2: {3}}, "recall@1", users=users, by=["a", "b"], cross=True)
-    assert result.slices.select("group", "recall@1").rows() == [('x × "y × z"', 0.0), ('"x × y" × z', 1.0)]
+    result = rw.evaluate(
+        lists, {1: {1}, 2: {3}}, "recall@1", users=users, by=["a", "b"], cross=True
+    )
+    assert result.slices.select("group", "recall@1").rows() == [
+        ('x × "y × z"', 0.0),
+        ('"x × y" × z', 1.0),
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "names"),
     [
-        ("t[1577836800,1577836900]", ["below 1577836800", "1577836800 to 1577836900", "1577836900 and above"]),
+        (
+            "t[1577836800,1577836900]",
+            ["below 1577836800", "1577836800 to 1577836900", "1577836900 and above"],
+        ),
         ("p[1e6,2.5e6]", ["below 1000000", "1000000 to 2500000", "2500000 and above"]),
         ("p[0.1]", ["below 0.1", "0.1 and above"]),
         ("p[1234567.25]", ["below 1234567.25", "1234567.25 and above"]),
@@ -144,14 +168,20 @@ def test_names_of_bins_have_all_digits(name, names):
 
 def test_integers_are_cut_with_all_their_digits():
     start = 2**62
-    truth = pl.DataFrame({"user": [1, 2, 3], "item": [1, 2, 3], "at": [start, start + 1, start + 2]})
-    result = rw.evaluate({1: [1], 2: [9], 3: [3]}, truth, "recall@1", by=f"truth:at[{start + 1},{start + 2}]")
+    truth = pl.DataFrame(
+        {"user": [1, 2, 3], "item": [1, 2, 3], "at": [start, start + 1, start + 2]}
+    )
+    result = rw.evaluate(
+        {1: [1], 2: [9], 3: [3]}, truth, "recall@1", by=f"truth:at[{start + 1},{start + 2}]"
+    )
     assert result.slices["recall@1"].to_list() == [1.0, 0.0, 1.0]
 
 
 def test_quartiles_of_near_numbers_have_different_names():
     start = 1_600_000_000
-    truth = pl.DataFrame({"user": range(20), "item": range(20), "at": [start + 9 * i for i in range(20)]})
+    truth = pl.DataFrame(
+        {"user": range(20), "item": range(20), "at": [start + 9 * i for i in range(20)]}
+    )
     result = rw.evaluate({u: [u] for u in range(20)}, truth, "recall@1", by="truth:at")
     assert result.slices["users"].to_list() == [5] * 4
     assert result.slices["group"].n_unique() == 4
@@ -189,7 +219,9 @@ def test_groups_and_slices_clean_labels_alike():
     labels = [" sea", "sea ", "", None, "sky"]
     people, things = {"user": range(5), "place": labels}, {"item": range(5), "place": labels}
     lists, truth = {u: [u] for u in range(5)}, {u: {u} for u in range(5)}
-    result = rw.evaluate(lists, truth, "recall@1", users=people, items=things, by=["place", "item:place"])
+    result = rw.evaluate(
+        lists, truth, "recall@1", users=people, items=things, by=["place", "item:place"]
+    )
     rows = result.slices.select("group", "users").rows()
     assert rows[:3] == rows[3:] == [("sea", 2), ("sky", 1), (None, 2)]
 
@@ -214,8 +246,14 @@ READ = {
     "large": pl.Series([2**70, 1, 2], dtype=pl.Int128),
 }
 ROADS = {
-    "item": lambda column, edges: {"items": pl.DataFrame({"item": [1, 2, 3], "c": column}), "by": f"item:c{edges}"},
-    "user": lambda column, edges: {"users": pl.DataFrame({"user": [1, 2, 3], "c": column}), "by": f"c{edges}"},
+    "item": lambda column, edges: {
+        "items": pl.DataFrame({"item": [1, 2, 3], "c": column}),
+        "by": f"item:c{edges}",
+    },
+    "user": lambda column, edges: {
+        "users": pl.DataFrame({"user": [1, 2, 3], "c": column}),
+        "by": f"c{edges}",
+    },
     "truth": lambda column, edges: {
         "truth": pl.DataFrame({"user": [1, 2, 3], "item": [1, 2, 3], "c": column}),
         "by": f"truth:c{edges}",
@@ -227,7 +265,11 @@ ROADS = {
         "cross": True,
     },
 }
-WHOLE = {"recommendations": {1: [1], 2: [2], 3: [3]}, "truth": {1: {1}, 2: {2}, 3: {3}}, "metrics": "recall@1"}
+WHOLE = {
+    "recommendations": {1: [1], 2: [2], 3: [3]},
+    "truth": {1: {1}, 2: {2}, 3: {3}},
+    "metrics": "recall@1",
+}
 
 
 @pytest.mark.parametrize("road", [*ROADS])
@@ -274,7 +316,10 @@ def test_numbers_and_times_of_text_files(folder):
     }
     by = ["age", "age[30,50]", "item:price[30,50]", "item:zip", "truth:when"]
     result = rw.evaluate(**files, metrics="recall@1", by=by)
-    frames = {role: pl.read_csv(path, separator="\t" if path.suffix == ".tsv" else ",") for role, path in files.items()}
+    frames = {
+        role: pl.read_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
+        for role, path in files.items()
+    }
     frames["items"] = frames["items"].with_columns(zip=pl.Series(["0110", "0210", "0110"]))
     same = rw.evaluate(**frames, metrics="recall@1", by=by)
     assert result.slices.equals(same.slices)
@@ -289,10 +334,16 @@ def test_numbers_and_times_of_text_files(folder):
 
 
 def test_many_numbers_of_a_text_file_are_cut_at_quartiles(tmp_path):
-    (tmp_path / "items.item").write_text("item:token\tprice:float\n" + "".join(f"{i}\t{i * i}\n" for i in range(1, 13)))
+    (tmp_path / "items.item").write_text(
+        "item:token\tprice:float\n" + "".join(f"{i}\t{i * i}\n" for i in range(1, 13))
+    )
     lists = {u: [u] for u in range(1, 13)}
     result = rw.evaluate(
-        lists, {u: {u} for u in lists}, "recall@1", items=tmp_path / "items.item", by="item:price:float"
+        lists,
+        {u: {u} for u in lists},
+        "recall@1",
+        items=tmp_path / "items.item",
+        by="item:price:float",
     )
     assert result.slices["users"].to_list() == [3] * 4
 
@@ -320,7 +371,9 @@ def test_the_first_of_many_groups_are_printed(tmp_path):
     users = {"user": range(4), "town": ["a", "b", "a", "b"]}
     lists = {u: range(n) for u in range(4)}
     truth = {u: set(range(u, n, 4)) for u in range(4)}
-    result = rw.evaluate(lists, truth, "recall@9", items=items, users=users, by=["item:tag", "town"])
+    result = rw.evaluate(
+        lists, truth, "recall@9", items=items, users=users, by=["item:tag", "town"]
+    )
     for shown in (result, result.with_intervals()):
         text = repr(shown)
         assert len(text.splitlines()) < 70
@@ -344,7 +397,9 @@ def test_digests_differ_where_a_label_moves():
     first = digests()
     swapped = digests(items={"item": [0, 1, 2], "g": ["y", "x", "x"]})
     assert {name for name in first if swapped[name] != first[name]} == {"item:g"}
-    assert digests(items={"item": [2, 0, 1], "g": ["z", "x", "y"]}) == first  # item 2 is in no ground truth
+    assert (
+        digests(items={"item": [2, 0, 1], "g": ["z", "x", "y"]}) == first
+    )  # item 2 is in no ground truth
     other = digests(train={"user": [2, 2, 3], "item": [0, 1, 1]})
     assert {name for name in first if other[name] != first[name]} == {"repeat", "item:popularity"}
 
@@ -360,7 +415,9 @@ def test_groups_of_numbers_are_compared_in_their_order():
     users = {"user": range(40), "age": [(3, 9, 40, 100)[u % 4] for u in range(40)]}
     truth, by = {u: {u % 3} for u in range(40)}, ["age", "age[5,30,60]"]
     one, two = (
-        rw.evaluate({u: [(u + shift) % 4] for u in range(40)}, truth, "recall@1", users=users, by=by)
+        rw.evaluate(
+            {u: [(u + shift) % 4] for u in range(40)}, truth, "recall@1", users=users, by=by
+        )
         for shift in (0, 1)
     )
     assert rw.compare(one, two, by="age").table["group"].to_list() == ["3", "9", "40", "100"]

@@ -37,18 +37,25 @@ class World:
         for user in self.users[:5]:
             shown = rng.permutation(9)[: int(rng.integers(1, 6))]
             scores = sorted(rng.uniform(0.05, 0.95, len(shown)).tolist(), reverse=True)
-            self.lists[user] = [(self.items[at], score) for at, score in zip(shown, scores, strict=True)]
+            self.lists[user] = [
+                (self.items[at], score) for at, score in zip(shown, scores, strict=True)
+            ]
         for user in self.users[1:]:
             labelled = rng.permutation(9)[: int(rng.integers(1, 5))]
             self.truth[user] = {self.items[at]: float(rng.integers(2)) for at in labelled}
-        self.genres = {item: rng.permutation(GENRES)[: int(rng.integers(0, 3))].tolist() for item in self.items}
+        self.genres = {
+            item: rng.permutation(GENRES)[: int(rng.integers(0, 3))].tolist() for item in self.items
+        }
         start = int(rng.choice([5, 1_200_000, 1_700_000_000, 2**60]))
         prices = [start + int(step) for step in rng.integers(0, 9, 9)]
         self.price = dict(zip(self.items, prices, strict=True))
         if rng.integers(2):
             self.price[self.items[0]] = None
         self.edges = sorted({start + int(step) for step in rng.integers(1, 8, 3)})
-        self.size = {item: float(rng.choice([-math.inf, 0.5, 2.25, 7.0, math.inf, math.nan])) for item in self.items}
+        self.size = {
+            item: float(rng.choice([-math.inf, 0.5, 2.25, 7.0, math.inf, math.nan]))
+            for item in self.items
+        }
         self.town = {user: TOWNS[int(rng.integers(len(TOWNS)))] for user in self.users}
         self.known = {(self.users[u], self.items[i]) for u, i in rng.integers(0, 6, (8, 2))}
         self.as_lists = bool(rng.integers(2))
@@ -56,9 +63,13 @@ class World:
     def tables(self):
         """Return the tables as the package takes them; genres as lists or as text with blanks."""
         lists = [(user, item, score) for user, rows in self.lists.items() for item, score in rows]
-        truth = [(user, item, label) for user, rows in self.truth.items() for item, label in rows.items()]
+        truth = [
+            (user, item, label) for user, rows in self.truth.items() for item, label in rows.items()
+        ]
         genres = [self.genres[item] for item in self.items]
-        written = genres if self.as_lists else [f" {' | '.join(own)} " if own else "" for own in genres]
+        written = (
+            genres if self.as_lists else [f" {' | '.join(own)} " if own else "" for own in genres]
+        )
         items = {
             "item": self.items,
             "genre": pl.Series(written, dtype=pl.List(pl.String) if self.as_lists else pl.String),
@@ -85,7 +96,11 @@ class World:
             return {"repeat" if (user, item) in self.known else "new"}
         if by == "item:cold":
             return {"warm" if item in {one for _, one in self.known} else "cold"}
-        value, edges = (self.size[item], [1, 5.5]) if by == "item:size[1,5.5]" else (self.price[item], self.edges)
+        value, edges = (
+            (self.size[item], [1, 5.5])
+            if by == "item:size[1,5.5]"
+            else (self.price[item], self.edges)
+        )
         if value is None or math.isnan(value):
             return {None}
         bounds = [None, *edges, None]
@@ -94,21 +109,37 @@ class World:
             for low, high in pairwise(bounds)
             if (low is None or value >= low) and (high is None or value < high)
         )
-        return {f"below {high}" if low is None else f"{low} and above" if high is None else f"{low} to {high}"}
+        return {
+            f"below {high}"
+            if low is None
+            else f"{low} and above"
+            if high is None
+            else f"{low} to {high}"
+        }
 
     def row_is_in(self, by, name, user, item):
         """Return whether a row is in a slice, which is a tuple of names of each grouping."""
         if None in name:
             return any(None in self.slices_of(one, user, item) for one in by)
-        return all(part in self.slices_of(one, user, item) for one, part in zip(by, name, strict=True))
+        return all(
+            part in self.slices_of(one, user, item) for one, part in zip(by, name, strict=True)
+        )
 
     def values(self, by, name):
         """Return users, recall@3, log loss and RMSE of one slice, and the share of the lists in it."""
-        shown = {u: [(i, p) for i, p in rows if self.row_is_in(by, name, u, i)] for u, rows in self.lists.items()}
-        judged = {
-            u: {i: y for i, y in rows.items() if self.row_is_in(by, name, u, i)} for u, rows in self.truth.items()
+        shown = {
+            u: [(i, p) for i, p in rows if self.row_is_in(by, name, u, i)]
+            for u, rows in self.lists.items()
         }
-        relevant = {u: inside for u, rows in judged.items() if (inside := {i for i, y in rows.items() if y > 0})}
+        judged = {
+            u: {i: y for i, y in rows.items() if self.row_is_in(by, name, u, i)}
+            for u, rows in self.truth.items()
+        }
+        relevant = {
+            u: inside
+            for u, rows in judged.items()
+            if (inside := {i for i, y in rows.items() if y > 0})
+        }
         recalls = []
         for user, items in relevant.items():
             top = [item for item, _ in self.lists.get(user, [])[:3]]
@@ -132,7 +163,11 @@ class World:
         """Return every slice that a row of lists or ground truth is in."""
         rows = [(user, item) for user, own in self.lists.items() for item, _ in own]
         rows += [(user, item) for user, own in self.truth.items() for item in own]
-        every = {name for user, item in rows for name in product(*(self.slices_of(one, user, item) for one in by))}
+        every = {
+            name
+            for user, item in rows
+            for name in product(*(self.slices_of(one, user, item) for one in by))
+        }
         return {name if None not in name else (None,) * len(by) for name in every}
 
 
@@ -170,7 +205,11 @@ def test_crossed_slices_agree_with_plain_python(seed, user_kind, item_kind):
     world = World(seed, user_kind, item_kind)
     if not any(label for rows in world.truth.values() for label in rows.values()):
         return
-    for by in (["town", "item:genre"], ["item:genre", "repeat"], ["town", f"item:price[{world.edges[0]}]"]):
+    for by in (
+        ["town", "item:genre"],
+        ["item:genre", "repeat"],
+        ["town", f"item:price[{world.edges[0]}]"],
+    ):
         whole = World(seed, user_kind, item_kind)
         whole.edges = world.edges[:1]
         result = rw.evaluate(**whole.tables(), metrics=METRICS, by=by, cross=True, population="all")
@@ -183,7 +222,9 @@ def test_disjoint_slices_of_probabilities_add_up_to_the_whole(seed, population, 
     tables = world.tables()
     shown = tables["recommendations"]
     try:
-        result = rw.evaluate(**tables, metrics=["log_loss"], by=["repeat", "item:cold"], population=population)
+        result = rw.evaluate(
+            **tables, metrics=["log_loss"], by=["repeat", "item:cold"], population=population
+        )
     except rw.errors.EmptyError:
         return
     for by in ("repeat", "item:cold"):
@@ -192,7 +233,9 @@ def test_disjoint_slices_of_probabilities_add_up_to_the_whole(seed, population, 
             weights = [share * len(shown) for share in rows["recommended_share"]]
         else:
             weights = [
-                result.sliced.filter(pl.col("by") == by, pl.col("group") == group)["list_length"].sum()
+                result.sliced.filter(pl.col("by") == by, pl.col("group") == group)[
+                    "list_length"
+                ].sum()
                 for group in rows["group"]
             ]
         values = [value for value in rows["log_loss"] if value == value]
@@ -208,7 +251,9 @@ def test_digests_are_those_of_the_slices(seed, kind):
 
     def digests(**changed):
         try:
-            result = rw.evaluate(**{**tables, **changed}, metrics="recall@3", by=by, population="all")
+            result = rw.evaluate(
+                **{**tables, **changed}, metrics="recall@3", by=by, population="all"
+            )
         except rw.errors.EmptyError:
             return None
         return result.provenance["slice_digests"]
@@ -221,9 +266,13 @@ def test_digests_are_those_of_the_slices(seed, kind):
     assert digests(**turned) == first
     if kind != "digits":
         as_text = pl.col("item").cast(pl.String)
-        texts = {name: frame.with_columns(as_text) for name, frame in tables.items() if name != "users"}
+        texts = {
+            name: frame.with_columns(as_text) for name, frame in tables.items() if name != "users"
+        }
         assert digests(**texts) == first
-    unseen = pl.lit("unseen" if kind in ("text", "digits") else -5).cast(tables["items"].schema["item"])
+    unseen = pl.lit("unseen" if kind in ("text", "digits") else -5).cast(
+        tables["items"].schema["item"]
+    )
     more = pl.concat([tables["items"], tables["items"].head(1).with_columns(item=unseen)])
     assert digests(items=more) == first
 

@@ -29,10 +29,24 @@ TRAIN = {
     "eve": ["a", "b", "c", "d"],
     "fay": ["a", "b", "c", "d", "e", "g"],
 }
-ACTIVITY = {"ann": "low", "bob": "low", "cyd": "middle", "dan": "middle", "eve": "high", "fay": "high"}
+ACTIVITY = {
+    "ann": "low",
+    "bob": "low",
+    "cyd": "middle",
+    "dan": "middle",
+    "eve": "high",
+    "fay": "high",
+}
 # Training users of items: a 5, b 4, c 3, d 2, e 1, f 1, g 1. Means: ann 5, bob 1, cyd 4.5, dan 4,
 # eve 3.5, fay 16/6. The second smallest is fay's, the fourth dan's.
-POPULARITY = {"bob": "low", "fay": "low", "eve": "middle", "dan": "middle", "cyd": "high", "ann": "high"}
+POPULARITY = {
+    "bob": "low",
+    "fay": "low",
+    "eve": "middle",
+    "dan": "middle",
+    "cyd": "high",
+    "ann": "high",
+}
 LISTS = {user: ["x", "y"] for user in [*TRAIN, "new"]}
 TRUTH = {user: {"x"} if user in "ann cyd eve new" else {"z"} for user in [*TRAIN, "new"]}
 CELLS = ["recall@2", "gini@2", "novelty@2"]
@@ -76,7 +90,8 @@ def test_by_hand(tmp_path):
         },
     }
     assert (
-        "activity: low up to 1, middle up to 3 (distinct training items of the user; terciles of 6 " in result.notes[-1]
+        "activity: low up to 1, middle up to 3 (distinct training items of the user; terciles of 6 "
+        in result.notes[-1]
     )
     again = rw.load(result.save(tmp_path / "out"))
     assert again.slices.equals(result.slices)
@@ -125,7 +140,11 @@ def test_ids_of_text_files_are_of_the_type_of_the_others(name, tmp_path):
     one, cold = (1, 3) if name == "{}" else ("u1", "u3")
     for user, other in ((one, cold), (str(one), str(cold))):
         result = rw.evaluate(
-            {user: ["5"], other: ["6"]}, {user: {"5"}, other: {"5"}}, ["recall@1", "gini@1"], train=file, by="activity"
+            {user: ["5"], other: ["6"]},
+            {user: {"5"}, other: {"5"}},
+            ["recall@1", "gini@1"],
+            train=file,
+            by="activity",
         )
         assert groups_in(result, "activity") == {user: "middle", other: "none"}
         assert result.slices["group"].to_list() == ["middle", "none"]
@@ -134,7 +153,9 @@ def test_ids_of_text_files_are_of_the_type_of_the_others(name, tmp_path):
 def test_metrics_of_groups_see_them_too():
     result = evaluate(by="activity", users={"user": ["ann"], "age": ["x"]})
     assert "users_without_group(activity)" not in result.counts
-    gap = rw.evaluate(LISTS, TRUTH, "group_gap(recall,user_group=activity)@2", train=TRAIN, by="activity")
+    gap = rw.evaluate(
+        LISTS, TRUTH, "group_gap(recall,user_group=activity)@2", train=TRAIN, by="activity"
+    )
     assert list(gap.values)[1:] == [
         f"group_gap(user_group=activity,metric=recall)@2[user_group={name}]"
         for name in ("low", "middle", "high", "none")
@@ -147,7 +168,9 @@ def test_what_is_refused():
         evaluate(by="activity", users=users)
     assert caught.value.hint == "rename the column of the table of users"
     assert evaluate(by="popularity", users=users).slices.height == 4
-    with pytest.raises(ParameterError, match="groups users by their training interactions") as caught:
+    with pytest.raises(
+        ParameterError, match="groups users by their training interactions"
+    ) as caught:
         evaluate(by="popularity", train=None)
     assert caught.value.hint == "pass train="
     with pytest.raises(ParameterError, match="groups users by their training"):
@@ -156,7 +179,10 @@ def test_what_is_refused():
 
 def test_groups_are_compared():
     lists = {user: ["z", "y"] for user in LISTS}
-    results = {"a": evaluate(by="activity"), "b": rw.evaluate(lists, TRUTH, CELLS, train=TRAIN, by="activity")}
+    results = {
+        "a": evaluate(by="activity"),
+        "b": rw.evaluate(lists, TRUTH, CELLS, train=TRAIN, by="activity"),
+    }
     table = rw.compare(results, by="activity", metrics="recall@2").table
     assert table["group"].to_list() == ["low", "middle", "high", "none"]
     with pytest.raises(ParameterError) as caught:
@@ -169,9 +195,17 @@ def test_groups_are_compared():
 def test_beside_other_options():
     """Jackknife groups and histories are columns of the users as well."""
     result = evaluate(
-        by=["activity", "age"], jackknife=3, warm_and_cold=True, users={"user": ["ann", "cyd"], "age": ["old", "young"]}
+        by=["activity", "age"],
+        jackknife=3,
+        warm_and_cold=True,
+        users={"user": ["ann", "cyd"], "age": ["old", "young"]},
     )
-    assert result.slices["by"].unique(maintain_order=True).to_list() == ["activity", "age", "history", "relevant items"]
+    assert result.slices["by"].unique(maintain_order=True).to_list() == [
+        "activity",
+        "age",
+        "history",
+        "relevant items",
+    ]
     assert result.provenance["inputs"]["users"]["rows"] is not None
     plain = evaluate(by="activity")
     mine = result.slices.filter(by="activity").select(plain.slices.columns)
@@ -195,7 +229,10 @@ EVERY = ["ndcg@3", "novelty@3", "gini@3", "reo@3", "group_gap(recall)@3", "rmse"
 
 
 def listed(world):
-    return {user: {item: 1 - at / 10 for at, item in enumerate(items)} for user, items in world.lists.items()}
+    return {
+        user: {item: 1 - at / 10 for at, item in enumerate(items)}
+        for user, items in world.lists.items()
+    }
 
 
 @fewer(12)
@@ -204,7 +241,9 @@ def test_pieces_merged_are_the_whole(world, block_size):
     options = {"by": BY, "population": "all"}
     lists = listed(world)
     whole = rw.evaluate(lists, world.truth, EVERY, **world.around, **options)
-    blocks = rw.evaluate(lists, world.truth, EVERY, **world.around, **options, block_size=block_size)
+    blocks = rw.evaluate(
+        lists, world.truth, EVERY, **world.around, **options, block_size=block_size
+    )
     evaluator = rw.Evaluator(EVERY, truth=world.truth, **world.around, **options)
     settings = Settings.read(EVERY, options)
     job = prepare(settings, read_inputs(settings, truth=world.truth, **world.around))
@@ -222,7 +261,9 @@ def test_pieces_merged_are_the_whole(world, block_size):
 
 @given(worlds(judged=True))
 def test_groups_by_a_second_reading(world):
-    result = rw.evaluate(listed(world), world.truth, "recall@3", by=BY[:2], population="all", **world.around)
+    result = rw.evaluate(
+        listed(world), world.truth, "recall@3", by=BY[:2], population="all", **world.around
+    )
     own = {user: set(items) for user, items in world.train.items() if items}
     holders = {item: sum(item in items for items in own.values()) for item in range(12)}
     values = {
@@ -234,7 +275,15 @@ def test_groups_by_a_second_reading(world):
         low, middle = ordered[(n + 2) // 3 - 1], ordered[(2 * n + 2) // 3 - 1]
         for user, group in groups_in(result, by).items():
             value = of.get(user)
-            expected = "none" if value is None else "low" if value <= low else "middle" if value <= middle else "high"
+            expected = (
+                "none"
+                if value is None
+                else "low"
+                if value <= low
+                else "middle"
+                if value <= middle
+                else "high"
+            )
             assert group == expected
 
 
@@ -251,15 +300,26 @@ def test_pieces_that_bring_their_rows(world, n):
         for by in ("activity", "popularity")
     }
     groups = {"group": tables.users.frame["group"].unique()}
-    counted = Counted(popularity=popularity, train_users=train["user"].n_unique(), groups=groups, train_groups=made)
+    counted = Counted(
+        popularity=popularity,
+        train_users=train["user"].n_unique(),
+        groups=groups,
+        train_groups=made,
+    )
     empty = {role: t.with_frame(t.frame.clear()) for role, t in tables.by_role.items()}
-    first = with_train_groups(Tables(truth=empty["truth"], train=empty["train"], users=empty["users"]), made, None)
-    shared = Tables(train=empty["train"], users=first.users, items=tables.items, reference=empty["reference"])
+    first = with_train_groups(
+        Tables(truth=empty["truth"], train=empty["train"], users=empty["users"]), made, None
+    )
+    shared = Tables(
+        train=empty["train"], users=first.users, items=tables.items, reference=empty["reference"]
+    )
     job = pickle.loads(pickle.dumps(prepare(asked, shared, counted=counted)))
     partials, users = [], []
     for at in range(n):
         rows = {
-            role: tables.by_role[role].with_frame(tables.by_role[role].frame.filter(pl.col("user") % n == at))
+            role: tables.by_role[role].with_frame(
+                tables.by_role[role].frame.filter(pl.col("user") % n == at)
+            )
             for role in ("recommendations", "truth", "train", "users", "reference")
         }
         if rows["recommendations"].frame.is_empty():

@@ -16,7 +16,11 @@ from command_line import rankwise_here
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
 
 ITEMS = pl.DataFrame(
-    {"item": range(6), "genre": [["a"], ["a", "b"], [], ["b"], None, ["a"]], "price": [1.0, 5.0, 7.0, 20.0, 3.0, None]}
+    {
+        "item": range(6),
+        "genre": [["a"], ["a", "b"], [], ["b"], None, ["a"]],
+        "price": [1.0, 5.0, 7.0, 20.0, 3.0, None],
+    }
 )
 LISTS = {"ann": [0, 1, 2], "bob": [3, 4, 5], "cyd": [1, 5, 0]}
 TRUTH = {"ann": {0, 2}, "bob": {3, 1}, "cyd": {5}}
@@ -29,7 +33,9 @@ def slices(result, by):
 
 
 def of_truth(keep):
-    return rw.evaluate(LISTS, {u: {i for i in own if keep(u, i)} for u, own in TRUTH.items()}, "recall@3")["recall@3"]
+    return rw.evaluate(
+        LISTS, {u: {i for i in own if keep(u, i)} for u, own in TRUTH.items()}, "recall@3"
+    )["recall@3"]
 
 
 def test_a_slice_restricts_the_ground_truth():
@@ -57,7 +63,12 @@ def test_numbers_are_cut_at_edges_and_many_into_quarters():
     lists, truth = {u: range(40) for u in range(40)}, {u: {u} for u in range(40)}
     priced = {"item": range(40), "price": [float(i) for i in range(40)]}
     many = rw.evaluate(lists, truth, "recall@40", items=priced, by="item:price")
-    assert many.slices["group"].to_list() == ["below 9.75", "9.75 to 19.5", "19.5 to 29.25", "29.25 and above"]
+    assert many.slices["group"].to_list() == [
+        "below 9.75",
+        "9.75 to 19.5",
+        "19.5 to 29.25",
+        "29.25 and above",
+    ]
     assert many.slices["users"].to_list() == [10] * 4
 
 
@@ -73,7 +84,10 @@ def test_slices_by_training():
         },
         nan_ok=True,
     )
-    assert slices(result, "item:cold") == {"warm": of_truth(lambda _, i: i < 4), "cold": of_truth(lambda _, i: i >= 4)}
+    assert slices(result, "item:cold") == {
+        "warm": of_truth(lambda _, i: i < 4),
+        "cold": of_truth(lambda _, i: i >= 4),
+    }
     seen = {(user, item) for user, own in TRAIN.items() for item in own}
     assert slices(result, "repeat") == {
         "repeat": of_truth(lambda u, i: (u, i) in seen),
@@ -82,8 +96,14 @@ def test_slices_by_training():
 
 
 def test_slices_by_a_column_of_the_ground_truth():
-    rows = [("ann", 0, "web", dt.datetime(2026, 1, 2, 5)), ("ann", 2, "app", dt.datetime(2026, 1, 1, 9))]
-    rows += [("bob", 3, "web", dt.datetime(2026, 1, 1, 7)), ("cyd", 5, None, dt.datetime(2026, 1, 2, 8))]
+    rows = [
+        ("ann", 0, "web", dt.datetime(2026, 1, 2, 5)),
+        ("ann", 2, "app", dt.datetime(2026, 1, 1, 9)),
+    ]
+    rows += [
+        ("bob", 3, "web", dt.datetime(2026, 1, 1, 7)),
+        ("cyd", 5, None, dt.datetime(2026, 1, 2, 8)),
+    ]
     truth = pl.DataFrame(rows, schema=["user", "item", "channel", "at"], orient="row")
     result = rw.evaluate(LISTS, truth, "recall@3", by=["truth:channel", "truth:at"])
     assert slices(result, "truth:channel") == {"app": 1.0, "web": 1.0, None: 1.0}
@@ -100,11 +120,17 @@ def test_each_slice_is_an_evaluation_of_its_own(seed, population):
     items = {"item": list(kind), "kind": list(kind.values())}
     cells = ["ndcg@4", "recall@3", "mrr", "auc"][: int(rng.integers(1, 4))]
     try:
-        result = rw.evaluate(lists, truth, cells, items=items, by="item:kind", population=population)
+        result = rw.evaluate(
+            lists, truth, cells, items=items, by="item:kind", population=population
+        )
     except EmptyError:
         return
     for row in result.slices.to_dicts():
-        part = {u: inside for u, own in truth.items() if (inside := {i for i in own if str(kind[i]) == row["group"]})}
+        part = {
+            u: inside
+            for u, own in truth.items()
+            if (inside := {i for i in own if str(kind[i]) == row["group"]})
+        }
         inside = {"recommended": "both", "all": "truth"}.get(population, population)
         try:
             expected = rw.evaluate(lists, part, cells, items=items, population=inside)
@@ -147,8 +173,12 @@ def test_systems_are_compared_within_slices_and_corrected_over_them():
     found = rw.compare(results, by="item:kind", metrics="recall@6")
     assert found.table["group"].to_list() == ["x", "y"]
     assert found.table["verdict"].to_list() == ["better", "better"]
-    assert found.table["p_adjusted"].to_list() == pytest.approx([min(2 * min(found.table["p"]), 1)] * 2, rel=1)
-    decided = rw.decide(results, success="recall@6", guardrails={}, deterioration=["recall@6"], slices="item:kind")
+    assert found.table["p_adjusted"].to_list() == pytest.approx(
+        [min(2 * min(found.table["p"]), 1)] * 2, rel=1
+    )
+    decided = rw.decide(
+        results, success="recall@6", guardrails={}, deterioration=["recall@6"], slices="item:kind"
+    )
     assert decided.outcome == "ship"
     with pytest.raises(ParameterError, match="evaluate every model with by='repeat'"):
         rw.compare(results, by="repeat")
@@ -156,11 +186,20 @@ def test_systems_are_compared_within_slices_and_corrected_over_them():
 
 def test_slices_of_requests():
     """Items 0 and 1 cost 1 and 5, item 3 costs 20; the user had item 0 before the first request."""
-    lists = pl.DataFrame({"user": [1, 1, 1, 1], "request": [1, 1, 2, 2], "item": [0, 1, 2, 3], "rank": [1, 2, 1, 2]})
+    lists = pl.DataFrame(
+        {"user": [1, 1, 1, 1], "request": [1, 1, 2, 2], "item": [0, 1, 2, 3], "rank": [1, 2, 1, 2]}
+    )
     truth = pl.DataFrame({"user": [1, 1, 1], "request": [1, 2, 2], "item": [0, 1, 3]})
-    result = rw.evaluate(lists, truth, "recall@2", items=ITEMS, train={1: [0]}, by=["item:price[2]", "repeat"])
+    result = rw.evaluate(
+        lists, truth, "recall@2", items=ITEMS, train={1: [0]}, by=["item:price[2]", "repeat"]
+    )
     rows = result.slices.select("group", "users", "recall@2").rows()
-    assert rows == [("below 2", 1, 1.0), ("2 and above", 1, 0.5), ("repeat", 1, 1.0), ("new", 1, 0.5)]
+    assert rows == [
+        ("below 2", 1, 1.0),
+        ("2 and above", 1, 0.5),
+        ("repeat", 1, 1.0),
+        ("new", 1, 0.5),
+    ]
     assert result.sliced.select("group", "user", "request").rows()[0] == ("2 and above", 1, 2)
     assert result.interval("recall@2", by="repeat", group="new").method == "clustered t"
     over = rw.evaluate(lists, truth, "recall@2", items=ITEMS, by="item:price[2]", mean_over="users")
@@ -182,7 +221,9 @@ def test_grades_of_events():
     )
     named = truth.rename({"event_type": "what"})
     assert (
-        rw.evaluate(LISTS, named, "ndcg@3", relevance=grades, columns={"truth:event": "what"})["ndcg@3"]
+        rw.evaluate(LISTS, named, "ndcg@3", relevance=grades, columns={"truth:event": "what"})[
+            "ndcg@3"
+        ]
         == plain["ndcg@3"]
     )
 
@@ -190,26 +231,55 @@ def test_grades_of_events():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:genres"), "there is no column 'genres'"),
+        (
+            lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:genres"),
+            "there is no column 'genres'",
+        ),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", by="item:genre"), "no items"),
         (
-            lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items={"item": [1, 1], "kind": ["x", "y"]}, by="item:kind"),
+            lambda: rw.evaluate(
+                LISTS, TRUTH, "recall@3", items={"item": [1, 1], "kind": ["x", "y"]}, by="item:kind"
+            ),
             "duplicate item",
         ),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", by="repeat"), "no train"),
-        (lambda: rw.evaluate(LISTS, TRUTH, "gini@3", by="repeat", train=TRAIN), "which no metric reads"),
+        (
+            lambda: rw.evaluate(LISTS, TRUTH, "gini@3", by="repeat", train=TRAIN),
+            "which no metric reads",
+        ),
         (lambda: rw.evaluate(LISTS, metrics="gini@3", by="repeat", train=TRAIN), "no truth"),
         (
             lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:price[a]"),
             "edges of a slice are numbers",
         ),
-        (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:price[2,1]"), "edges of a slice increase"),
-        (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:genre[2]"), "cuts numbers"),
-        (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:price[inf]"), "edges of a slice increase"),
-        (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, by="repeat[3]"), "repeat has no edges"),
-        (lambda: rw.Evaluator("recall@3", truth=TRUTH, by="repeat"), "all lists are needed at once"),
-        (lambda: rw.Evaluator("recall@3", truth=TRUTH, relevance={"view": 1}), "no column of events"),
-        (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", relevance={"view": 0}), "some event is relevant"),
+        (
+            lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:price[2,1]"),
+            "edges of a slice increase",
+        ),
+        (
+            lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:genre[2]"),
+            "cuts numbers",
+        ),
+        (
+            lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:price[inf]"),
+            "edges of a slice increase",
+        ),
+        (
+            lambda: rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, by="repeat[3]"),
+            "repeat has no edges",
+        ),
+        (
+            lambda: rw.Evaluator("recall@3", truth=TRUTH, by="repeat"),
+            "all lists are needed at once",
+        ),
+        (
+            lambda: rw.Evaluator("recall@3", truth=TRUTH, relevance={"view": 1}),
+            "no column of events",
+        ),
+        (
+            lambda: rw.evaluate(LISTS, TRUTH, "recall@3", relevance={"view": 0}),
+            "some event is relevant",
+        ),
     ],
 )
 def test_what_cannot_be_sliced_or_graded(call, message):
@@ -220,8 +290,13 @@ def test_what_cannot_be_sliced_or_graded(call, message):
 def test_users_without_a_list_count_in_slices():
     items = {"item": [1, 2], "kind": ["x", "y"]}
     alone = rw.evaluate({"a": [1]}, {"a": {1}, "b": {2}}, "recall@1", items=items, by="item:kind")
-    assert alone.slices.select("group", "users", "recall@1").rows() == [("x", 1, 1.0), ("y", 1, 0.0)]
-    both = rw.evaluate({"a": [1], "b": [2]}, {"a": {1}, "b": {2}}, "recall@1", items=items, by="item:kind")
+    assert alone.slices.select("group", "users", "recall@1").rows() == [
+        ("x", 1, 1.0),
+        ("y", 1, 0.0),
+    ]
+    both = rw.evaluate(
+        {"a": [1], "b": [2]}, {"a": {1}, "b": {2}}, "recall@1", items=items, by="item:kind"
+    )
     assert rw.compare(alone, both, by="item:kind").table["difference"].to_list() == [0.0, 1.0]
 
 
@@ -239,7 +314,14 @@ def test_households_are_clusters_within_slices():
 
 def test_a_name_with_two_meanings_is_refused():
     with pytest.raises(ParameterError, match="has two meanings"):
-        rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, users={"user": ["ann"], "repeat": ["q"]}, by="repeat")
+        rw.evaluate(
+            LISTS,
+            TRUTH,
+            "recall@3",
+            train=TRAIN,
+            users={"user": ["ann"], "repeat": ["q"]},
+            by="repeat",
+        )
 
 
 @pytest.mark.parametrize("options", [{"by": "truth:channel"}, {"relevance": {"view": 1}}])
@@ -295,7 +377,15 @@ def test_crossing_needs_two_names_and_all_lists():
     with pytest.raises(ParameterError, match="takes the groups of several names together"):
         rw.evaluate(LISTS, TRUTH, "recall@3", users=USERS, by="country", cross=True)
     with pytest.raises(ParameterError, match="does not take cross=: all lists are needed at once"):
-        rw.evaluate("run.parquet", TRUTH, "recall@3", users=USERS, by=["country", "age"], cross=True, chunk_rows=5)
+        rw.evaluate(
+            "run.parquet",
+            TRUTH,
+            "recall@3",
+            users=USERS,
+            by=["country", "age"],
+            cross=True,
+            chunk_rows=5,
+        )
 
 
 def test_columns_of_users_are_cut_at_edges_in_pieces_too():
@@ -317,7 +407,9 @@ def test_small_groups_are_marked_and_shown():
     assert "9*" in repr(result)
     assert "31*" not in repr(result)
     assert repr(result).endswith("* fewer than 30 users")
-    assert "*" not in repr(rw.evaluate(lists, truth, "recall@1", users=many, by="country", min_size=9))
+    assert "*" not in repr(
+        rw.evaluate(lists, truth, "recall@1", users=many, by="country", min_size=9)
+    )
     assert result.slice_intervals()["small"].to_list() == [False, True]
 
 
@@ -329,12 +421,16 @@ def test_intervals_of_all_groups_stand_in_every_output():
     assert result.to_dict()["intervals"][0]["high"] == table["high"][0]
     header, *rows = result.export("csv").splitlines()
     low = header.split(",").index("low")
-    assert [row.split(",")[low] for row in rows if row.startswith("recall")][1] == repr(table["low"][0])
+    assert [row.split(",")[low] for row in rows if row.startswith("recall")][1] == repr(
+        table["low"][0]
+    )
 
 
 def test_many_groups_are_rows():
     users = {"user": range(20), "town": [f"t{u // 2}" for u in range(20)]}
-    result = rw.evaluate({u: [0] for u in range(20)}, {u: {0} for u in range(20)}, "recall@1", users=users, by="town")
+    result = rw.evaluate(
+        {u: [0] for u in range(20)}, {u: {0} for u in range(20)}, "recall@1", users=users, by="town"
+    )
     assert "town=t0     2*    1.0000" in repr(result)
 
 
@@ -342,7 +438,9 @@ def test_grades_and_intervals_on_the_command_line(tmp_path):
     (tmp_path / "t.csv").write_text("user,item,event\nann,a,view\nann,b,purchase\n")
     (tmp_path / "r.csv").write_text("user,item,rank\nann,b,1\nann,a,2\n")
     common = ("evaluate", "r.csv", "t.csv", "-m", "ndcg@1", "--by", "truth:event")
-    done = rankwise_here(tmp_path, *common, "--grade", "view=1", "--grade", "purchase=3", "--intervals")
+    done = rankwise_here(
+        tmp_path, *common, "--grade", "view=1", "--grade", "purchase=3", "--intervals"
+    )
     assert done.returncode == 0, done.stderr
     assert "relevance by event: view 1, purchase 3" in done.stdout
     assert "interval of the group alone" in done.stdout

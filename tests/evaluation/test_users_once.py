@@ -49,14 +49,18 @@ def test_user_with_a_ground_truth_in_one_chunk_and_none_in_another():
 
 def test_refused_requests_leave_an_evaluator_of_users():
     ours = rw.Evaluator("mrr", truth=TRUTH)
-    lists = pl.DataFrame({"user": ["eva", "eva"], "request": [1, 1], "item": [4, 4], "rank": [1, 2]})
+    lists = pl.DataFrame(
+        {"user": ["eva", "eva"], "request": [1, 1], "item": [4, 4], "rank": [1, 2]}
+    )
     with pytest.raises(RankwiseError):
         ours.update(lists)
     assert ours.update({"eva": [4]}).result()["mrr"] == pytest.approx(1 / 3)
 
 
 def test_one_request_in_two_chunks():
-    lists = pl.DataFrame({"user": ["eva", "eva"], "request": [1, 2], "item": [4, 5], "rank": [1, 1]})
+    lists = pl.DataFrame(
+        {"user": ["eva", "eva"], "request": [1, 2], "item": [4, 5], "rank": [1, 1]}
+    )
     ours = rw.Evaluator("mrr", truth=TRUTH).update(lists)
     with pytest.raises(DuplicateError, match="eva, request 2"):
         ours.update(lists.filter(pl.col("request") == 2))

@@ -15,7 +15,9 @@ CELLS = ["recall@2", "ndcg@3", "mrr", "precision@2"]
 
 @given(worlds())
 def test_seen_items_are_taken_out_before_the_cut(world):
-    own = {u: [i for i in items if i not in world.train.get(u, ())] for u, items in world.lists.items()}
+    own = {
+        u: [i for i in items if i not in world.train.get(u, ())] for u, items in world.lists.items()
+    }
     gone = sum(len(items) - len(own[u]) for u, items in world.lists.items())
     own = {u: items for u, items in own.items() if items}
     if not own or not set(own) & {u for u, r in world.relevant.items() if r}:
@@ -55,7 +57,10 @@ def test_warm_and_cold(world):
                 theirs = rw.evaluate(lists, truth, CELLS).values
                 assert slice_of(result, "history", group) == pytest.approx(theirs)
         known = {i for items in world.train.values() for i in items}
-        truth = {u: {i: r for i, r in items.items() if (i in known) is keep} for u, items in world.truth.items()}
+        truth = {
+            u: {i: r for i, r in items.items() if (i in known) is keep}
+            for u, items in world.truth.items()
+        }
         truth = {u: items for u, items in truth.items() if items}
         shown = result.slices.filter(pl.col("by") == "relevant items", pl.col("group") == group)
         try:
@@ -73,7 +78,9 @@ def test_beside_other_groups_and_exact_ranks():
     truth, train = {0: {1}, 1: {2}, 2: {0, 3}}, {0: [0], 2: [1, 2]}
     users = {"user": [0, 1, 2], "group": ["x", "x", "y"]}
     ranks = rw.rank_relevant(np.eye(4)[:3], truth=truth, exclude=train)
-    result = rw.evaluate(ranks, truth, "mrr", train=train, users=users, by="group", warm_and_cold=True)
+    result = rw.evaluate(
+        ranks, truth, "mrr", train=train, users=users, by="group", warm_and_cold=True
+    )
     assert [(row["by"], row["group"]) for row in result.slices.to_dicts()] == [
         ("group", "x"),
         ("group", "y"),
@@ -105,18 +112,23 @@ def test_warm_and_cold_relevant_items_are_compared_as_two_ground_truths():
     train = {user: [0, 1, 2] for user in range(0, 40, 2)}
     lists = {"a": {user: [7, 8] for user in truth}, "b": {user: [user % 3, 7] for user in truth}}
     results = {
-        name: rw.evaluate(own, truth, "recall@2", train=train, warm_and_cold=True) for name, own in lists.items()
+        name: rw.evaluate(own, truth, "recall@2", train=train, warm_and_cold=True)
+        for name, own in lists.items()
     }
     for go in (
         lambda: rw.compare(results, by="relevant items"),
         lambda: rw.decide(results, success="recall@2", slices="relevant items"),
         lambda: results["a"].interval("recall@2", by="relevant items", group="warm"),
     ):
-        with pytest.raises(ParameterError, match="two ground truths: evaluate against each, and compare"):
+        with pytest.raises(
+            ParameterError, match="two ground truths: evaluate against each, and compare"
+        ):
             go()
     for group, kept, gain in (("warm", {0, 1, 2}, 1.0), ("cold", {7}, 0.0)):
         part = {user: own & kept for user, own in truth.items()}
-        row = rw.compare({name: rw.evaluate(own, part, "recall@2") for name, own in lists.items()})["b"]
+        row = rw.compare({name: rw.evaluate(own, part, "recall@2") for name, own in lists.items()})[
+            "b"
+        ]
         assert row["difference"] == gain
         shown = results["b"].slices.filter(by="relevant items", group=group)
         assert row["mean_system"] == shown["recall@2"].item()

@@ -16,7 +16,11 @@ from strategies import fewer, worlds
 LISTS = {"ann": ["x", "y"], "bob": ["y", "z"]}
 TRUTH = {"ann": {"x"}, "bob": {"x"}, "dan": {"z"}, "eve": {"y"}}
 TRAIN = {"ann": ["z"], "bob": ["x"], "fay": ["x", "y"]}
-ITEMS = {"item": ["x", "y", "z"], "features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], "categories": ["a", "b", "a|b"]}
+ITEMS = {
+    "item": ["x", "y", "z"],
+    "features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]],
+    "categories": ["a", "b", "a|b"],
+}
 CELLS = [
     "arp@2",
     "novelty@2",
@@ -29,7 +33,14 @@ CELLS = [
 
 def result(without_list="skip", cells=CELLS, **options):
     return rw.evaluate(
-        LISTS, TRUTH, cells, train=TRAIN, items=ITEMS, reference=LISTS, without_list=without_list, **options
+        LISTS,
+        TRUTH,
+        cells,
+        train=TRAIN,
+        items=ITEMS,
+        reference=LISTS,
+        without_list=without_list,
+        **options,
     )
 
 

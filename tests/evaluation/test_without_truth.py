@@ -22,7 +22,9 @@ ITEMS = {
 }
 USERS = {"user": [1, 2, 3], "group": ["m", "n", "m"]}
 KNOWN = {"train": TRAIN, "items": ITEMS, "users": USERS, "reference": {1: [5], 2: [6, 5]}}
-SCORED = {user: [(item, 0.9 - n / 2) for n, item in enumerate(items)] for user, items in LISTS.items()}
+SCORED = {
+    user: [(item, 0.9 - n / 2) for n, item in enumerate(items)] for user, items in LISTS.items()
+}
 
 
 def every_metric():
@@ -39,7 +41,11 @@ def test_reads_truth_is_true(metric):
         options = {"population": "recommended", "undefined": "zero"}
         return rw.evaluate(SCORED, truth, metric, **KNOWN, **options).values
 
-    truths = [{1: {5: 1.0}, 2: {8: 1.0}}, {1: {6: 1.0, 5: 0.0}, 2: {7: 0.2}}, {1: {7: 1.0, 6: 0.5, 8: 2.0}}]
+    truths = [
+        {1: {5: 1.0}, 2: {8: 1.0}},
+        {1: {6: 1.0, 5: 0.0}, 2: {7: 0.2}},
+        {1: {7: 1.0, 6: 0.5, 8: 2.0}},
+    ]
     truths.append({1: {5: 1.0, 6: 1.0}, 2: {5: 1.0}})
     found = [{cell: repr(v) for cell, v in value(truth).items()} for truth in truths]
     if metric.reads_truth:
@@ -54,12 +60,16 @@ def test_reads_truth_is_true(metric):
 
 
 def test_a_result_without_truth_is_like_any_other(tmp_path):
-    result = rw.evaluate(LISTS, metrics=["gini@2", "novelty@2"], train=TRAIN, users=USERS, by="group")
+    result = rw.evaluate(
+        LISTS, metrics=["gini@2", "novelty@2"], train=TRAIN, users=USERS, by="group"
+    )
     shown = repr(result)
     assert "2 users with a list" in shown
     assert "relevant" not in shown
     assert rw.load(result.save(tmp_path / "out")).values == result.values
-    jackknifed = rw.evaluate(LISTS | {3: [5, 8], 4: [5, 6], 5: [6, 5]}, metrics="gini@2", jackknife=3)
+    jackknifed = rw.evaluate(
+        LISTS | {3: [5, 8], 4: [5, 6], 5: [6, 5]}, metrics="gini@2", jackknife=3
+    )
     assert jackknifed.interval("gini@2").low < 1
     rest = rw.evaluate(LISTS, metrics="num_retrieved", train=TRAIN, exclude_seen=True)
     assert rest.counts["seen_items_taken_out"] == 2
@@ -71,7 +81,9 @@ def test_training_interactions_of_a_split(tmp_path):
     split.save(tmp_path / "split")
     for train in (split, tmp_path / "split", str(tmp_path / "split")):
         result = rw.evaluate(LISTS, metrics="novelty@2", train=train)
-        assert result.values == rw.evaluate(LISTS, metrics="novelty@2", train={1: [5], 2: [6]}).values
+        assert (
+            result.values == rw.evaluate(LISTS, metrics="novelty@2", train={1: [5], 2: [6]}).values
+        )
 
 
 def test_in_pieces():
@@ -84,7 +96,8 @@ def test_in_pieces():
 
 
 @pytest.mark.parametrize(
-    "options", [{"relevance_threshold": 3}, {"population": "both"}, {"warm_and_cold": True, "train": TRAIN}]
+    "options",
+    [{"relevance_threshold": 3}, {"population": "both"}, {"warm_and_cold": True, "train": TRAIN}],
 )
 def test_what_makes_no_sense_without_truth(options):
     with pytest.raises(ParameterError):
@@ -102,7 +115,9 @@ def test_nobody_has_a_relevant_item():
 @pytest.mark.parametrize("population", ["truth", "both", "judged", "judged_both"])
 @pytest.mark.parametrize("convention", [None, "ranx"])
 def test_population_of_a_ground_truth_needs_one(population, convention):
-    with pytest.raises(ParameterError, match="without a ground truth there are no relevant items") as raised:
+    with pytest.raises(
+        ParameterError, match="without a ground truth there are no relevant items"
+    ) as raised:
         rw.evaluate({"eva": [4]}, None, "coverage@1", population=population, convention=convention)
     assert f"population={population!r}" in str(raised.value)
     assert rw.evaluate({"eva": [4]}, None, "coverage@1", convention=convention).counts["users"] == 1
@@ -111,7 +126,9 @@ def test_population_of_a_ground_truth_needs_one(population, convention):
 def test_configuration_without_truth_says_who_is_evaluated(tmp_path):
     pl.DataFrame({"user": [1, 2], "item": [4, 5]}).write_csv(tmp_path / "lists.csv")
     path = tmp_path / "config.yaml"
-    path.write_text("systems: {ours: lists.csv}\nevaluation: {metrics: [coverage@1]}\noutput: {report: false}\n")
+    path.write_text(
+        "systems: {ours: lists.csv}\nevaluation: {metrics: [coverage@1]}\noutput: {report: false}\n"
+    )
     first = execute(read_experiment(path))
     assert "population: recommended" in (first.folder / "config.yaml").read_text()
     again = execute(read_experiment(first.folder / "config.yaml"))

@@ -31,10 +31,16 @@ ITEMS = [f"i{n:02}" for n in range(12)]
 def world(seed=0):
     rng = np.random.default_rng(seed)
     lists = {
-        u: [(i, float(s)) for i, s in zip(rng.choice(ITEMS, 5, replace=False), rng.integers(0, 4, 5), strict=True)]
+        u: [
+            (i, float(s))
+            for i, s in zip(rng.choice(ITEMS, 5, replace=False), rng.integers(0, 4, 5), strict=True)
+        ]
         for u in USERS[:20]
     }
-    truth = {u: {i: float(rng.integers(1, 5)) for i in rng.choice(ITEMS, 3, replace=False)} for u in USERS[2:]}
+    truth = {
+        u: {i: float(rng.integers(1, 5)) for i in rng.choice(ITEMS, 3, replace=False)}
+        for u in USERS[2:]
+    }
     return lists, truth
 
 
@@ -96,7 +102,11 @@ def test_partials_merge_in_any_order_to_the_same_result(whole):
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize(
-    "travel", [lambda thing: pickle.loads(pickle.dumps(thing)), lambda thing: type(thing).from_bytes(thing.to_bytes())]
+    "travel",
+    [
+        lambda thing: pickle.loads(pickle.dumps(thing)),
+        lambda thing: type(thing).from_bytes(thing.to_bytes()),
+    ],
 )
 def test_jobs_and_partials_travel(whole, travel):
     """Each piece is worked on with its own copy of the job, as on another machine."""
@@ -284,7 +294,9 @@ def test_nothing_in_place_of_a_table():
             call()
 
 
-@pytest.mark.parametrize("option", [{"exclude_seen": True}, {"warm_and_cold": True}, {"jackknife": 4}])
+@pytest.mark.parametrize(
+    "option", [{"exclude_seen": True}, {"warm_and_cold": True}, {"jackknife": 4}]
+)
 def test_what_needs_all_lists_is_refused_for_pieces(option):
     settings = Settings.read("recall@2", option)
     with pytest.raises(ParameterError, match="all lists at once"):
@@ -352,7 +364,13 @@ def test_groups_of_any_name():
     lists, truth = world()
     users = {"user": USERS, "group": ["a#b@3", '["x"]'] * 12}
     result = rw.evaluate(
-        lists, truth, ["gini@3", "reo@3"], by="group", users=users, items=around()["items"], jackknife=4
+        lists,
+        truth,
+        ["gini@3", "reo@3"],
+        by="group",
+        users=users,
+        items=around()["items"],
+        jackknife=4,
     )
     for row in result.slices.iter_rows(named=True):
         kept = [u for u, group in zip(*users.values(), strict=True) if group == row["group"]]
@@ -398,4 +416,7 @@ def test_passes_of_a_convention_digest_the_ground_truth_once(convention, second,
     monkeypatch.setattr("rankwise.tables.table.digest_of_rows", counting)
     result = rw.evaluate(lists, truth, metrics, convention=convention)
     assert calls == ["relevance"]
-    assert result.provenance["digests"]["truth"] == rw.evaluate(lists, truth, "mrr").provenance["digests"]["truth"]
+    assert (
+        result.provenance["digests"]["truth"]
+        == rw.evaluate(lists, truth, "mrr").provenance["digests"]["truth"]
+    )

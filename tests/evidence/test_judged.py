@@ -17,7 +17,18 @@ from rankwise import stats
 from rankwise.errors import InputError, MetricError, ParameterError
 from tools import deep
 
-BOTH = [(0, 0, 3), (0, 1, 5), (0, 2, 7), (0, 3, 2), (1, 1, 3), (1, 2, 9), (1, 3, 2), (1, 4, 1), (2, 2, 6), (2, 3, 5)]
+BOTH = [
+    (0, 0, 3),
+    (0, 1, 5),
+    (0, 2, 7),
+    (0, 3, 2),
+    (1, 1, 3),
+    (1, 2, 9),
+    (1, 3, 2),
+    (1, 4, 1),
+    (2, 2, 6),
+    (2, 3, 5),
+]
 BOTH += [(2, 4, 4), (3, 2, 2), (3, 3, 8), (3, 5, 1), (4, 4, 2)]
 """Of 60 queries: how many of five items are relevant to a human, to the judge, and how many such queries."""
 OTHERS = [(0, 61), (1, 185), (2, 280), (3, 278), (4, 154), (5, 42)]
@@ -26,26 +37,37 @@ HUMAN = np.repeat([h for h, _, _ in BOTH], [n for *_, n in BOTH]) / 5
 JUDGE = np.repeat([j for _, j, _ in BOTH], [n for *_, n in BOTH]) / 5
 REST = np.repeat([j for j, _ in OTHERS], [n for _, n in OTHERS]) / 5
 OPTIONS = {"metrics": "precision@5", "threshold": 1, "population": "judged", "undefined": "zero"}
-SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "evidence.py"), run_name="evidence")
+SIMULATED = runpy.run_path(
+    str(Path(__file__).parents[2] / "benchmarks" / "evidence.py"), run_name="evidence"
+)
 
 
 def results(**options):
     """Return the golden judgements as results of one system."""
     values = [*JUDGE, *REST]
     lists = {user: [*range(5)] for user in range(len(values))}
-    labels = [{user: {i: int(i < 5 * v) for i in range(5)} for user, v in enumerate(side)} for side in (HUMAN, values)]
+    labels = [
+        {user: {i: int(i < 5 * v) for i in range(5)} for user, v in enumerate(side)}
+        for side in (HUMAN, values)
+    ]
     return [rw.evaluate(lists, truth, **OPTIONS | options) for truth in labels]
 
 
 def test_estimates_of_sixty_labelled_queries():
-    tuned, full = (stats.prediction_powered(HUMAN, JUDGE, REST, weight=weight) for weight in (None, 1))
+    tuned, full = (
+        stats.prediction_powered(HUMAN, JUDGE, REST, weight=weight) for weight in (None, 1)
+    )
     assert tuned.weight == pytest.approx(0.4995036203947871, rel=1e-10)
     assert tuned.estimate == pytest.approx(0.29382621855899194, rel=1e-10)
     fixed = stats.prediction_powered(HUMAN, JUDGE, REST, weight=tuned.weight)
     assert fixed.error == pytest.approx(0.024611283063855665, rel=1e-10)
-    assert fixed.error < tuned.error < 1.1 * fixed.error  # the other program takes the weight for known
+    assert (
+        fixed.error < tuned.error < 1.1 * fixed.error
+    )  # the other program takes the weight for known
     assert (full.estimate, full.error) == pytest.approx((0.301, 0.026220778804328302), rel=1e-10)
-    assert (tuned.human, tuned.human_error) == pytest.approx((0.28666666666666657, 0.03057515207926909), rel=1e-10)
+    assert (tuned.human, tuned.human_error) == pytest.approx(
+        (0.28666666666666657, 0.03057515207926909), rel=1e-10
+    )
     assert tuned.model == pytest.approx(0.480188679245283, rel=1e-10)
 
 
@@ -54,7 +76,9 @@ def test_the_limits_are_those_of_t_with_two_degrees_less():
     interval = stats.prediction_powered(HUMAN, JUDGE, REST, weight=0.4995036203947871)
     z, t = 1.959963984540054, 2.0017174841452352
     assert interval.estimate - z * interval.error == pytest.approx(0.24558899014051425, rel=1e-10)
-    assert tuple(interval) == pytest.approx([interval.estimate + side * t * interval.error for side in (-1, 1)])
+    assert tuple(interval) == pytest.approx(
+        [interval.estimate + side * t * interval.error for side in (-1, 1)]
+    )
 
 
 def test_a_useless_judge_leaves_the_human_labels():
@@ -108,10 +132,15 @@ def two_systems(seed=3, gain=0.12):
         accepted = rng.random((600, 5)) < np.where(relevant, 0.9, 0.3)
         items = [[f"{name}-{i}" for i in range(5)]] * 600
         lists = dict(enumerate(items))
-        for side, labels, users in ((human, relevant, range(0, 600, 8)), (judge, accepted, range(600))):
+        for side, labels, users in (
+            (human, relevant, range(0, 600, 8)),
+            (judge, accepted, range(600)),
+        ):
             truth = {u: {f"{n}-{i}": 0 for n in ("old", "new") for i in range(5)} for u in users}
             for user in users:
-                truth[user] |= {item: int(label) for item, label in zip(items[user], labels[user], strict=True)}
+                truth[user] |= {
+                    item: int(label) for item, label in zip(items[user], labels[user], strict=True)
+                }
             frame = rw.evaluate(lists, truth, **OPTIONS).per_user.select("user", "precision@5")
             side[name] = rw.from_per_user(frame)
     return human, judge
@@ -127,13 +156,18 @@ def test_differences_are_paired():
         for a, b in (
             (human["old"].per_user["precision@5"], human["new"].per_user["precision@5"]),
             *(
-                (judge["old"].per_user.filter(part)["precision@5"], judge["new"].per_user.filter(part)["precision@5"])
+                (
+                    judge["old"].per_user.filter(part)["precision@5"],
+                    judge["new"].per_user.filter(part)["precision@5"],
+                )
                 for part in (pl.col("user") % 8 == 0, pl.col("user") % 8 > 0)
             ),
         )
     ]
     expected = stats.prediction_powered(*arrays)
-    assert (difference["value"], difference["low"]) == pytest.approx((expected.estimate, expected.low))
+    assert (difference["value"], difference["low"]) == pytest.approx(
+        (expected.estimate, expected.low)
+    )
     assert difference["low"] < new["human"] - old["human"] < difference["high"]
 
 
@@ -154,7 +188,9 @@ def test_labels_may_not_decide_who_is_evaluated():
 
 def test_results_that_are_refused():
     human, judge = results()
-    with pytest.raises(ParameterError, match="nothing says how the users with human labels were chosen"):
+    with pytest.raises(
+        ParameterError, match="nothing says how the users with human labels were chosen"
+    ):
         rw.judged(human=human, judge=judge)
     with pytest.raises(ParameterError, match="sampled must be one of random"):
         rw.judged(human=human, judge=judge, sampled="first")
@@ -180,7 +216,9 @@ def test_the_command_line_and_the_report(tmp_path):
     done = rankwise_here(tmp_path, *arguments, "--sampled", "random")
     corrected = rw.judged(human=human, judge=judge, sampled="random")
     assert done.stdout == f"{corrected!r}\n"
-    exported = json.loads(rankwise_here(tmp_path, *arguments, "--sampled", "random", "--format", "json").stdout)
+    exported = json.loads(
+        rankwise_here(tmp_path, *arguments, "--sampled", "random", "--format", "json").stdout
+    )
     assert exported == json.loads(corrected.export("json"))
     assert corrected.export("csv").count("\n") == 2
     refused = rankwise_here(tmp_path, *arguments)
@@ -193,11 +231,15 @@ def test_a_configuration_with_human_labels(tmp_path):
     rng = np.random.default_rng(1)
     rows = pl.DataFrame({"user": np.repeat(users, 3), "item": np.tile([1, 2, 3], 300)})
     judge = rows.with_columns(relevance=rng.integers(0, 2, 900))
-    human = judge.filter(pl.col("user") % 5 == 0).select("user", "item", stars=rng.integers(0, 2, 180))
+    human = judge.filter(pl.col("user") % 5 == 0).select(
+        "user", "item", stars=rng.integers(0, 2, 180)
+    )
     for name, frame in (("run", rows), ("judge", judge), ("human", human)):
         frame.write_csv(tmp_path / f"{name}.csv")
     text = "systems: {a: run.csv}\ndata: {truth: judge.csv}\noutput: {report: false}\n"
-    text += "evaluation: {metrics: precision@3, threshold: 1, population: judged, undefined: zero}\n"
+    text += (
+        "evaluation: {metrics: precision@3, threshold: 1, population: judged, undefined: zero}\n"
+    )
     text += "judged: {human: {path: human.csv, columns: {relevance: stars}}, sampled: random}\n"
     (tmp_path / "c.yaml").write_text(text)
     done = rankwise_here(tmp_path, "run", "c.yaml")
@@ -208,7 +250,10 @@ def test_a_configuration_with_human_labels(tmp_path):
     assert "prediction-powered" in done.stdout
     again = rankwise_here(tmp_path, "run", "rankwise-results/config.yaml")
     assert again.returncode == 0, again.stderr
-    assert json.loads((tmp_path / "rankwise-results/rerun/judged.json").read_text())["values"][0] == row
+    assert (
+        json.loads((tmp_path / "rankwise-results/rerun/judged.json").read_text())["values"][0]
+        == row
+    )
     (tmp_path / "c.yaml").write_text(text.replace(", sampled: random", ""))
     assert "sampled" in rankwise_here(tmp_path, "run", "c.yaml").stderr
 

@@ -21,8 +21,34 @@ from tools import deep
 
 GOLDEN = pl.DataFrame(
     {
-        "ndcg": [2.3156, 0.4908, -0.1437, -1.2989, 1.0661, -0.9379, 0.6851, -1.5143, 0.6918, -1.3005, -0.471, 1.0517],
-        "ndcg_se": [0.557, 0.542, 0.944, 0.916, 0.724, 0.613, 0.545, 0.882, 0.656, 0.807, 0.701, 0.72],
+        "ndcg": [
+            2.3156,
+            0.4908,
+            -0.1437,
+            -1.2989,
+            1.0661,
+            -0.9379,
+            0.6851,
+            -1.5143,
+            0.6918,
+            -1.3005,
+            -0.471,
+            1.0517,
+        ],
+        "ndcg_se": [
+            0.557,
+            0.542,
+            0.944,
+            0.916,
+            0.724,
+            0.613,
+            0.545,
+            0.882,
+            0.656,
+            0.807,
+            0.701,
+            0.72,
+        ],
         "online": [
             -0.0085,
             -0.0372,
@@ -37,16 +63,33 @@ GOLDEN = pl.DataFrame(
             -0.3623,
             -1.954,
         ],
-        "online_se": [0.833, 0.79, 0.612, 0.637, 0.628, 0.672, 0.412, 0.69, 0.518, 0.479, 0.442, 0.891],
+        "online_se": [
+            0.833,
+            0.79,
+            0.612,
+            0.637,
+            0.628,
+            0.672,
+            0.412,
+            0.69,
+            0.518,
+            0.479,
+            0.442,
+            0.891,
+        ],
     }
 )
 """Twelve simulated launches with independent errors; their values below come from another program."""
-SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "evidence.py"), run_name="evidence")
+SIMULATED = runpy.run_path(
+    str(Path(__file__).parents[2] / "benchmarks" / "evidence.py"), run_name="evidence"
+)
 
 
 def launches(n=30, slope=0.8, shared=0.0, seed=3):
     table = SIMULATED["World"](n, slope, shared).draw(np.random.default_rng(seed))
-    return pl.DataFrame({name: values for name, values in table.items() if not name.startswith("true")})
+    return pl.DataFrame(
+        {name: values for name, values in table.items() if not name.startswith("true")}
+    )
 
 
 def test_estimates_of_twelve_launches():
@@ -69,7 +112,8 @@ def deviance(s, table):
     z = table.select("ndcg", "online").to_numpy()
     shared = table["covariance"] if "covariance" in table.columns else np.zeros(len(table))
     v = [
-        np.array([[a * a, c], [c, b * b]]) for a, b, c in zip(table["ndcg_se"], table["online_se"], shared, strict=True)
+        np.array([[a * a, c], [c, b * b]])
+        for a, b, c in zip(table["ndcg_se"], table["online_se"], shared, strict=True)
     ]
 
     def at(m):
@@ -97,7 +141,9 @@ def test_no_other_covariance_is_likelier_and_limits_lie_where_the_ratio_says(sha
             a, r = np.exp(logs)
             return deviance(np.array([[a, slope * a], [slope * a, slope**2 * a + r]]), table)
 
-        worst = minimize(at, np.log([s[0, 0], 0.1]), method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-6}).fun
+        worst = minimize(
+            at, np.log([s[0, 0], 0.1]), method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-6}
+        ).fun
         assert worst - least == pytest.approx(3.8415, abs=2e-3)
 
 
@@ -105,7 +151,9 @@ def test_no_other_covariance_is_likelier_and_limits_lie_where_the_ratio_says(sha
 @pytest.mark.parametrize("slope", [-0.1, 0.0, 0.1])
 def test_limits_of_a_correlation_lie_where_the_ratio_says_or_at_the_end(slope):
     table = launches(20, slope=slope)
-    effects = stats.true_effects(*(table[name] for name in ("ndcg", "online", "ndcg_se", "online_se", "covariance")))
+    effects = stats.true_effects(
+        *(table[name] for name in ("ndcg", "online", "ndcg_se", "online_se", "covariance"))
+    )
     s = np.array(effects.covariance)
     least = deviance(s, table)
     limits = effects.correlation.low, effects.correlation.high
@@ -114,10 +162,15 @@ def test_limits_of_a_correlation_lie_where_the_ratio_says_or_at_the_end(slope):
 
         def at(logs, limit=limit):
             a, c = np.exp(logs)
-            return deviance(np.array([[a, limit * math.sqrt(a * c)], [limit * math.sqrt(a * c), c]]), table)
+            return deviance(
+                np.array([[a, limit * math.sqrt(a * c)], [limit * math.sqrt(a * c), c]]), table
+            )
 
         start = np.log(np.maximum(np.diagonal(s), 1e-3))
-        worst = minimize(at, start, method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-6}).fun - least
+        worst = (
+            minimize(at, start, method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-6}).fun
+            - least
+        )
         assert worst == pytest.approx(3.8415, abs=5e-3) or (abs(limit) == 1 and worst < 3.8415)
 
 
@@ -143,14 +196,20 @@ def test_weights_are_least_squares_without_what_errors_share():
         rest = np.arange(12) != row
         best = expected(x[rest], y[rest], shared[rest])
         mean += (y[row] - y[rest].mean()) ** 2 - 0.01
-        line += (y[row] - y[rest].mean() - (x[row] - x[rest].mean(axis=0)) @ best) ** 2 - 0.01 + 2 * shared[row] @ best
+        line += (
+            (y[row] - y[rest].mean() - (x[row] - x[rest].mean(axis=0)) @ best) ** 2
+            - 0.01
+            + 2 * shared[row] @ best
+        )
     assert share == pytest.approx(1 - line / mean, rel=1e-9)
 
 
 def test_units_do_not_matter():
     table = launches()
     scaled = table.with_columns(
-        pl.col("ndcg", "ndcg_se") * 1e-3, pl.col("online", "online_se") * 50, covariance=pl.col("covariance") * 0.05
+        pl.col("ndcg", "ndcg_se") * 1e-3,
+        pl.col("online", "online_se") * 50,
+        covariance=pl.col("covariance") * 0.05,
     )
     one, other = (rw.validate_metrics(part).table.row(0, named=True) for part in (table, scaled))
     for name in ("slope", "slope_low", "slope_high"):
@@ -160,7 +219,8 @@ def test_units_do_not_matter():
 
 
 @pytest.mark.parametrize(
-    ("slope", "shared", "verdict"), [(0.9, 0.0, "follows"), (-0.9, 0.7, "opposes"), (0.0, 0.7, "cannot tell")]
+    ("slope", "shared", "verdict"),
+    [(0.9, 0.0, "follows"), (-0.9, 0.7, "opposes"), (0.0, 0.7, "cannot tell")],
 )
 def test_verdicts(slope, shared, verdict):
     row = rw.validate_metrics(launches(60, slope, shared)).table.row(0, named=True)
@@ -170,8 +230,15 @@ def test_verdicts(slope, shared, verdict):
 
 
 def test_nothing_is_concluded_from_seven_launches():
-    exact = {"m": [*range(-3, 4)], "m_se": [0.01] * 7, "online": [*range(-3, 4)], "online_se": [0.01] * 7}
-    seven = rw.validate_metrics(exact | {"m": [float(i) + 0.1 * (i % 2) for i in range(-3, 4)]}, same_users=False)
+    exact = {
+        "m": [*range(-3, 4)],
+        "m_se": [0.01] * 7,
+        "online": [*range(-3, 4)],
+        "online_se": [0.01] * 7,
+    }
+    seven = rw.validate_metrics(
+        exact | {"m": [float(i) + 0.1 * (i % 2) for i in range(-3, 4)]}, same_users=False
+    )
     assert seven.table["p"][0] < 1e-6
     assert seven.table["verdict"][0] == "cannot tell"
     assert "cannot tell (7 launches; about 1 more would" in repr(seven)
@@ -184,7 +251,9 @@ def test_the_naive_slope_has_the_wrong_sign_where_errors_are_shared():
 
 
 def test_the_sign_agreement_is_that_of_the_normal_distribution():
-    effects = stats.true_effects(*(launches()[name] for name in ("ndcg", "online", "ndcg_se", "online_se")))
+    effects = stats.true_effects(
+        *(launches()[name] for name in ("ndcg", "online", "ndcg_se", "online_se"))
+    )
     draws = np.random.default_rng(0).multivariate_normal(effects.mean, effects.covariance, 400_000)
     assert effects.sign_agreement == pytest.approx((draws.prod(axis=1) > 0).mean(), abs=0.003)
     near = np.abs(draws[:, 0] - effects.threshold()) < 0.03
@@ -232,9 +301,9 @@ def test_a_composite_needs_twenty_launches_and_several_metrics():
 def test_a_composite_of_noise_predicts_nothing():
     rng = np.random.default_rng(5)
     shares = [
-        stats.cross_validated_prediction(rng.normal(size=(25, 3)), rng.normal(size=25), [0.5] * 25, np.zeros((25, 3)))[
-            1
-        ]
+        stats.cross_validated_prediction(
+            rng.normal(size=(25, 3)), rng.normal(size=25), [0.5] * 25, np.zeros((25, 3))
+        )[1]
         for _ in range(40)
     ]
     assert np.median(shares) < 0
@@ -264,9 +333,24 @@ def test_several_metrics_are_corrected_for_their_number():
             ParameterError,
             "covariance of the offline and the online error is not known",
         ),
-        (lambda t: t.drop("covariance"), {"same_users": True}, ParameterError, "same_users=False if they come from"),
-        (lambda t: t.drop("online_se"), {}, ColumnError, "no column 'online_se' with the standard errors of 'online'"),
-        (lambda t: t.drop("ndcg_se"), {}, ColumnError, "no offline metric has a column of standard errors"),
+        (
+            lambda t: t.drop("covariance"),
+            {"same_users": True},
+            ParameterError,
+            "same_users=False if they come from",
+        ),
+        (
+            lambda t: t.drop("online_se"),
+            {},
+            ColumnError,
+            "no column 'online_se' with the standard errors of 'online'",
+        ),
+        (
+            lambda t: t.drop("ndcg_se"),
+            {},
+            ColumnError,
+            "no offline metric has a column of standard errors",
+        ),
         (lambda t: t, {"offline": "ndgc"}, ColumnError, "did you mean 'ndcg'"),
         (lambda t: t.with_columns(ndcg=None), {}, ColumnError, "a launch has no value|no numbers"),
         (lambda t: t.with_columns(online=pl.lit("x")), {}, ColumnError, "holds no numbers"),
@@ -288,7 +372,9 @@ def test_exports_and_the_command_line_say_the_same(tmp_path):
     with contextlib.chdir(tmp_path):
         validation = rw.validate_metrics("launches.csv", same_users=False)
     assert done.stdout == f"{validation!r}\n"
-    rankwise_here(tmp_path, "validate-metrics", "launches.csv", "--different-users", "-o", "out.json")
+    rankwise_here(
+        tmp_path, "validate-metrics", "launches.csv", "--different-users", "-o", "out.json"
+    )
     assert json.loads((tmp_path / "out.json").read_text()) == json.loads(validation.export("json"))
     assert "cannot tell (12 launches" in validation.export("latex")
     assert "<table" in validation._repr_html_()
@@ -321,7 +407,9 @@ def test_a_configuration_names_launches(tmp_path):
     assert again["metrics"] == json.loads(first)["metrics"]
     (tmp_path / "c.yaml").write_text(text + "launches: {table: lunches.csv}\n")
     wrong = rankwise_here(tmp_path, "check", "c.yaml")
-    assert "launches.table: there is no file lunches.csv; did you mean 'launches.csv'" in wrong.stderr
+    assert (
+        "launches.table: there is no file lunches.csv; did you mean 'launches.csv'" in wrong.stderr
+    )
 
 
 def test_a_metric_that_is_chosen_afterwards_differs_more_often():

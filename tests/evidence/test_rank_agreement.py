@@ -32,7 +32,13 @@ def test_one_pair_is_swapped():
     assert agreement.tau_ap.estimate == pytest.approx(1 / 3)
     assert list(agreement.tau) == pytest.approx([4 / 6, 4 / 6])
     assert list(agreement.tau_ap) == pytest.approx([1 / 3, 1 / 3])
-    assert agreement.counts == {"agree": 5, "swapped": 1, "first only": 0, "second only": 0, "neither": 0}
+    assert agreement.counts == {
+        "agree": 5,
+        "swapped": 1,
+        "first only": 0,
+        "second only": 0,
+        "neither": 0,
+    }
     assert agreement.swapped == pytest.approx(1 / 6)
     assert agreement.table["system"].to_list() == ["s0", "s1", "s2", "s3"]
     assert agreement.table["rank_second"].to_list() == [2, 1, 3, 4]
@@ -58,10 +64,15 @@ def test_few_users_show_nothing():
 
 
 def test_two_metrics_of_one_mapping_and_where_lower_is_better():
-    rows = {f"s{at}": {u: [at * 20 + u % 3, 5, 7][: 3 - at % 2] for u in range(200)} for at in range(3)}
+    rows = {
+        f"s{at}": {u: [at * 20 + u % 3, 5, 7][: 3 - at % 2] for u in range(200)} for at in range(3)
+    }
     truth = {u: {u % 3, 7} for u in range(200)}
     metrics = ["recall@3", "fallout@3"]
-    each = {name: rw.evaluate(lists, truth, metrics, items=range(100), train={0: [99]}) for name, lists in rows.items()}
+    each = {
+        name: rw.evaluate(lists, truth, metrics, items=range(100), train={0: [99]})
+        for name, lists in rows.items()
+    }
     agreement = rw.rank_agreement(each, metrics=metrics)
     second = agreement.table.sort("second")
     assert second["rank_second"].to_list() == sorted(second["rank_second"].to_list())
@@ -78,12 +89,28 @@ def test_a_comparison_is_taken_for_its_results():
     ("call", "error", "message"),
     [
         (lambda a: rw.rank_agreement(a), ParameterError, "nothing says what the second order is"),
-        (lambda a: rw.rank_agreement(a, metrics="ndcg@10"), ParameterError, "nothing says what the second"),
-        (lambda a: rw.rank_agreement(a, {"s0": a["s0"]}), ParameterError, "only in first: s1, s2, s3"),
-        (lambda a: rw.rank_agreement({"s0": a["s0"]}, {"s0": a["s0"]}), ParameterError, "two systems or more"),
+        (
+            lambda a: rw.rank_agreement(a, metrics="ndcg@10"),
+            ParameterError,
+            "nothing says what the second",
+        ),
+        (
+            lambda a: rw.rank_agreement(a, {"s0": a["s0"]}),
+            ParameterError,
+            "only in first: s1, s2, s3",
+        ),
+        (
+            lambda a: rw.rank_agreement({"s0": a["s0"]}, {"s0": a["s0"]}),
+            ParameterError,
+            "two systems or more",
+        ),
         (lambda a: rw.rank_agreement(a["s0"], a), ParameterError, "one result per system, by name"),
         (lambda a: rw.rank_agreement({"s0": 3}, a), ParameterError, "'s0': int"),
-        (lambda a: rw.rank_agreement(a, a, metrics=["ndcg@10"] * 3), ParameterError, "one for each order"),
+        (
+            lambda a: rw.rank_agreement(a, a, metrics=["ndcg@10"] * 3),
+            ParameterError,
+            "one for each order",
+        ),
         (lambda a: rw.rank_agreement(a, a, metrics="recall@10"), MetricError, "was not evaluated"),
         (lambda a: rw.rank_agreement(a, a, confidence=2), ParameterError, "confidence"),
     ],
@@ -95,7 +122,9 @@ def test_errors(call, error, message):
 
 def test_a_metric_without_a_better_direction_is_refused():
     each = {
-        name: rw.evaluate({1: [1], 2: [name == "a"]}, {1: {1}, 2: {1}}, ["recall@1", "arp@1"], train={1: [1]})
+        name: rw.evaluate(
+            {1: [1], 2: [name == "a"]}, {1: {1}, 2: {1}}, ["recall@1", "arp@1"], train={1: [1]}
+        )
         for name in "ab"
     }
     with pytest.raises(MetricError, match="neither direction"):
@@ -107,7 +136,10 @@ def test_command(tmp_path):
     for side, each in (("first", results(EVEN)), ("second", results(SWAPPED, seed=1))):
         for name, result in each.items():
             result.save(tmp_path / side / name)
-            args += [*(["--second"] if side == "second" else []), f"{name}={tmp_path / side / name}"]
+            args += [
+                *(["--second"] if side == "second" else []),
+                f"{name}={tmp_path / side / name}",
+            ]
     out = rankwise_here(tmp_path, "agreement", *args, "--format", "json").stdout
     assert json.loads(out)["counts"]["swapped"] == 1
     assert "Kendall's τ" in rankwise_here(tmp_path, "agreement", *args).stdout
@@ -119,9 +151,13 @@ def test_a_configuration_names_a_second_judgment_or_two_metrics(tmp_path):
     pl.DataFrame({"user": users, "item": [1] * 40}).write_csv(tmp_path / "people.csv")
     pl.DataFrame({"user": users, "item": [2] * 40}).write_csv(tmp_path / "model.csv")
     for name, item in (("a", 1), ("b", 2)):
-        pl.DataFrame({"user": users, "item": [item] * 40, "rank": [1] * 40}).write_csv(tmp_path / f"{name}.csv")
+        pl.DataFrame({"user": users, "item": [item] * 40, "rank": [1] * 40}).write_csv(
+            tmp_path / f"{name}.csv"
+        )
     text = "systems: [a.csv, b.csv]\ndata: {truth: people.csv}\nevaluation: {metrics: [recall@1, ndcg@5]}\n"
-    (tmp_path / "c.yaml").write_text(text + "agreement: {truth: model.csv, metrics: recall@1}\noutput: {folder: out}\n")
+    (tmp_path / "c.yaml").write_text(
+        text + "agreement: {truth: model.csv, metrics: recall@1}\noutput: {folder: out}\n"
+    )
     done = rankwise_here(tmp_path, "run", "c.yaml")
     assert done.returncode == 0, done.stderr
     data = json.loads((tmp_path / "out" / "agreement.json").read_text())
@@ -130,7 +166,9 @@ def test_a_configuration_names_a_second_judgment_or_two_metrics(tmp_path):
     assert rankwise_here(tmp_path, "run", "out/config.yaml").returncode == 0
     again = json.loads((tmp_path / "out" / "rerun" / "agreement.json").read_text())
     assert again["pairs"] == data["pairs"]
-    (tmp_path / "c.yaml").write_text(text + "agreement: {metrics: [recall@1, ndcg@5]}\noutput: {folder: two}\n")
+    (tmp_path / "c.yaml").write_text(
+        text + "agreement: {metrics: [recall@1, ndcg@5]}\noutput: {folder: two}\n"
+    )
     assert rankwise_here(tmp_path, "run", "c.yaml").returncode == 0
     assert json.loads((tmp_path / "two" / "agreement.json").read_text())["tau"]["value"] == 1.0
     (tmp_path / "c.yaml").write_text(text + "agreement: {truth: modal.csv}\n")

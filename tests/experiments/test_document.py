@@ -64,7 +64,10 @@ def test_every_value_knows_its_line(tmp_path):
     ("text", "mistake"),
     [
         ("a: [1, 2\n", "line 2"),
-        ("a: [1]\nb: [mrr, map@[3,7], recall@2]\n", "line 2: while parsing a flow sequence expected"),
+        (
+            "a: [1]\nb: [mrr, map@[3,7], recall@2]\n",
+            "line 2: while parsing a flow sequence expected",
+        ),
         ("b: [mrr, map@[3,7], recall@2]\n", 'put the metric in quotation marks: "map@[3,7]"'),
         ("b: [rbp(p=0.5)@[3,7]]\n", 'put the metric in quotation marks: "rbp(p=0.5)@[3,7]"'),
         ("{map@[3,7]: 1%}\n", 'put the metric in quotation marks: "map@[3,7]"'),
@@ -87,7 +90,10 @@ def test_what_is_refused_names_its_line(tmp_path, text, mistake):
     ("text", "mistake"),
     [
         ("a: 1\nb:\n  x: 1\n  x: 2\n", (4, ("b", "x"), "duplicate key")),
-        ("a: !!python/object/apply:os.system [ls]\n", (1, ("a",), "the tag tag:yaml.org,2002:python/object")),
+        (
+            "a: !!python/object/apply:os.system [ls]\n",
+            (1, ("a",), "the tag tag:yaml.org,2002:python/object"),
+        ),
         ("a: !!set {b, c}\n", (1, ("a",), "the tag")),
         ("a: !!python/name:os.system\n", (1, ("a",), "the tag")),
         ("a: !!binary aGk=\n", (1, ("a",), "the tag")),

@@ -72,10 +72,16 @@ def test_lists_may_be_a_folder_of_parquet_files(files, source):
     for at, rows in enumerate((slice(0, 100), slice(100, None))):
         lists[rows].write_parquet(files / "parts" / f"{at}.parquet")
     outcome = run(files, f"data: {{truth: split}}\nsystems: {{near: {source}}}\n" + PLAIN)
-    same(outcome.results["near"], rw.evaluate(files / "near.csv", files / "split", outcome.results["near"].metrics))
+    same(
+        outcome.results["near"],
+        rw.evaluate(files / "near.csv", files / "split", outcome.results["near"].metrics),
+    )
     resolved = yaml.safe_load((outcome.folder / "config.yaml").read_text(encoding="utf-8"))
     assert resolved["systems"]["near"]["sha256"] == table_hash(files / "parts")
-    same(execute(read_experiment(outcome.folder / "config.yaml")).results["near"], outcome.results["near"])
+    same(
+        execute(read_experiment(outcome.folder / "config.yaml")).results["near"],
+        outcome.results["near"],
+    )
     lists[:5].write_parquet(files / "parts" / "2.parquet")
     with pytest.raises(FileError, match="not the one that the configuration was resolved for"):
         execute(read_experiment(outcome.folder / "config.yaml"))
@@ -115,15 +121,15 @@ def test_the_resolved_configuration_runs_again_to_the_same_bits(files, name):
     for one, other in zip(first.comparisons, second.comparisons, strict=True):
         assert one.table.equals(other.table, null_equal=True)
         assert one.values.equals(other.values, null_equal=True)
-    once, twice = (yaml.safe_load((f / "config.yaml").read_text()) for f in (first.folder, second.folder))
+    once, twice = (
+        yaml.safe_load((f / "config.yaml").read_text()) for f in (first.folder, second.folder)
+    )
     assert once["evaluation"] == twice["evaluation"]
     assert once["comparison"] == twice["comparison"]
 
 
 def test_a_resolved_configuration_says_which_metrics_the_convention_does_not_have(files):
-    text = (
-        "data: {truth: split}\nsystems: [popular.csv]\nevaluation: {convention: trec_eval-9, metrics: [P@5, rbp@5]}\n"
-    )
+    text = "data: {truth: split}\nsystems: [popular.csv]\nevaluation: {convention: trec_eval-9, metrics: [P@5, rbp@5]}\n"
     first = run(files, text + PLAIN)
     resolved = (first.folder / "config.yaml").read_text()
     full = "rbp(p=0.8,normaliser=none,max_relevance=None,top_grade=max_relevance)@5"
@@ -132,7 +138,10 @@ def test_a_resolved_configuration_says_which_metrics_the_convention_does_not_hav
         in resolved
     )
     assert yaml.safe_load(resolved)["evaluation"]["metrics"] == ["precision@5", full]
-    same(execute(read_experiment(first.folder / "config.yaml")).results["popular"], first.results["popular"])
+    same(
+        execute(read_experiment(first.folder / "config.yaml")).results["popular"],
+        first.results["popular"],
+    )
 
 
 def test_another_file_than_the_resolved_one_is_refused(files):
@@ -149,7 +158,9 @@ def test_a_split_is_made_saved_and_carried(files):
     split = rw.splits.read(outcome.folder / "split")
     for result in outcome.results.values():
         assert result.split["id"] == split.card["id"]
-    by_hand = rw.splits.GlobalTime(share=0.25, filters=[rw.splits.KCore(2)]).split(files / "interactions.csv")
+    by_hand = rw.splits.GlobalTime(share=0.25, filters=[rw.splits.KCore(2)]).split(
+        files / "interactions.csv"
+    )
     assert by_hand.card["id"] == split.card["id"]
     lists = pl.read_parquet(outcome.folder / "runs" / "near.parquet")
     assert set(lists["user"]) <= set(split.test["user"])
@@ -165,7 +176,11 @@ def test_sampled_candidates_are_those_of_the_library(files):
     table = read_table(files / "near.csv", "recommendations")
     kept = over_candidates(table, drawn)
     pairs = set(drawn.frame.rows())
-    expected = [row for row in table.frame.sort("user", "rank").select("user", "item").rows() if row in pairs]
+    expected = [
+        row
+        for row in table.frame.sort("user", "rank").select("user", "item").rows()
+        if row in pairs
+    ]
     assert kept.frame.select("user", "item").rows() == expected
     for _, ranks in kept.frame.group_by("user", maintain_order=True).agg("rank").rows():
         assert ranks == list(range(1, len(ranks) + 1))
@@ -184,7 +199,11 @@ def test_lists_without_any_candidate_are_an_error(files):
 def test_a_decision_is_that_of_the_library(files):
     outcome = run(files, RUNS["decision"] + PLAIN)
     by_hand = rw.decide(
-        outcome.results, success="recall@5", guardrails={"hit_rate@10": "20%"}, slices="activity", min_slice_size=5
+        outcome.results,
+        success="recall@5",
+        guardrails={"hit_rate@10": "20%"},
+        slices="activity",
+        min_slice_size=5,
     )
     assert outcome.decision is not None
     assert outcome.decision.text == by_hand.text
@@ -242,17 +261,24 @@ output: {folder: out/deep, report: page.html, title: "My <title>", tables: [mark
     assert outcome.audit is not None
     assert "the exposure of items" not in outcome.missing  # lists are read, and named
     assert "examples of users" not in outcome.missing
-    assert sorted(path.name for path in (out / "per_user").iterdir()) == ["a_b_b_.parquet", "near.parquet"]
+    assert sorted(path.name for path in (out / "per_user").iterdir()) == [
+        "a_b_b_.parquet",
+        "near.parquet",
+    ]
 
 
 @pytest.mark.parametrize("where", [".", "", "..", "../{name}"])
 def test_a_folder_with_inputs_is_not_written_to(files, where):
     (files / "table.csv").write_text("mine")
-    text = f"data: {{truth: split}}\nsystems: near.csv\noutput: {{folder: '{where}', report: false}}\n"
+    text = (
+        f"data: {{truth: split}}\nsystems: near.csv\noutput: {{folder: '{where}', report: false}}\n"
+    )
     with pytest.raises(ConfigError) as caught:
         run(files, text.replace("{name}", files.name))
     assert "holds the configuration, or what it reads" in caught.value.mistakes[0]
-    (files / "config.yaml").write_text("data: {truth: split}\nsystems: near.csv\noutput: {report: false}\n")
+    (files / "config.yaml").write_text(
+        "data: {truth: split}\nsystems: near.csv\noutput: {report: false}\n"
+    )
     one = read_experiment(files / "config.yaml")
     with pytest.raises(ParameterError, match="holds the configuration, or what it reads"):
         execute(one, folder=files / "split")
@@ -265,7 +291,10 @@ def test_a_folder_with_inputs_is_not_written_to(files, where):
 def test_a_single_system_is_evaluated_without_a_comparison(files):
     outcome = run(files, "data: {truth: split, recommendations: near.csv}\n" + PLAIN)
     assert list(outcome.comparisons) == []
-    assert rw.load(outcome.folder / "results" / "near")["ndcg@10"] == outcome.results["near"]["ndcg@10"]
+    assert (
+        rw.load(outcome.folder / "results" / "near")["ndcg@10"]
+        == outcome.results["near"]["ndcg@10"]
+    )
 
 
 @pytest.mark.slow
@@ -357,7 +386,10 @@ def test_the_command_line(files):
     assert made.returncode == 0, made.stderr
     text = (files / "new.yaml").read_text()
     assert text.startswith("# yaml-language-server: $schema=rankwise.schema.json\n")
-    assert json.loads((files / "rankwise.schema.json").read_text())["title"] == "rankwise configuration"
+    assert (
+        json.loads((files / "rankwise.schema.json").read_text())["title"]
+        == "rankwise configuration"
+    )
     assert "relevance_threshold: 4" in text
     assert rankwise_here(files, *init).returncode == 6  # it is not written over
     checked = rankwise_here(files, "check", "new.yaml")
@@ -386,7 +418,9 @@ def test_init_from_ratings_alone(files):
 @pytest.mark.parametrize("installed", [True, False])
 def test_a_starter_asks_for_what_is_installed(files, monkeypatch, installed):
     """Without the libraries of a report, what ``rankwise init`` writes does not ask for one."""
-    monkeypatch.setattr("rankwise.experiments.starter.find_spec", lambda name: object() if installed else None)
+    monkeypatch.setattr(
+        "rankwise.experiments.starter.find_spec", lambda name: object() if installed else None
+    )
     written = starter_text(files, ["popular.csv"], {"truth": str(files / "split")})
     assert yaml.safe_load(written)["output"]["report"] is installed
     assert ('pip install "rankwise[report]"' in written) is not installed

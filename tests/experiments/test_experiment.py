@@ -142,8 +142,12 @@ evaluation:
     ]
     assert experiment.settings.block_size == 1024
     assert not experiment.sampled
-    assert [(c["test"], c["correction"], c["alpha"], c["primary"]) for c in experiment.comparisons] == [
-        (test, correction, 0.01, "nDCG@10") for test in ("t", "wilcoxon") for correction in ("bonferroni", "bh")
+    assert [
+        (c["test"], c["correction"], c["alpha"], c["primary"]) for c in experiment.comparisons
+    ] == [
+        (test, correction, 0.01, "nDCG@10")
+        for test in ("t", "wilcoxon")
+        for correction in ("bonferroni", "bh")
     ]
     assert len(experiment.notes) == 3
     assert "max_metric_per_row has no effect" in " ".join(experiment.notes)
@@ -187,13 +191,17 @@ engine: sprk
             "recbole, trec run, trec qrels; did you mean 'csv'?"
         ),
         "line 7, systems.popular: there is no file popullar.csv; did you mean 'popular.csv'?",
-        ("line 8, systems.r.model: 'Rndom' is none of Random, Popularity, ItemNeighbours; did you mean 'Random'?"),
+        (
+            "line 8, systems.r.model: 'Rndom' is none of Random, Popularity, ItemNeighbours; did you mean 'Random'?"
+        ),
         "line 9, systems.s.neighbours: Random has no parameter 'neighbours'",
         "line 11, evaluation.metrics[0]: there is no metric called 'nDGC'; did you mean 'ndcg'?",
         "line 12, evaluation.top_k[1]: 'a' is not a valid integer",
         "line 13, evaluation.undefined: 'skp' is none of skip, zero, nan; did you mean 'skip'?",
         "line 14, evaluation.relevance_threshold: 'four' is not a valid number",
-        ("line 16, evaluation.complex_metrics[0]: f has no parameter 'metric_nam_2' (beta, of, first, second)"),
+        (
+            "line 16, evaluation.complex_metrics[0]: f has no parameter 'metric_nam_2' (beta, of, first, second)"
+        ),
         "line 17, evaluation.weights: [1] is not a valid string or a valid dictionary",
         "line 19, comparison.tst: there is no such key; did you mean 'test'?",
         "line 20, comparison.baseline: there is no system 'populr'; did you mean 'popular'?",
@@ -210,13 +218,28 @@ engine: sprk
         ("evaluation: {k: 5, top_k: [10]}\n", "top_k: this is the same as k"),
         ("evaluation: {threshold: 3, relevance_threshold: 4}\n", "same option"),
         ("evaluation: {by: nowhere}\ndata: 3\n", "duplicate key"),
-        ("evaluation: {k: [3, 0, 7, 3], metrics: [recall]}\n", "line 3, evaluation.k[1]: a cut-off is a whole number"),
-        ("evaluation: {top_k: [3, 7, 3], metrics: [Recall]}\n", "line 3, evaluation.top_k[2]: duplicate cut-off (3)"),
-        ("evaluation: {top_k: -2}\n", "line 3, evaluation.top_k: a cut-off is a whole number from 1"),
-        ("output: {report: no}\n", "output.report: 'no' is text, not a boolean; write report: false"),
+        (
+            "evaluation: {k: [3, 0, 7, 3], metrics: [recall]}\n",
+            "line 3, evaluation.k[1]: a cut-off is a whole number",
+        ),
+        (
+            "evaluation: {top_k: [3, 7, 3], metrics: [Recall]}\n",
+            "line 3, evaluation.top_k[2]: duplicate cut-off (3)",
+        ),
+        (
+            "evaluation: {top_k: -2}\n",
+            "line 3, evaluation.top_k: a cut-off is a whole number from 1",
+        ),
+        (
+            "output: {report: no}\n",
+            "output.report: 'no' is text, not a boolean; write report: false",
+        ),
         ("output: {report: Yes}\n", "write report: true"),
         ("output: {audit: off}\n", "output.audit: 'off' is text, not a boolean; write false"),
-        ("evaluation: {metrics: [mrr, 'a'], exclude_seen: on}\n", "evaluation.exclude_seen: 'on' is text"),
+        (
+            "evaluation: {metrics: [mrr, 'a'], exclude_seen: on}\n",
+            "evaluation.exclude_seen: 'on' is text",
+        ),
         ("evaluation: {metrics: [rbp(p=0.5, mrr]}\n", "put the metric in quotation marks"),
         ("evaluation: {stat_significance: {kruskal_test: true}}\n", "unrelated"),
         (
@@ -237,7 +260,10 @@ engine: sprk
         ("decision: {success: ndgc@5}\n", "did you mean 'ndcg'?"),
         ("split: {rule: GlobalTime, share: 0.2}\n", "there are no interactions to split"),
         ("engine: {master: 'local[2]'}\n", "need the engine spark"),
-        ("engine: {name: spark}\nevaluation: {strategy: sampled}\n", "sampling needs the engine local"),
+        (
+            "engine: {name: spark}\nevaluation: {strategy: sampled}\n",
+            "sampling needs the engine local",
+        ),
         ("output: {tables: [excel]}\n", "'excel' is none of markdown, latex, csv"),
     ],
 )
@@ -251,7 +277,10 @@ def test_single_mistakes(files, text, mistake):
         ("data: {truth: split}\n", "there is nothing to evaluate"),
         ("data: {truth: split}\nsystems: {a: {}}\n", "systems.a.path: this key is missing"),
         ("data: {interactions: interactions.csv}\nsystems: near.csv\n", "split"),
-        ("data: {truth: split/test.csv}\nsystems: {r: {model: Random}}\n", "needs training interactions"),
+        (
+            "data: {truth: split/test.csv}\nsystems: {r: {model: Random}}\n",
+            "needs training interactions",
+        ),
         ("data: {truth: split, recommendations: near.csv}\nsystems: near.csv\n", "already"),
         (
             (
@@ -261,7 +290,9 @@ def test_single_mistakes(files, text, mistake):
             "split makes it",
         ),
         (
-            ("data: {interactions: interactions.csv}\nsystems: near.csv\nsplit: {rule: GlobalTime, shre: 0.2}\n"),
+            (
+                "data: {interactions: interactions.csv}\nsystems: near.csv\nsplit: {rule: GlobalTime, shre: 0.2}\n"
+            ),
             "no parameter 'shre'",
         ),
         (
@@ -279,7 +310,10 @@ def test_single_mistakes(files, text, mistake):
         ),
         ("data: {truth: {path: split, separator: ';'}}\nsystems: near.csv\n", "format: csv"),
         ("data: {truth: split}\nsystems: split\n", "is a folder, and not of Parquet files"),
-        ("data: {truth: {path: split, format: csv}}\nsystems: near.csv\n", "the files of a folder tell their format"),
+        (
+            "data: {truth: {path: split, format: csv}}\nsystems: near.csv\n",
+            "the files of a folder tell their format",
+        ),
     ],
 )
 def test_mistakes_about_tables(files, text, mistake):
@@ -288,7 +322,9 @@ def test_mistakes_about_tables(files, text, mistake):
 
 def test_systems_in_every_form(files):
     for text in ("near.csv", "[near.csv]", "{near: near.csv}", "{near: {path: near.csv}}"):
-        assert list(read(files, f"data: {{truth: split}}\nsystems: {text}\n", "").systems) == ["near"]
+        assert list(read(files, f"data: {{truth: split}}\nsystems: {text}\n", "").systems) == [
+            "near"
+        ]
     alone = read(files, "data: {truth: split, recommendations: near.csv}\n", "")
     assert list(alone.systems) == ["near"]
 
@@ -301,10 +337,14 @@ def test_a_report_without_its_libraries_is_a_mistake_before_any_work(files, monk
 
 def test_the_schema_is_published_as_it_is(pytestconfig):
     published = (pytestconfig.rootpath / "docs" / "config.schema.json").read_text()
-    assert json.loads(published) == json_schema(), "rankwise check --schema > docs/config.schema.json"
+    assert json.loads(published) == json_schema(), (
+        "rankwise check --schema > docs/config.schema.json"
+    )
 
 
 def test_descriptions_have_no_markup_of_docstrings():
-    texts = re.findall(r'"description": "([^"]*)"', json.dumps(json_schema()["$defs"]["Evaluation"]))
+    texts = re.findall(
+        r'"description": "([^"]*)"', json.dumps(json_schema()["$defs"]["Evaluation"])
+    )
     assert len(texts) > 20
     assert not [text for text in texts if "``" in text or not text]

@@ -32,7 +32,9 @@ off_policy:
 @pytest.fixture
 def folder(tmp_path):
     LOG.exposures.drop("click").write_parquet(tmp_path / "exposures.parquet")
-    LOG.exposures.filter(click=1).select("request", "item").rename({"item": "thing"}).write_csv(tmp_path / "clicks.csv")
+    LOG.exposures.filter(click=1).select("request", "item").rename({"item": "thing"}).write_csv(
+        tmp_path / "clicks.csv"
+    )
     LOG.policies.select("segment", "item", probability="p_new").write_csv(tmp_path / "new.csv")
     LOG.policies.select("segment", "item", score="p_new").write_csv(tmp_path / "scores.csv")
     return tmp_path
@@ -53,7 +55,9 @@ def test_the_result_is_that_of_the_function(folder):
         targets={
             "new": rw.policies.Probabilities(probabilities),
             "column": "p_new",
-            "soft": rw.policies.Scores(LOG.policies.select("segment", "item", score="p_new"), temperature=0.5),
+            "soft": rw.policies.Scores(
+                LOG.policies.select("segment", "item", score="p_new"), temperature=0.5
+            ),
             "best": rw.policies.Lists(probabilities, epsilon=0.2),
             "even": rw.policies.Uniform(),
             "same": rw.policies.Logged(),
@@ -62,8 +66,12 @@ def test_the_result_is_that_of_the_function(folder):
     )
     assert result.table.equals(expected.table, null_equal=True)
     assert result.differences.equals(expected.differences, null_equal=True)
-    assert rw.OffPolicy.load(outcome.folder / "off_policy").table.equals(result.table, null_equal=True)
-    assert json.loads((outcome.folder / "off_policy.json").read_text())["table"][1]["policy"] == "new"
+    assert rw.OffPolicy.load(outcome.folder / "off_policy").table.equals(
+        result.table, null_equal=True
+    )
+    assert (
+        json.loads((outcome.folder / "off_policy.json").read_text())["table"][1]["policy"] == "new"
+    )
     assert result.verdict in (outcome.folder / "report.html").read_text("utf-8")
 
 
@@ -117,7 +125,12 @@ DECISION = "decision: {system: new, success: reward, guardrails: {reward: 0.1}, 
 def test_a_decision_without_systems_is_about_policies(folder):
     text = TEXT + "  by: segment\n" + DECISION
     outcome = run(folder, text)
-    options = {"success": "reward", "guardrails": {"reward": 0.1}, "slices": "segment", "system": "new"}
+    options = {
+        "success": "reward",
+        "guardrails": {"reward": 0.1},
+        "slices": "segment",
+        "system": "new",
+    }
     expected = rw.decide(outcome.evidence[0], **options)
     assert outcome.decision.verdict == expected.verdict
     assert outcome.decision.checks.equals(expected.checks, null_equal=True)
@@ -135,11 +148,16 @@ def test_a_decision_without_systems_is_about_policies(folder):
         ("{system: old, success: reward}", "there is no system 'old'"),
         ("{system: new, success: ndcg@10}", "there is no metric 'ndcg@10' of logged requests"),
         ("{system: new, success: reward, alpha: 0.1}", "the level is that of the estimate"),
-        ("{system: new, success: reward, guardrails: {reward: 0.2}}", "the margin is that of the estimate"),
+        (
+            "{system: new, success: reward, guardrails: {reward: 0.2}}",
+            "the margin is that of the estimate",
+        ),
         ("{system: new, success: reward, slices: segment}", "there are no groups by 'segment'"),
     ],
 )
-def test_a_decision_that_the_estimate_does_not_carry_is_found_before_the_run(folder, decision, mistake):
+def test_a_decision_that_the_estimate_does_not_carry_is_found_before_the_run(
+    folder, decision, mistake
+):
     with pytest.raises(ConfigError, match=mistake):
         run(folder, TEXT + f"decision: {decision}\n")
 
@@ -147,8 +165,14 @@ def test_a_decision_that_the_estimate_does_not_carry_is_found_before_the_run(fol
 @pytest.mark.parametrize(
     ("target", "mistake"),
     [
-        ("{probabilities: new.csv, temperature: 2}", "temperature is for scores, not for probabilities"),
-        ("{lists: new.csv, column: x}", "a policy is one of rule, column, probabilities, lists, scores"),
+        (
+            "{probabilities: new.csv, temperature: 2}",
+            "temperature is for scores, not for probabilities",
+        ),
+        (
+            "{lists: new.csv, column: x}",
+            "a policy is one of rule, column, probabilities, lists, scores",
+        ),
         ("{scores: scores.csv}", "scores alone may mean three policies"),
         ("{lists: missing.csv}", "there is no file missing.csv"),
         ("{list: new.csv}", "there is no such key; did you mean 'lists'"),

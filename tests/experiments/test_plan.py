@@ -19,9 +19,13 @@ def folder(tmp_path):
     rng = np.random.default_rng(4)
     for name in ("old", "new"):
         items = np.array([rng.permutation(6)[:3] for _ in USERS])
-        frame = pl.DataFrame({"user": np.repeat(USERS, 3), "item": items.ravel(), "rank": np.tile([1, 2, 3], 60)})
+        frame = pl.DataFrame(
+            {"user": np.repeat(USERS, 3), "item": items.ravel(), "rank": np.tile([1, 2, 3], 60)}
+        )
         frame.write_csv(tmp_path / f"{name}.csv")
-    pl.DataFrame({"user": USERS, "item": [user % 6 for user in USERS]}).write_csv(tmp_path / "truth.csv")
+    pl.DataFrame({"user": USERS, "item": [user % 6 for user in USERS]}).write_csv(
+        tmp_path / "truth.csv"
+    )
     configure(tmp_path)
     return tmp_path
 
@@ -57,7 +61,9 @@ def test_a_run_that_is_not_as_planned_does_not_ship(folder):
     assert "the run was not as planned" in " ".join(done.stdout.split())
     decision = rw.Decision.load(folder / "rankwise-results" / "decision.json")
     assert (decision.outcome, decision.record["outcome"]) == ("hold", "hold")
-    systems = {name: rw.load(folder / "rankwise-results" / "results" / name) for name in ("old", "new")}
+    systems = {
+        name: rw.load(folder / "rankwise-results" / "results" / name) for name in ("old", "new")
+    }
     assert rw.decide(systems, success="mrr@3").outcome == "hold"  # the results remember it
 
 
@@ -87,7 +93,13 @@ def test_every_output_says_as_planned(folder):
     assert done.stdout.count("as planned; plan of 20") == 2  # the comparison and the decision
     assert digest in done.stderr
     out = folder / "rankwise-results"
-    for file in ("comparison.json", "decision.json", "table.md", "table.tex", "results/old/result.json"):
+    for file in (
+        "comparison.json",
+        "decision.json",
+        "table.md",
+        "table.tex",
+        "results/old/result.json",
+    ):
         text = (out / file).read_text()
         assert "as planned" in text, file
         assert "not as planned" not in text, file
@@ -98,9 +110,17 @@ def test_every_output_says_as_planned(folder):
 
 def test_other_wording_of_the_same_is_as_planned(folder):
     plan(folder)
-    configure(folder, comparison="margin: 0.05, primary: MRR@3, test: auto", more="engine: local\nx-note: none\n")
+    configure(
+        folder,
+        comparison="margin: 0.05, primary: MRR@3, test: auto",
+        more="engine: local\nx-note: none\n",
+    )
     (folder / "old.csv").rename(folder / "renamed.csv")
-    text = (folder / "c.yaml").read_text().replace("[old.csv, new.csv]", "{old: renamed.csv, new: new.csv}")
+    text = (
+        (folder / "c.yaml")
+        .read_text()
+        .replace("[old.csv, new.csv]", "{old: renamed.csv, new: new.csv}")
+    )
     (folder / "c.yaml").write_text(text.replace("MRR@3", "mrr@3"))
     assert "not as planned" not in run(folder, "--plan").stderr
 
@@ -108,8 +128,14 @@ def test_other_wording_of_the_same_is_as_planned(folder):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"comparison": "primary: recall@3, margin: 0.05"}, "comparison[0].primary is recall@3, planned mrr@3"),
-        ({"comparison": "primary: mrr@3, margin: 0.2"}, "comparison[0].margin is 0.2, planned 0.05"),
+        (
+            {"comparison": "primary: recall@3, margin: 0.05"},
+            "comparison[0].primary is recall@3, planned mrr@3",
+        ),
+        (
+            {"comparison": "primary: mrr@3, margin: 0.2"},
+            "comparison[0].margin is 0.2, planned 0.05",
+        ),
         (
             {"comparison": "primary: mrr@3, margin: 0.05, test: wilcoxon"},
             "comparison[0].test is wilcoxon, planned auto",
@@ -134,7 +160,10 @@ def test_another_file_of_a_system_is_said(folder):
 def test_a_configuration_asks_for_its_plan(folder):
     configure(folder, more="plan: true\n")
     missing = rankwise_here(folder, "run", "c.yaml")
-    assert (missing.returncode, "there is no plan of this configuration" in missing.stderr) == (3, True)
+    assert (missing.returncode, "there is no plan of this configuration" in missing.stderr) == (
+        3,
+        True,
+    )
     assert not (folder / "rankwise-results").exists()
     plan(folder)
     assert "as planned" in run(folder).stderr
@@ -181,7 +210,9 @@ def test_a_plan_without_a_primary_metric_is_refused(folder):
 
 
 def test_a_plan_has_the_card_of_a_split(folder):
-    rows = pl.DataFrame({"user": np.repeat(USERS, 4), "item": np.tile(range(4), 60), "timestamp": range(240)})
+    rows = pl.DataFrame(
+        {"user": np.repeat(USERS, 4), "item": np.tile(range(4), 60), "timestamp": range(240)}
+    )
     split = rw.splits.LeaveOut(n=1).split(rows)
     split.save(folder / "split")
     text = (folder / "c.yaml").read_text().replace("truth.csv", "split")

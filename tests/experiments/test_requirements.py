@@ -45,10 +45,26 @@ REFUSED = [
         "decision: {success: mrr@7, min_slice_size: 1}",
         "decision.min_slice_size: min_slice_size must be a whole number from 2",
     ),
-    ("metrics: [mrr@7]", "decision: {success: mrr@7, baseline: near, system: near}", "both names are those of one"),
-    ("metrics: [mrr@7]", "comparison: {primary: map@7}", "comparison.primary: map@7 was not evaluated (mrr@7)"),
-    ("metrics: [mrr@7]", "comparison: {metrics: [mrr@7, mrr@9]}", "comparison.metrics: mrr@9 was not evaluated"),
-    ("metrics: [mrr@7]", "comparison: {margin: {map@7: 0.1}}", "comparison.margin.map@7: map@7 was not evaluated"),
+    (
+        "metrics: [mrr@7]",
+        "decision: {success: mrr@7, baseline: near, system: near}",
+        "both names are those of one",
+    ),
+    (
+        "metrics: [mrr@7]",
+        "comparison: {primary: map@7}",
+        "comparison.primary: map@7 was not evaluated (mrr@7)",
+    ),
+    (
+        "metrics: [mrr@7]",
+        "comparison: {metrics: [mrr@7, mrr@9]}",
+        "comparison.metrics: mrr@9 was not evaluated",
+    ),
+    (
+        "metrics: [mrr@7]",
+        "comparison: {margin: {map@7: 0.1}}",
+        "comparison.margin.map@7: map@7 was not evaluated",
+    ),
     (
         "metrics: [mrr@7, gini@7]",
         "comparison: {primary: gini@7}",
@@ -60,7 +76,11 @@ REFUSED = [
         "groups of users are compared by means over users alone",
     ),
     ("metrics: [mrr@7, auc]", "comparison: {primary: auc}", "auc cannot be compared"),
-    ("metrics: [mrr@7], weights: {u00001: 2}", "comparison: {primary: mrr@7}", "mrr@7 cannot be compared"),
+    (
+        "metrics: [mrr@7], weights: {u00001: 2}",
+        "comparison: {primary: mrr@7}",
+        "mrr@7 cannot be compared",
+    ),
     (
         "metrics: [mrr@7, 'stratified(of=recall,average=weights)@7']",
         "comparison: {primary: 'stratified(of=recall,average=weights)@7'}",
@@ -77,7 +97,11 @@ REFUSED = [
         "comparison: {correction: max_t, by: age}",
         "comparison: max_t tests the pairs of the same users together",
     ),
-    ("metrics: [mrr@7]", "comparison: {clusters: age, test: sign}", "comparison: with several seeds or clusters"),
+    (
+        "metrics: [mrr@7]",
+        "comparison: {clusters: age, test: sign}",
+        "comparison: with several seeds or clusters",
+    ),
     (
         "metrics: [mrr@7]",
         "comparison: {n_resamples: 0}",
@@ -94,13 +118,19 @@ REFUSED = [
         "",
         "evaluation.metrics[1]: metrics that describe lists cannot count ranks",
     ),
-    ("metrics: [gauc, mrr@7], strategy: sampled", "", "evaluation.metrics[0]: gauc counts all items"),
+    (
+        "metrics: [gauc, mrr@7], strategy: sampled",
+        "",
+        "evaluation.metrics[0]: gauc counts all items",
+    ),
     ("metrics: [mrr@7], jackknife: 1", "", "evaluation.jackknife: jackknife must be"),
     ("metrics: [mrr@7], batch_size: -4", "", "evaluation.batch_size: "),
 ]
 
 
-@pytest.mark.parametrize(("evaluation", "section", "mistake"), REFUSED, ids=[row[2][:40] for row in REFUSED])
+@pytest.mark.parametrize(
+    ("evaluation", "section", "mistake"), REFUSED, ids=[row[2][:40] for row in REFUSED]
+)
 def test_what_fails_after_the_work_is_refused_before(files, evaluation, section, mistake):
     said = mistakes(files, f"{TABLES}{TWO}evaluation: {{{evaluation}}}\n{section}\n")
     assert len(said) == 1
@@ -109,10 +139,19 @@ def test_what_fails_after_the_work_is_refused_before(files, evaluation, section,
 
 NEEDS = [
     ("novelty@7", "novelty@7 needs training interactions (no train); write data: {train: …}"),
-    ("ild@7", "needs a table of items with their feature vectors (no items); write data: {items: …}"),
+    (
+        "ild@7",
+        "needs a table of items with their feature vectors (no items); write data: {items: …}",
+    ),
     ("reo@7", "needs a table of items with their groups"),
-    ("overlap@7", "overlap@7 needs the lists of another system (no reference); write data: {reference: …}"),
-    ('"group_gap(metric=recall,user_group=age)@7"', "needs a table of users with their groups (no users)"),
+    (
+        "overlap@7",
+        "overlap@7 needs the lists of another system (no reference); write data: {reference: …}",
+    ),
+    (
+        '"group_gap(metric=recall,user_group=age)@7"',
+        "needs a table of users with their groups (no users)",
+    ),
 ]
 
 
@@ -131,8 +170,14 @@ def test_a_metric_has_the_tables_that_it_needs(files, name, mistake):
         ("exclude_seen: true", "evaluation.exclude_seen: exclude_seen needs training"),
         ("mask_seen: pair", "evaluation.mask_seen: exclude_seen needs training"),
         ("warm_and_cold: true", "evaluation.warm_and_cold: warm_and_cold needs training"),
-        ("candidates: warm", "evaluation.candidates: cold and warm items are told apart by training"),
-        ("strategy: sampled, negative_sampling: popularity", "evaluation.negative_sampling: drawing by popularity"),
+        (
+            "candidates: warm",
+            "evaluation.candidates: cold and warm items are told apart by training",
+        ),
+        (
+            "strategy: sampled, negative_sampling: popularity",
+            "evaluation.negative_sampling: drawing by popularity",
+        ),
     ],
 )
 def test_an_option_has_the_tables_that_it_needs(files, option, mistake):
@@ -142,14 +187,20 @@ def test_an_option_has_the_tables_that_it_needs(files, option, mistake):
 
 
 def test_lists_without_a_ground_truth_are_checked(files):
-    said = mistakes(files, f"data: {{items: items.csv}}\n{TWO}evaluation: {{metrics: [gini@7, mrr@7]}}\n")
+    said = mistakes(
+        files, f"data: {{items: items.csv}}\n{TWO}evaluation: {{metrics: [gini@7, mrr@7]}}\n"
+    )
     (only,) = said
-    assert only.startswith("line 4, evaluation.metrics[1]: mrr@7 needs a ground truth (no truth); pass one, or ask")
+    assert only.startswith(
+        "line 4, evaluation.metrics[1]: mrr@7 needs a ground truth (no truth); pass one, or ask"
+    )
 
 
 @pytest.mark.parametrize("where", ["split", ".", "..", "near.csv"])
 def test_the_output_folder_holds_nothing_that_is_read(files, where):
-    text = f"data: {{truth: split}}\nsystems: near.csv\noutput:\n  report: false\n  folder: {where}\n"
+    text = (
+        f"data: {{truth: split}}\nsystems: near.csv\noutput:\n  report: false\n  folder: {where}\n"
+    )
     (said,) = mistakes(files, text)
     assert said.startswith("line 5, output.folder: ")
     assert rankwise_here(files, "run", "config.yaml").returncode == 2

@@ -74,7 +74,10 @@ def test_parameters_of_both_releases_are_the_same(files):
 def test_parts_of_metrics_follow_the_convention():
     plus_one = Convention.named("warprec")
     f = ComplexMetric(name="F1", params={"metric_1": "nDCG", "metric_2": "MAP"})
-    assert str(complex_metric(f, [3], plus_one)) == "f(first=ndcg(gain=exponential_plus_one),second=map)@3"
+    assert (
+        str(complex_metric(f, [3], plus_one))
+        == "f(first=ndcg(gain=exponential_plus_one),second=map)@3"
+    )
     assert str(complex_metric(f, [3])) == "f(first=ndcg,second=map)@3"
     efd = ComplexMetric(name="EFD", params={"relevance": "discounted"})
     said = "efd(popularity=interactions,relevance=discounted_plus_one)@3"
@@ -102,16 +105,31 @@ evaluation:
 def test_every_key_of_the_evaluation_of_2_2_8(files):
     full = experiment(files, GUIDE.format(strategy="full"))
     assert full.settings.exclude_seen
-    assert full.metrics == ["ndcg@[5,10]", "ips_recall(power=0.3,clip=0.2)@[5,10]", "hit_rate@[5,10]"]
+    assert full.metrics == [
+        "ndcg@[5,10]",
+        "ips_recall(power=0.3,clip=0.2)@[5,10]",
+        "hit_rate@[5,10]",
+    ]
     assert list(full.notes) == [
-        f"evaluation.{key} has no effect with strategy: full" for key in ("negative_sampling", "neg_alpha")
+        f"evaluation.{key} has no effect with strategy: full"
+        for key in ("negative_sampling", "neg_alpha")
     ]
     outcome = execute(experiment(files, GUIDE.format(strategy="sampled")))
     split = rw.splits.read(files / "split")
     drawn = rw.candidates.sampled(
-        split, 9, seed=7, by="popularity", power=0.5, train=split.as_table("train"), items=files / "items.csv"
+        split,
+        9,
+        seed=7,
+        by="popularity",
+        power=0.5,
+        train=split.as_table("train"),
+        items=files / "items.csv",
     )
-    assert outcome.results["near"].label == drawn.protocol.label == "sampled (m=9, seed=7, by popularity^0.5)"
+    assert (
+        outcome.results["near"].label
+        == drawn.protocol.label
+        == "sampled (m=9, seed=7, by popularity^0.5)"
+    )
     again = execute(read_experiment(outcome.folder / "config.yaml"))
     assert again.results["near"].values == outcome.results["near"].values
     assert again.results["near"].protocol == outcome.results["near"].protocol
@@ -124,7 +142,9 @@ def test_a_propensity_leaves_what_a_metric_says_itself(files):
         "f(first=snips_recall(power=0.9),second=map)@5",
         "ndcg@5",
     ]
-    (said,) = mistakes(files, "evaluation: {metrics: [SNIPSRecall], top_k: 5, propensity: {clip: 0.2}}\n")
+    (said,) = mistakes(
+        files, "evaluation: {metrics: [SNIPSRecall], top_k: 5, propensity: {clip: 0.2}}\n"
+    )
     assert "evaluation.propensity.estimator: uniform propensities correct nothing" in said
     assert experiment(files, "evaluation: {metrics: [Recall], top_k: 5, propensity: {clip: 0.2}}\n")
 
@@ -138,7 +158,9 @@ def test_candidates_are_items_with_or_without_training_interactions(files, candi
     train.write_csv(files / "train.csv")
     split.test.write_csv(files / "test.csv")
     lists = pl.DataFrame(
-        {"user": u, "item": i} for u in sorted(set(split.test["user"])) for i in ("f0003", "f0001", "f0002")
+        {"user": u, "item": i}
+        for u in sorted(set(split.test["user"]))
+        for i in ("f0003", "f0001", "f0002")
     )
     lists.write_csv(files / "lists.csv")
     head = "data: {truth: test.csv, train: train.csv, items: items.csv}\nsystems: {lists: lists.csv}\noutput: {report: false, audit: false}\n"
@@ -154,12 +176,21 @@ def test_candidates_are_items_with_or_without_training_interactions(files, candi
 
 REFUSED = [
     ("mask_seen: context", "evaluation.mask_seen: tables have no contexts here"),
-    ("mask_seen: pair, exclude_seen: false", "evaluation.mask_seen: this is the same as exclude_seen: true"),
-    ("mask_seen: none, exclude_seen: true", "evaluation.mask_seen: this is the same as exclude_seen: false"),
+    (
+        "mask_seen: pair, exclude_seen: false",
+        "evaluation.mask_seen: this is the same as exclude_seen: true",
+    ),
+    (
+        "mask_seen: none, exclude_seen: true",
+        "evaluation.mask_seen: this is the same as exclude_seen: false",
+    ),
     ("mask_seen: some", "'some' is none of auto, context, pair, none"),
     ("neg_alpha: -1", "evaluation.neg_alpha: -1 is not greater than or equal to 0"),
     ("negative_sampling: popular", "did you mean 'popularity'?"),
-    ("propensity: {estimator: popularity, clip: 0}", "evaluation.propensity.clip: 0 is not greater than 0"),
+    (
+        "propensity: {estimator: popularity, clip: 0}",
+        "evaluation.propensity.clip: 0 is not greater than 0",
+    ),
     ("candidates: old", "'old' is none of all, cold, warm; did you mean 'cold'?"),
 ]
 
@@ -172,7 +203,9 @@ def test_what_has_no_meaning_here_is_refused_with_the_reason(files, key, mistake
 
 def test_cold_candidates_need_the_catalogue_and_baselines_mask_what_was_seen(files):
     head = "data: {truth: split}\nsystems: {near: near.csv, popular: {model: Popularity}}\noutput: {report: false}\n"
-    said = mistakes(files, "evaluation: {metrics: [MRR], top_k: 3, candidates: cold, mask_seen: none}\n", head)
+    said = mistakes(
+        files, "evaluation: {metrics: [MRR], top_k: 3, candidates: cold, mask_seen: none}\n", head
+    )
     assert [line.partition("; ")[0] for line in said] == [
         "line 4, evaluation.candidates: cold items are those of the catalogue without training interactions",
         "line 4, evaluation.mask_seen: baselines never recommend items that a user has seen (popular)",

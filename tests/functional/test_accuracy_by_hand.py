@@ -38,8 +38,12 @@ def test_confusion_metrics_are_those_of_scikit_learn(items, relevant, k):
     matrix = sk.confusion_matrix(true, predicted, labels=[0, 1])
     negatives = matrix[0].sum()
     fallout = matrix[0, 1] / negatives if negatives else math.nan
-    assert fn.accuracy_at_k(items, relevant, k, catalog_size=10) == sk.accuracy_score(true, predicted)
-    assert fn.mcc_at_k(items, relevant, k, catalog_size=10) == close(sk.matthews_corrcoef(true, predicted))
+    assert fn.accuracy_at_k(items, relevant, k, catalog_size=10) == sk.accuracy_score(
+        true, predicted
+    )
+    assert fn.mcc_at_k(items, relevant, k, catalog_size=10) == close(
+        sk.matthews_corrcoef(true, predicted)
+    )
     assert fn.fallout_at_k(items, relevant, k, catalog_size=10) == close(fallout)
 
 
@@ -63,7 +67,9 @@ def test_fallout_of_the_list_is_that_of_torchmetrics(rows, k):
     retrieval = pytest.importorskip("torchmetrics.functional.retrieval")
     flags = [flag for flag, _ in rows]
     n = len(flags)
-    expected = retrieval.retrieval_fall_out(torch.arange(n, 0, -1).float(), torch.tensor(flags), top_k=min(k, n))
+    expected = retrieval.retrieval_fall_out(
+        torch.arange(n, 0, -1).float(), torch.tensor(flags), top_k=min(k, n)
+    )
     relevant = {i for i, flag in enumerate(flags) if flag}
     ours = fn.fallout_at_k(range(n), relevant | {99}, k, negatives="listed")
     assert (0.0 if math.isnan(ours) else ours) == pytest.approx(float(expected))
@@ -102,7 +108,9 @@ def test_rank_biased_precision_of_grades():
     value = 0.5 * (1 + 0.5 * 0.25)
     assert fn.rbp([1, 2, 3, 5], grades, p=0.5, max_relevance=4) == close(value)
     ideal = 0.5 * (1 + 0.5 * 0.5 + 0.25 * 0.25)
-    assert fn.rbp([1, 2, 3], grades, p=0.5, max_relevance=4, normaliser="ideal") == close(value / ideal)
+    assert fn.rbp([1, 2, 3], grades, p=0.5, max_relevance=4, normaliser="ideal") == close(
+        value / ideal
+    )
     cut = fn.rbp([1, 2, 3], grades, 2, p=0.5, max_relevance=4, normaliser="ideal")
     assert cut == close(1 / (1 + 0.5 * 0.5))
     assert fn.rbp([1, 3, 9], grades, 3, max_relevance=4, normaliser="ideal") == 1.0
@@ -119,7 +127,9 @@ def test_average_precision_of_blocks_is_that_of_scikit_learn(rows):
     if not any(flags):
         return
     items, relevant = range(len(flags)), {i for i, flag in enumerate(flags) if flag}
-    ours = fn.average_precision(items, relevant, normaliser="relevant", ties="blocks", scores=scores)
+    ours = fn.average_precision(
+        items, relevant, normaliser="relevant", ties="blocks", scores=scores
+    )
     assert ours == close(sk.average_precision_score(flags, scores))
     if len(flags) > 1:  # one column is no multilabel target
         assert ours == close(sk.label_ranking_average_precision_score([flags], [scores]))
@@ -129,7 +139,11 @@ def test_average_precision_of_blocks_is_that_of_scikit_learn(rows):
 def test_average_precision_over_ties_is_the_mean_over_all_orders(rows, k):
     flags, scores = in_order(rows[:5])
     items, relevant = list(range(len(flags))), {i for i, flag in enumerate(flags) if flag}
-    orders = [order for order in permutations(items) if all(scores[a] >= scores[b] for a, b in pairwise(order))]
+    orders = [
+        order
+        for order in permutations(items)
+        if all(scores[a] >= scores[b] for a, b in pairwise(order))
+    ]
     for normaliser in ("min", "relevant", "length"):
         values = [fn.average_precision(o, relevant, k, normaliser=normaliser) for o in orders]
         ours = fn.average_precision(items, relevant, k, normaliser=normaliser, scores=scores)
@@ -168,7 +182,9 @@ def test_interpolated_precision_by_hand():
         assert fn.interpolated_precision_at_k(items, relevant, level=level) == expected
     assert fn.interpolated_precision_at_k(items, relevant, 2, level=0.25) == 0.5
     assert fn.interpolated_precision_at_k(items, relevant, 2, level=0.5) == 0.0
-    assert fn.interpolated_precision_at_k(items, relevant) == close((6 * (2 / 3) + 2 * (1 / 2)) / 11)
+    assert fn.interpolated_precision_at_k(items, relevant) == close(
+        (6 * (2 / 3) + 2 * (1 / 2)) / 11
+    )
     assert fn.interpolated_precision_at_k([], {1}) == 0.0
 
 
@@ -198,7 +214,9 @@ def test_where_trec_eval_rounds():
 def test_log_loss_of_logits(pairs):
     probabilities = [(1 / (1 + math.exp(-logit)), label) for logit, label in pairs]
     assert fn.log_loss(pairs, scores="logits") == pytest.approx(
-        sk.log_loss([y for _, y in pairs], [p for p, _ in probabilities], labels=[0, 1]), rel=1e-6, abs=1e-9
+        sk.log_loss([y for _, y in pairs], [p for p, _ in probabilities], labels=[0, 1]),
+        rel=1e-6,
+        abs=1e-9,
     )
 
 
@@ -220,7 +238,13 @@ def extrapolated(first, second, p):
     return (1 - p) * sum(p**i * value for i, value in enumerate(agreement))
 
 
-@given(RANKINGS, st.permutations(range(8)), st.integers(1, 8), K, st.sampled_from([0.1, 0.5, 0.9, 0.98]))
+@given(
+    RANKINGS,
+    st.permutations(range(8)),
+    st.integers(1, 8),
+    K,
+    st.sampled_from([0.1, 0.5, 0.9, 0.98]),
+)
 def test_rank_biased_overlap(first, second, n, k, p):
     second = second[:n]
     a, b = first[:k], second[:k]

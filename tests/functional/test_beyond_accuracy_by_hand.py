@@ -31,7 +31,11 @@ def test_popularity_quantiles_by_hand():
     assert fn.popularity_quantile_at_k([1], {}) == 0.0
 
 
-@given(st.dictionaries(st.integers(0, 9), st.integers(0, 4)), st.permutations(range(12)), st.integers(1, 12))
+@given(
+    st.dictionaries(st.integers(0, 9), st.integers(0, 4)),
+    st.permutations(range(12)),
+    st.integers(1, 12),
+)
 def test_popularity_quantiles_are_those_of_lenskit(popularity, items, k):
     """LensKit's MeanPopRank ranks the positive counts with pandas."""
     counts = pd.Series(popularity, dtype=float)
@@ -68,7 +72,9 @@ def test_categories_of_a_list():
     categories = {1: {"a"}, 2: {"a", "b"}, 3: {"c"}, 4: set()}
     shares = [1.5 / 3, 0.5 / 3, 1 / 3]
     assert fn.category_entropy_at_k([1, 2, 3, 4, 9], categories) == close(stats.entropy(shares))
-    assert fn.category_entropy_at_k([1, 2, 3], categories, 2, log_base=4) == close(stats.entropy([0.75, 0.25], base=4))
+    assert fn.category_entropy_at_k([1, 2, 3], categories, 2, log_base=4) == close(
+        stats.entropy([0.75, 0.25], base=4)
+    )
     alone = fn.category_entropy_at_k([1], categories)
     assert math.copysign(1, alone) == 1.0  # 0, and not -0
     assert alone == 0.0
@@ -96,7 +102,9 @@ def test_novelty_of_cold_items():
     # With a discount the ranks of skipped items go, and the other ranks keep their weights.
     weights = [1 / math.log2(rank + 1) for rank in range(1, 6)]
     for denominator, norm in (("length", [0, 2]), ("k", [0, 2, 4])):
-        ours = fn.novelty_at_k(items, 5, **asked, discount="log", denominator=denominator, cold="skip")
+        ours = fn.novelty_at_k(
+            items, 5, **asked, discount="log", denominator=denominator, cold="skip"
+        )
         assert ours == close(2 * weights[0] / sum(weights[i] for i in norm))
     for denominator in ("length", "k"):
         assert math.isnan(fn.novelty_at_k([6, 9], 3, **asked, denominator=denominator, cold="skip"))
@@ -137,7 +145,9 @@ GROUPS = st.dictionaries(st.integers(0, 7), st.sampled_from("abc"))
 
 
 @given(LISTS, TRUTH, GROUPS, st.integers(1, 8), st.sampled_from([0.1, 0.5, 0.85]))
-def test_loss_is_disparity_and_relevance_and_the_exposure_of_the_target(lists, truth, groups, k, patience):
+def test_loss_is_disparity_and_relevance_and_the_exposure_of_the_target(
+    lists, truth, groups, k, patience
+):
     found = fn.expected_exposure_at_k(lists, truth, groups, k, patience=patience)
     served = [user for user in lists if lists[user] and truth.get(user)]
     if not served or not groups:

@@ -102,7 +102,9 @@ def test_features_are_a_matrix_or_a_dict():
     for items in ([4, 0, 5], np.array([4, 0, 5])):
         for distance in ("cosine", "euclidean"):
             found = fn.intra_list_diversity(items, features, distance=distance)
-            assert found == pytest.approx(fn.intra_list_diversity([4, 0, 5], by_item, distance=distance))
+            assert found == pytest.approx(
+                fn.intra_list_diversity([4, 0, 5], by_item, distance=distance)
+            )
             assert type(found) is float
 
 

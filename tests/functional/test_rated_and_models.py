@@ -31,7 +31,9 @@ def test_by_hand(caplog):
 
 @given(
     st.dictionaries(
-        st.integers(0, 5), st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5)), min_size=1, max_size=7), min_size=1
+        st.integers(0, 5),
+        st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5)), min_size=1, max_size=7),
+        min_size=1,
     ),
     st.integers(1, 5),
 )
@@ -120,7 +122,10 @@ def test_a_model_in_plain_python(caplog):
 def test_it_says_what_the_engine_says():
     found = rw.RecommenderEvaluator([2]).evaluate(Model(), TRUTH, catalog_size=10)
     result = rw.evaluate_model(
-        Model(), TRUTH, ["precision@2", "recall@2", "f(of=means)@2", "gini(over=recommended)@2"], failed="leave_out"
+        Model(),
+        TRUTH,
+        ["precision@2", "recall@2", "f(of=means)@2", "gini(over=recommended)@2"],
+        failed="leave_out",
     )
     assert list(found.values())[:3] == pytest.approx(list(result.values.values())[:3])
     assert found["gini@2"] == pytest.approx(result["gini(over=recommended)@2"])

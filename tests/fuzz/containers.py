@@ -191,7 +191,9 @@ def _structured(frame):
         raise CannotHoldError
     if any(dtype.is_decimal() for dtype in frame.dtypes):
         raise CannotHoldError
-    columns = {column.name: np.asarray(column.to_list()) for column in reversed(frame.get_columns())}
+    columns = {
+        column.name: np.asarray(column.to_list()) for column in reversed(frame.get_columns())
+    }
     if any(values.dtype.kind not in "iufbU" for values in columns.values()):
         raise CannotHoldError
     array = np.empty(len(frame), [(name, values.dtype) for name, values in columns.items()])
@@ -202,7 +204,10 @@ def _structured(frame):
 
 def _maps(frame, number):
     """Return one row per user, with a map of items to numbers."""
-    if any(column.null_count() for column in frame) or frame.select("user", "item").is_duplicated().any():
+    if (
+        any(column.null_count() for column in frame)
+        or frame.select("user", "item").is_duplicated().any()
+    ):
         raise CannotHoldError
     entry = pl.struct(key="item", value=pl.col(number))
     return frame.group_by("user", maintain_order=True).agg(entry.alias("top"))
@@ -217,25 +222,34 @@ def _labelled(frame, number):
 
 def _series_of(numbers):
     """Return a series whose labels are no numbers of rows, also where items are 0, 1, 2, …."""
-    return pd.Series(list(numbers.values()), index=pd.Index(list(numbers), dtype=object), dtype=float)
+    return pd.Series(
+        list(numbers.values()), index=pd.Index(list(numbers), dtype=object), dtype=float
+    )
 
 
 MEMORY: dict[str, Callable[[pl.DataFrame, str, Any], Any]] = {
     "polars": lambda frame, number, _: frame,
     "lazy polars": lambda frame, number, _: frame.lazy(),
-    "polars categorical": lambda frame, number, _: frame.with_columns(pl.col(pl.String).cast(pl.Categorical)),
+    "polars categorical": lambda frame, number, _: frame.with_columns(
+        pl.col(pl.String).cast(pl.Categorical)
+    ),
     "polars enum": lambda frame, number, _: frame.with_columns(
-        column.cast(pl.Enum(column.drop_nulls().unique())) for column in frame.select(pl.col(pl.String))
+        column.cast(pl.Enum(column.drop_nulls().unique()))
+        for column in frame.select(pl.col(pl.String))
     ),
     "pandas": lambda frame, number, _: _pandas(frame),
     "pandas of Arrow": lambda frame, number, _: frame.to_pandas(use_pyarrow_extension_array=True),
     "pandas nullable": lambda frame, number, _: _pandas(frame).convert_dtypes(),
     "pandas categorical": lambda frame, number, _: _pandas(frame, user="category", item="category"),
     "pandas with an index": lambda frame, number, _: _pandas(frame).set_index("user"),
-    "pandas with any index": lambda frame, number, _: _pandas(frame).set_index(pd.Index(np.arange(len(frame)) * 7 % 5)),
+    "pandas with any index": lambda frame, number, _: _pandas(frame).set_index(
+        pd.Index(np.arange(len(frame)) * 7 % 5)
+    ),
     "pandas series": lambda frame, number, _: _pandas(frame).set_index(["user", "item"])[number],
     "pyarrow": lambda frame, number, _: pa.table(frame.to_dict(as_series=False)),
-    "pyarrow chunks": lambda frame, number, _: pa.concat_tables([frame[:1].to_arrow(), frame[1:].to_arrow()]),
+    "pyarrow chunks": lambda frame, number, _: pa.concat_tables(
+        [frame[:1].to_arrow(), frame[1:].to_arrow()]
+    ),
     "columns": lambda frame, number, _: frame.to_dict(as_series=False),
     "columns of arrays": lambda frame, number, _: {c.name: c.to_numpy() for c in frame},
     "pairs": lambda frame, number, _: _by_user(frame, number),
@@ -253,7 +267,9 @@ MEMORY: dict[str, Callable[[pl.DataFrame, str, Any], Any]] = {
 }
 
 CONTAINERS = {name: Container(make) for name, make in MEMORY.items()} | {
-    f"{name}{ending}": Container(_file(name, ending), name not in TYPED_FILES, name.endswith(".json"))
+    f"{name}{ending}": Container(
+        _file(name, ending), name not in TYPED_FILES, name.endswith(".json")
+    )
     for name in FILES
     for ending in (PACKED if name in ("table.csv", "table.parquet") else [""])
 }

@@ -41,7 +41,11 @@ def values(lists, truth, *, threshold=None, population="truth", undefined="skip"
 
 
 def _relevant(judged, threshold):
-    return {item: value for item, value in judged.items() if (value > 0 if threshold is None else value >= threshold)}
+    return {
+        item: value
+        for item, value in judged.items()
+        if (value > 0 if threshold is None else value >= threshold)
+    }
 
 
 def _of_user(scored, relevant):

@@ -54,21 +54,31 @@ def with_truth(values):
 
 READERS = {
     "weights": lambda x: rw.evaluate(LISTS, TRUTH, "recall@2", users=with_users(x), weights="x"),
-    "user groups": lambda x: rw.evaluate(LISTS, TRUTH, "group_gap(recall,user_group=x)@2", users=with_users(x)),
+    "user groups": lambda x: rw.evaluate(
+        LISTS, TRUTH, "group_gap(recall,user_group=x)@2", users=with_users(x)
+    ),
     "item groups": lambda x: rw.evaluate(LISTS, TRUTH, "reo(item_group=x)@2", items=with_items(x)),
-    "categories": lambda x: rw.evaluate(LISTS, TRUTH, "category_count(categories=x)@2", items=with_items(x)),
+    "categories": lambda x: rw.evaluate(
+        LISTS, TRUTH, "category_count(categories=x)@2", items=with_items(x)
+    ),
     "features": lambda x: rw.evaluate(
         LISTS, TRUTH, "intra_list_diversity@2", items=with_items(x), columns={"items.features": "x"}
     ),
     "propensities": lambda x: rw.evaluate(
         LISTS, TRUTH, "ips(recall)@2", items=with_items(x), columns={"items.propensity": "x"}
     ),
-    "codes": lambda x: rw.evaluate({1: ["a", "b"], 2: ["c"]}, TRUTH, "recall@2", items=with_items(x), codes="x"),
-    "titles": lambda x: rw.evaluate({1: ["a", "b"], 2: ["c"]}, TRUTH, "recall@2", items=with_items(x), titles="x"),
+    "codes": lambda x: rw.evaluate(
+        {1: ["a", "b"], 2: ["c"]}, TRUTH, "recall@2", items=with_items(x), codes="x"
+    ),
+    "titles": lambda x: rw.evaluate(
+        {1: ["a", "b"], 2: ["c"]}, TRUTH, "recall@2", items=with_items(x), titles="x"
+    ),
     "events": lambda x: rw.evaluate(
         LISTS, with_truth(x), "ndcg@2", relevance={"a": 1, "b": 2}, columns={"truth:event": "x"}
     ),
-    "relevance": lambda x: rw.evaluate(LISTS, with_truth(x), "ndcg@2", columns={"truth.relevance": "x"}),
+    "relevance": lambda x: rw.evaluate(
+        LISTS, with_truth(x), "ndcg@2", columns={"truth.relevance": "x"}
+    ),
 }
 
 

@@ -118,7 +118,9 @@ def obeyed(text):
     hidden = {"Cc", "Zl", "Zp"}
     bidi = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
     return [
-        c for c in text if c != "\n" and (unicodedata.category(c) in hidden or unicodedata.bidirectional(c) in bidi)
+        c
+        for c in text
+        if c != "\n" and (unicodedata.category(c) in hidden or unicodedata.bidirectional(c) in bidi)
     ]
 
 
@@ -140,17 +142,27 @@ def check_markdown(text):
 
 
 def check_latex(text):
-    text = re.sub(r"\\ifdefined\\Umathcode [^ -~]+\\else\\texttt\{(U\+[0-9A-F]{4,6} ?)+\}\\fi\{\}", "", text)
+    text = re.sub(
+        r"\\ifdefined\\Umathcode [^ -~]+\\else\\texttt\{(U\+[0-9A-F]{4,6} ?)+\}\\fi\{\}", "", text
+    )
     for line in text.split("\n"):
         if line.startswith("%"):  # a comment, which ends with its line
             continue
         plain = re.sub(r"\\texttt\{(\"|U\+FFFD[U+ 0-9A-F]*)\}", "", line)
         plain = re.sub(r"\\(text(?!bf)[a-z]+|ldots)\{\}|\\quad |-\\/|\\[&%$#_{}]", "", plain)
         blocks = r"@\{\}l(\*\{\d+\}\{l\}(@\{\\hspace\{10pt\}\})?)+@\{\}"
-        plain = re.sub(rf"\\(begin|end)\{{(table\*?|tabular)\}}(\{{([lr]+|{blocks})\}})?", "", plain)
-        plain = re.sub(r"\\setlength\{\\tabcolsep\}\{4pt\}|\\cmidrule\(lr\)\{\d+-\d+\}|\(\$n=[\d{},]+\$\)", "", plain)
+        plain = re.sub(
+            rf"\\(begin|end)\{{(table\*?|tabular)\}}(\{{([lr]+|{blocks})\}})?", "", plain
+        )
+        plain = re.sub(
+            r"\\setlength\{\\tabcolsep\}\{4pt\}|\\cmidrule\(lr\)\{\d+-\d+\}|\(\$n=[\d{},]+\$\)",
+            "",
+            plain,
+        )
         plain = re.sub(r"\$([<>-]|\\[a-z]+)\$|\$\^\{[a-z,+-]*\}\$|(?<!\\)\{\}|~", "", plain)
-        plain = re.sub(r"\\(textbf|underline|label|multicolumn\{\d+\}\{c\})\{([^{}]*)\}", r"\2", plain)
+        plain = re.sub(
+            r"\\(textbf|underline|label|multicolumn\{\d+\}\{c\})\{([^{}]*)\}", r"\2", plain
+        )
         plain = re.sub(r"\\caption\{([^{}]*)\}", r"\1", plain)
         plain = re.sub(r"\\(toprule|midrule|bottomrule|centering|small|addlinespace)", "", plain)
         plain = re.sub(r" \\\\$", "", plain).replace(" & ", "")

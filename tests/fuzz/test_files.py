@@ -31,7 +31,8 @@ LISTS = pl.DataFrame(
     }
 )
 NUMBERED = LISTS.with_columns(
-    user=pl.col("user").rank("dense").cast(pl.Int64), item=pl.col("item").rank("dense").cast(pl.Int64)
+    user=pl.col("user").rank("dense").cast(pl.Int64),
+    item=pl.col("item").rank("dense").cast(pl.Int64),
 )
 TRUTH = [("ann", "y", 2.0), ("ann", "w", 1.0), ("bob", "w", 3.0), ("cyd", "x", 1.0)]
 NUMBERED_TRUTH = [(1, 3, 2.0), (1, 1, 1.0), (2, 1, 3.0), (3, 2, 1.0)]
@@ -94,7 +95,9 @@ def read_csv(data, separator):
 
 
 def read_lines(data):
-    rows = [json.loads(line, object_pairs_hook=each_once) for line in data.splitlines() if line.strip()]
+    rows = [
+        json.loads(line, object_pairs_hook=each_once) for line in data.splitlines() if line.strip()
+    ]
     return [(row["user"], row["item"], float(row["score"])) for row in rows]
 
 

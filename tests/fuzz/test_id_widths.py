@@ -20,7 +20,14 @@ LIMITS = {
     pl.Int64: 2**53 + 1,
     pl.UInt64: 2**63 - 1,
 }
-DESCRIBING = ["category_count@2", "alpha_ndcg@2", "subtopic_recall@2", "category_entropy@2", "gini@2", "novelty@2"]
+DESCRIBING = [
+    "category_count@2",
+    "alpha_ndcg@2",
+    "subtopic_recall@2",
+    "category_entropy@2",
+    "gini@2",
+    "novelty@2",
+]
 OPTIONS = {
     "exclude_seen": {"exclude_seen": True},
     "judged_only": {"judged_only": True},
@@ -46,7 +53,10 @@ def rows(draw, limit):
 @st.composite
 def worlds(draw):
     """Draw lists, ground truth, training, items and users, each with a type of its own."""
-    types = {role: draw(st.sampled_from(list(LIMITS))) for role in ("lists", "truth", "train", "items", "users")}
+    types = {
+        role: draw(st.sampled_from(list(LIMITS)))
+        for role in ("lists", "truth", "train", "items", "users")
+    }
     tables = {role: draw(rows(LIMITS[types[role]])) for role in ("lists", "truth", "train")}
     for role, column in (("items", "item"), ("users", "user")):
         limit = LIMITS[types[role]]
@@ -55,19 +65,25 @@ def worlds(draw):
         tables[role] = pl.concat([known.filter(known <= limit), last]).unique().sort().to_frame()
     number = pl.int_range(pl.len())
     names = pl.concat_str(pl.lit("kind "), number % 3)
-    tables["items"] = tables["items"].with_columns(kind=names, genres=pl.concat_list(names, pl.lit("any")))
+    tables["items"] = tables["items"].with_columns(
+        kind=names, genres=pl.concat_list(names, pl.lit("any"))
+    )
     tables["users"] = tables["users"].with_columns(country=number % 2, weight=1.0 + number)
     return tables, types
 
 
 def evaluated(tables, types, **options):
     cast = {
-        role: table.with_columns(pl.col(name).cast(types[role]) for name in ("user", "item") if name in table.columns)
+        role: table.with_columns(
+            pl.col(name).cast(types[role]) for name in ("user", "item") if name in table.columns
+        )
         for role, table in tables.items()
     }
     side = {role: cast[role] for role in ("train", "items", "users")}
     try:
-        result = rw.evaluate(cast["lists"], cast["truth"], ["recall@2", "ndcg@2", *DESCRIBING], **side, **options)
+        result = rw.evaluate(
+            cast["lists"], cast["truth"], ["recall@2", "ndcg@2", *DESCRIBING], **side, **options
+        )
     except rw.errors.InputError as error:
         return error.what
     per_user = result.per_user.with_columns(pl.col("user").cast(pl.String)).rows()

@@ -19,7 +19,18 @@ from fuzz.reading import NoMeaningError, Reading, matched, without_repeats
 from rankwise.errors import ColumnError, InputError
 from strategies import fewer
 
-WIDTHS = [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.UInt128]
+WIDTHS = [
+    pl.Int8,
+    pl.Int16,
+    pl.Int32,
+    pl.Int64,
+    pl.Int128,
+    pl.UInt8,
+    pl.UInt16,
+    pl.UInt32,
+    pl.UInt64,
+    pl.UInt128,
+]
 IDS = {
     "small": lambda n: n,
     "negative": lambda n: -n - 1,
@@ -34,7 +45,17 @@ IDS = {
     "any text": lambda n: ["é", "e\u0301", "日本", "🎬", "a,b", 'a"b', "a|b", "a\tb"][n],
 }
 TEXTS = [kind for kind, spelling in IDS.items() if isinstance(spelling(0), str)]
-NUMBERS = [pl.Float64, pl.Float32, pl.Int8, pl.UInt16, pl.Int64, pl.UInt64, pl.Int128, pl.Boolean, pl.Decimal(9, 3)]
+NUMBERS = [
+    pl.Float64,
+    pl.Float32,
+    pl.Int8,
+    pl.UInt16,
+    pl.Int64,
+    pl.UInt64,
+    pl.Int128,
+    pl.Boolean,
+    pl.Decimal(9, 3),
+]
 SMALL = st.integers(0, 7)
 GRADES = st.integers(0, 4)
 
@@ -122,12 +143,17 @@ def test_any_container_is_a_number_of_the_oracle_or_refused(name, data, tmp_path
         "undefined": data.draw(st.sampled_from(["skip", "zero", "nan"])),
         "threshold": data.draw(st.sampled_from([None, 1, 2])),
     }
-    readings = [rows_read(frame, CONTAINERS[used]) for frame, used in zip(frames.values(), names, strict=True)]
+    readings = [
+        rows_read(frame, CONTAINERS[used])
+        for frame, used in zip(frames.values(), names, strict=True)
+    ]
     # Ranks of the run are no order here, so that its scores are.
     columns = {"recommendations.rank": None}
     found = evaluated(*sources.values(), columns=columns, **options)
     wanted = expected(*readings, **options)
-    if found is None and wanted is not None:  # lists without a known item have a meaning, and are refused
+    if (
+        found is None and wanted is not None
+    ):  # lists without a known item have a meaning, and are refused
         assert not have_common_items(*readings)
         return
     assert_agree(found, wanted)
@@ -135,7 +161,9 @@ def test_any_container_is_a_number_of_the_oracle_or_refused(name, data, tmp_path
 
 def have_common_items(lists, truth):
     """Return whether an item of the lists is judged for any user."""
-    listed, judged = ({item for own in rows.values() for item, _ in own} for rows in matched(lists, truth))
+    listed, judged = (
+        {item for own in rows.values() for item, _ in own} for rows in matched(lists, truth)
+    )
     return bool(listed & judged)
 
 
@@ -177,7 +205,9 @@ def test_order_of_rows_and_columns_threads_and_blocks_move_no_bit(data, drawn, j
 @given(data=st.data(), drawn=rows(), judged=rows(number=st.integers(1, 3)))
 def test_repeated_rows_are_an_error_or_the_best_of_them_counts(data, drawn, judged):
     lists, truth = plain(drawn, "score"), plain(judged, "relevance")
-    lists = pl.concat([lists, lists[-1:].with_columns(score=data.draw(SMALL) + 0 * pl.col("score"))])
+    lists = pl.concat(
+        [lists, lists[-1:].with_columns(score=data.draw(SMALL) + 0 * pl.col("score"))]
+    )
     truth = pl.concat([truth, data.draw(st.sampled_from([truth[:0], truth[-1:]]))])
     for duplicates in ("error", "first"):
         found = evaluated(lists, truth, duplicates=duplicates)
@@ -187,13 +217,17 @@ def test_repeated_rows_are_an_error_or_the_best_of_them_counts(data, drawn, judg
 @given(data=st.data(), drawn=rows(), judged=rows(number=st.integers(1, 3)))
 def test_ranks_order_lists_whatever_the_scores(data, drawn, judged):
     places = data.draw(st.lists(st.integers(1, 99), min_size=20, max_size=20, unique=True))
-    lists = plain([(u, i, -place) for (u, i, _), place in zip(drawn, places, strict=False)], "order")
+    lists = plain(
+        [(u, i, -place) for (u, i, _), place in zip(drawn, places, strict=False)], "order"
+    )
     ranked = lists.select("user", "item", rank=-pl.col("order"), score=pl.lit(1.0))
     truth = plain(judged, "relevance")
     assert_agree(evaluated(ranked, truth), expected(read(lists), read(truth)))
 
 
-@given(name=st.text("abcxyz_#評я", min_size=4, max_size=9), side=st.sampled_from([0, 1]), drawn=rows())
+@given(
+    name=st.text("abcxyz_#評я", min_size=4, max_size=9), side=st.sampled_from([0, 1]), drawn=rows()
+)
 def test_numbers_under_a_name_that_nobody_knows_are_asked_for(name, side, drawn):
     tables = [plain(drawn, "score"), plain(drawn, "relevance")]
     renamed = tables[side] = tables[side].rename({tables[side].columns[2]: name})

@@ -25,7 +25,14 @@ RECORDED = Path(__file__).with_name("numbers.json")
 USERS, ITEMS = range(30), range(20)
 SETTINGS = {"err": "(max_relevance=4)", "reliability_curve": "(n_bins=4)"}
 RATINGS = {"classification", "explained_variance", "fcp", "mae", "mse", "r2", "rmse"}
-RATINGS |= {"brier", "calibration_ratio", "ece", "log_loss", "normalised_entropy", "reliability_curve"}
+RATINGS |= {
+    "brier",
+    "calibration_ratio",
+    "ece",
+    "log_loss",
+    "normalised_entropy",
+    "reliability_curve",
+}
 SCORES = {"item_mad_rating", "mean_score", "user_mad_rating"}
 
 
@@ -34,13 +41,23 @@ def make_world() -> dict[str, dict[Any, Any]]:
     random = Random(41).random
     grades = {user: {item: int(5 * random()) for item in ITEMS if random() < 0.5} for user in USERS}
     return {
-        "scores": {u: {i: (1 + int(8 * random())) / 10 for i in ITEMS if random() < 0.5} for u in USERS if u % 9},
+        "scores": {
+            u: {i: (1 + int(8 * random())) / 10 for i in ITEMS if random() < 0.5}
+            for u in USERS
+            if u % 9
+        },
         "truth": {user: items for user, items in grades.items() if items and user % 11},
-        "train": {user: [item for item in ITEMS[:-2] if random() < 0.3] for user in USERS if user % 7},
-        "reference": {user: [item for item in ITEMS if random() < 0.3] for user in USERS if user % 8},
+        "train": {
+            user: [item for item in ITEMS[:-2] if random() < 0.3] for user in USERS if user % 7
+        },
+        "reference": {
+            user: [item for item in ITEMS if random() < 0.3] for user in USERS if user % 8
+        },
         "items": {
             "item": [*ITEMS],
-            "genres": [[genre for genre in ("drama", "noir", "war") if random() < 0.4] for _ in ITEMS],
+            "genres": [
+                [genre for genre in ("drama", "noir", "war") if random() < 0.4] for _ in ITEMS
+            ],
             "features": [[random() - 0.5 for _ in range(3)] for _ in ITEMS],
             "group": [("a", "b", "c")[int(3 * random())] for _ in ITEMS],
             "propensity": [0.1 + 0.9 * random() for _ in ITEMS],
@@ -67,13 +84,17 @@ def compute_numbers() -> dict[str, dict[str, float]]:
     }
 
 
-def differences(numbers: dict[str, dict[str, float]], recorded: dict[str, dict[str, float]]) -> list[str]:
+def differences(
+    numbers: dict[str, dict[str, float]], recorded: dict[str, dict[str, float]]
+) -> list[str]:
     """Return a line per number that is not the recorded one, or is on one side alone."""
     return [
         f"{name} {cell}: {ours}, recorded {theirs}"
         for name in recorded
         for cell in sorted({*numbers[name], *recorded[name]})
-        for ours, theirs in [(numbers[name].get(cell, math.nan), recorded[name].get(cell, math.nan))]
+        for ours, theirs in [
+            (numbers[name].get(cell, math.nan), recorded[name].get(cell, math.nan))
+        ]
         if not math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-12)
     ]
 

@@ -24,7 +24,9 @@ def test_the_numbers_are_those_recorded():
         assert check_numbers.compute_numbers() == numbers
     lines = check_numbers.differences(numbers, RECORDED)
     assert [line for line in lines if not line.endswith("recorded nan")] == []
-    names = {cell.partition("@")[0].partition("[")[0].partition("(")[0] for cell in RECORDED["scores"]}
+    names = {
+        cell.partition("@")[0].partition("[")[0].partition("(")[0] for cell in RECORDED["scores"]
+    }
     assert len(names) > 100
     assert names <= {cls.name for cls in registry.every()}
 
@@ -34,7 +36,9 @@ def test_the_program_needs_nothing_beside_it(tmp_path):
     """It runs from another folder, and says with its exit code what is wrong."""
     command = [sys.executable, check_numbers.__file__, "compiled"]
     environment = {**os.environ, "RANKWISE_KERNELS": "off"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     assert done.returncode == 1
     assert "'numpy (RANKWISE_KERNELS=off)', not 'compiled'" in done.stderr
 
@@ -56,5 +60,12 @@ def test_wrong_and_missing_numbers_are_named():
 
 
 def test_nothing_of_the_tests_is_needed_to_check_a_wheel():
-    imports = [line for line in Path(check_numbers.__file__).read_text().splitlines() if line.startswith("from ")]
-    assert {line.split()[1].split(".")[0] for line in imports} <= {"rankwise", *sys.stdlib_module_names}
+    imports = [
+        line
+        for line in Path(check_numbers.__file__).read_text().splitlines()
+        if line.startswith("from ")
+    ]
+    assert {line.split()[1].split(".")[0] for line in imports} <= {
+        "rankwise",
+        *sys.stdlib_module_names,
+    }

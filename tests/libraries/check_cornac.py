@@ -12,7 +12,13 @@ TRAIN = Dataset.from_uir(ROWS, seed=1)
 
 
 @pytest.mark.parametrize(
-    "model", [MF(k=4, max_iter=5, seed=1), BPR(k=4, max_iter=5, seed=1, num_threads=1), EASE(verbose=False), MostPop()]
+    "model",
+    [
+        MF(k=4, max_iter=5, seed=1),
+        BPR(k=4, max_iter=5, seed=1, num_threads=1),
+        EASE(verbose=False),
+        MostPop(),
+    ],
 )
 def test_models(model):
     model.fit(TRAIN)

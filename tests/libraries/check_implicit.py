@@ -37,7 +37,9 @@ def test_factors(at, filter_seen):
     def score(user, item):
         return float(model.user_factors[USERS.index(user)] @ model.item_factors[ITEMS.index(item)])
 
-    adapter = rw.models.Implicit(model, SEEN, user_ids=USERS, item_ids=ITEMS, filter_seen=filter_seen)
+    adapter = rw.models.Implicit(
+        model, SEEN, user_ids=USERS, item_ids=ITEMS, filter_seen=filter_seen
+    )
     check(adapter, score, **({} if filter_seen else {"seen": {}}))
 
 

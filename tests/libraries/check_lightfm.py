@@ -27,7 +27,12 @@ def test_models():
     check(rw.models.LightFM(model, list(users), list(items)), score, seen={})
     # Its factors are ranked as they are: what a user adds to all scores changes no list.
     ranking = rw.rank(
-        users=user_vector, items=item_vector, bias=item_bias, k=8, user_ids=list(users), item_ids=list(items)
+        users=user_vector,
+        items=item_vector,
+        bias=item_bias,
+        k=8,
+        user_ids=list(users),
+        item_ids=list(items),
     )
     lists = rw.models.LightFM(model, list(users), list(items)).recommend(USERS, 8)
     for (user,), own in ranking.frame.group_by("user"):

@@ -11,7 +11,11 @@ TRAIN = Dataset(Reader(rating_scale=(1, 5))).construct_trainset([(*row, None) fo
 
 @pytest.mark.parametrize(
     "algorithm",
-    [SVD(n_factors=4, n_epochs=3, random_state=0), SVD(biased=False, random_state=0), BaselineOnly(verbose=False)],
+    [
+        SVD(n_factors=4, n_epochs=3, random_state=0),
+        SVD(biased=False, random_state=0),
+        BaselineOnly(verbose=False),
+    ],
 )
 def test_algorithms(algorithm):
     model = algorithm.fit(TRAIN)

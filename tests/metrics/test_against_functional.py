@@ -99,12 +99,18 @@ def catalogue_twins(size):
         "gini(corrected=false,padding=2)": lambda lists, k: fn.gini_coefficient(
             lists, k, catalog_size=size, corrected=False, padding=2
         ),
-        "catalog_coverage(padding=2)": lambda lists, k: fn.catalog_coverage(lists, size, k, padding=2),
-        "gini(exposure=log)": lambda lists, k: fn.gini_coefficient(lists, k, catalog_size=size, exposure="log"),
+        "catalog_coverage(padding=2)": lambda lists, k: fn.catalog_coverage(
+            lists, size, k, padding=2
+        ),
+        "gini(exposure=log)": lambda lists, k: fn.gini_coefficient(
+            lists, k, catalog_size=size, exposure="log"
+        ),
         "gini(exposure=geometric,patience=0.85)": lambda lists, k: fn.gini_coefficient(
             lists, k, catalog_size=size, exposure="geometric", patience=0.85
         ),
-        "gini(over=recommended)": lambda lists, k: fn.gini_coefficient(lists, k, over="recommended"),
+        "gini(over=recommended)": lambda lists, k: fn.gini_coefficient(
+            lists, k, over="recommended"
+        ),
         "herfindahl": fn.herfindahl_index,
         "shannon_entropy": fn.shannon_entropy,
         "shannon_entropy(log_base=2)": lambda lists, k: fn.shannon_entropy(lists, k, log_base=2),
@@ -120,9 +126,25 @@ RATING = {
     "explained_variance": fn.explained_variance,
 }
 # Tested in other places: sums over users, and statistics over users (test_over_users).
-SPECIAL = {"classification", "fcp", "tn", "quantile", "worst", "geometric_mean", "complement", "ratio"}
+SPECIAL = {
+    "classification",
+    "fcp",
+    "tn",
+    "quantile",
+    "worst",
+    "geometric_mean",
+    "complement",
+    "ratio",
+}
 # Tested in test_probability.
-PROBABILITY = {"log_loss", "normalised_entropy", "calibration_ratio", "ece", "brier", "reliability_curve"}
+PROBABILITY = {
+    "log_loss",
+    "normalised_entropy",
+    "calibration_ratio",
+    "ece",
+    "brier",
+    "reliability_curve",
+}
 
 
 def test_every_metric_has_a_twin():
@@ -218,7 +240,10 @@ STATISTICS = typing.get_args(typing.get_type_hints(rw.metrics.Classification)["s
 def test_classification(data):
     lists, truth = data
     chances = {u: {i: (s + 0.5) / 4 for i, s in own.items()} for u, own in lists.items()}
-    pairs = {u: [(p, truth.get(u, {}).get(i, 0) > 0) for i, p in own.items()] for u, own in chances.items()}
+    pairs = {
+        u: [(p, truth.get(u, {}).get(i, 0) > 0) for i, p in own.items()]
+        for u, own in chances.items()
+    }
     cells = {
         f"classification(statistic={statistic},threshold={threshold})": (statistic, threshold)
         for statistic in STATISTICS
@@ -229,8 +254,13 @@ def test_classification(data):
         everyone = [pair for own in pairs.values() for pair in own]
         expected = fn.classification(everyone, statistic=statistic, threshold=threshold)
         assert same(result[cell], expected), cell
-        for user, value in zip(result.per_user["user"], result.per_user[str(rw.parse(cell))], strict=True):
-            assert same(value, fn.classification(pairs.get(user, []), statistic=statistic, threshold=threshold)), cell
+        for user, value in zip(
+            result.per_user["user"], result.per_user[str(rw.parse(cell))], strict=True
+        ):
+            assert same(
+                value,
+                fn.classification(pairs.get(user, []), statistic=statistic, threshold=threshold),
+            ), cell
 
 
 @given(evaluations(judged=True), K)
@@ -240,7 +270,8 @@ def test_tn(data, k):
     result = rw.evaluate(lists, truth, cell, population="all", items=range(12))
     users = result.per_user["user"].to_list()
     expected = [
-        fn.confusion_at_k(lists.get(u, []), relevant(truth.get(u, {})), k, catalog_size=12)["tn"] for u in users
+        fn.confusion_at_k(lists.get(u, []), relevant(truth.get(u, {})), k, catalog_size=12)["tn"]
+        for u in users
     ]
     assert result.per_user[cell].to_list() == expected
     assert result[cell] == sum(expected)

@@ -126,8 +126,12 @@ def ndcg_and_recall(world, user, k):
 # A twin takes (world, user, k) and gives the value of one user.
 TWINS = {
     "bpref": lambda w, u, k: fn.bpref(listed(w, u), known(w, u)),
-    "bpref(without_judged=undefined)": lambda w, u, k: fn.bpref(listed(w, u), known(w, u), without_judged="undefined"),
-    "bpref(negative_grades=unjudged)": lambda w, u, k: fn.bpref(listed(w, u), known(w, u), negative_grades="unjudged"),
+    "bpref(without_judged=undefined)": lambda w, u, k: fn.bpref(
+        listed(w, u), known(w, u), without_judged="undefined"
+    ),
+    "bpref(negative_grades=unjudged)": lambda w, u, k: fn.bpref(
+        listed(w, u), known(w, u), negative_grades="unjudged"
+    ),
     "bpref(negative_grades=unjudged,without_judged=undefined)": lambda w, u, k: fn.bpref(
         listed(w, u), known(w, u), without_judged="undefined", negative_grades="unjudged"
     ),
@@ -144,7 +148,9 @@ TWINS = {
         listed(w, u), wanted(w, u), w.catalogue, k, negatives="one_more"
     ),
     "partial_auc": lambda w, u, k: fn.partial_auc_at_k(listed(w, u), wanted(w, u), k),
-    "partial_auc(positives=top)": lambda w, u, k: fn.partial_auc_at_k(listed(w, u), wanted(w, u), k, positives="top"),
+    "partial_auc(positives=top)": lambda w, u, k: fn.partial_auc_at_k(
+        listed(w, u), wanted(w, u), k, positives="top"
+    ),
     **{
         f"{name}(popularity={p},relevance={r})": lambda w, u, k, twin=twin, p=p, r=r: twin(
             listed(w, u),
@@ -159,13 +165,15 @@ TWINS = {
         for r in ("binary", "discounted", "discounted_plus_one")
     },
     **{
-        f"novelty(popularity={p},discount={d},denominator={n})": lambda w, u, k, p=p, d=d, n=n: fn.novelty_at_k(
-            listed(w, u),
-            k,
-            popularity=w.popularity,
-            total=n_users(w) if p == "users" else n_rows(w),
-            discount=d,
-            denominator=n,
+        f"novelty(popularity={p},discount={d},denominator={n})": lambda w, u, k, p=p, d=d, n=n: (
+            fn.novelty_at_k(
+                listed(w, u),
+                k,
+                popularity=w.popularity,
+                total=n_users(w) if p == "users" else n_rows(w),
+                discount=d,
+                denominator=n,
+            )
         )
         for p in ("users", "interactions")
         for d in ("none", "log")
@@ -178,8 +186,16 @@ TWINS = {
         for n in ("length", "k")
     },
     **{
-        f"novelty(cold={c},discount={d},denominator={n})": lambda w, u, k, c=c, d=d, n=n: fn.novelty_at_k(
-            listed(w, u), k, popularity=w.popularity, total=n_users(w), discount=d, denominator=n, cold=c
+        f"novelty(cold={c},discount={d},denominator={n})": lambda w, u, k, c=c, d=d, n=n: (
+            fn.novelty_at_k(
+                listed(w, u),
+                k,
+                popularity=w.popularity,
+                total=n_users(w),
+                discount=d,
+                denominator=n,
+                cold=c,
+            )
         )
         for c in ("skip", "zero")
         for d in ("none", "log")
@@ -191,16 +207,22 @@ TWINS = {
         )
         for c in ("skip", "zero")
     },
-    "popularity_quantile": lambda w, u, k: fn.popularity_quantile_at_k(listed(w, u), w.popularity, k),
+    "popularity_quantile": lambda w, u, k: fn.popularity_quantile_at_k(
+        listed(w, u), w.popularity, k
+    ),
     "category_entropy": lambda w, u, k: fn.category_entropy_at_k(listed(w, u), w.genres, k),
-    "category_entropy(log_base=2)": lambda w, u, k: fn.category_entropy_at_k(listed(w, u), w.genres, k, log_base=2),
+    "category_entropy(log_base=2)": lambda w, u, k: fn.category_entropy_at_k(
+        listed(w, u), w.genres, k, log_base=2
+    ),
     "category_entropy(smoothing=0.001)": lambda w, u, k: fn.category_entropy_at_k(
         listed(w, u), w.genres, k, smoothing=0.001
     ),
     "category_entropy(weight=geometric,patience=0.85)": lambda w, u, k: fn.category_entropy_at_k(
         listed(w, u), w.genres, k, weight="geometric", patience=0.85
     ),
-    "category_count(as_share=true)": lambda w, u, k: fn.category_count_at_k(listed(w, u), w.genres, k, as_share=True),
+    "category_count(as_share=true)": lambda w, u, k: fn.category_count_at_k(
+        listed(w, u), w.genres, k, as_share=True
+    ),
     "category_count": lambda w, u, k: fn.category_count_at_k(listed(w, u), w.genres, k),
     **{
         f"rbo(p={p},form={f})": lambda w, u, k, p=p, f=f: fn.rbo_at_k(
@@ -226,8 +248,12 @@ TWINS = {
         for letter in "ldr"
         for p in (0.5, 0.85)
     },
-    "condensed(ndcg)": lambda w, u, k: fn.ndcg_at_k(fn.condensed(listed(w, u), known(w, u)), known(w, u), k),
-    "condensed(map)": lambda w, u, k: fn.average_precision(fn.condensed(listed(w, u), known(w, u)), wanted(w, u), k),
+    "condensed(ndcg)": lambda w, u, k: fn.ndcg_at_k(
+        fn.condensed(listed(w, u), known(w, u)), known(w, u), k
+    ),
+    "condensed(map)": lambda w, u, k: fn.average_precision(
+        fn.condensed(listed(w, u), known(w, u)), wanted(w, u), k
+    ),
     "micro": lambda w, u, k: fn.micro([capped(w, u, k)]),
     **{
         f"aplt(ratio_of=items,pop_ratio={r})": lambda w, u, k, r=r: fn.aplt_at_k(
@@ -237,7 +263,11 @@ TWINS = {
     },
     **{
         f"aplt(ratio_of=rarest_items,pop_ratio={r})": lambda w, u, k, r=r: fn.aplt_at_k(
-            listed(w, u), k, head=fn.short_head({i: w.popularity.get(i, 0) for i in w.catalogue}, r, of="rarest_items")
+            listed(w, u),
+            k,
+            head=fn.short_head(
+                {i: w.popularity.get(i, 0) for i in w.catalogue}, r, of="rarest_items"
+            ),
         )
         for r in (0.1, 0.5, 0.9)
     },
@@ -259,8 +289,13 @@ TWINS = {
     "serendipity(form=history)": lambda w, u, k: fn.unlikeness_at_k(
         listed(w, u), w.train.get(u, ()), k, similarity=together(w), relevant=wanted(w, u)
     ),
-    "serendipity(form=history,relevance=none,similarity=features)": lambda w, u, k: fn.unlikeness_at_k(
-        listed(w, u), w.train.get(u, ()), k, similarity=lambda a, b: cosine(w.features[a], w.features[b])
+    "serendipity(form=history,relevance=none,similarity=features)": lambda w, u, k: (
+        fn.unlikeness_at_k(
+            listed(w, u),
+            w.train.get(u, ()),
+            k,
+            similarity=lambda a, b: cosine(w.features[a], w.features[b]),
+        )
     ),
     **{
         f"intra_list_diversity(distance={d})": lambda w, u, k, d=d: fn.intra_list_diversity(
@@ -278,8 +313,10 @@ TWINS = {
         for s in ("one", "skip")
     },
     **{
-        f"subtopic_recall(of={of},over={over})": lambda w, u, k, of=of, over=over: fn.subtopic_recall_at_k(
-            listed(w, u), wanted(w, u), k, categories=w.genres, of=of, over=over
+        f"subtopic_recall(of={of},over={over})": lambda w, u, k, of=of, over=over: (
+            fn.subtopic_recall_at_k(
+                listed(w, u), wanted(w, u), k, categories=w.genres, of=of, over=over
+            )
         )
         for of in ("list", "hits")
         for over in ("relevant", "all")
@@ -299,23 +336,39 @@ TWINS = {
         )
         for n in ("k", "length")
     },
-    "aclt(pop_ratio=0.5)": lambda w, u, k: fn.aclt_at_k(listed(w, u), k, head=fn.short_head(w.popularity, 0.5)),
+    "aclt(pop_ratio=0.5)": lambda w, u, k: fn.aclt_at_k(
+        listed(w, u), k, head=fn.short_head(w.popularity, 0.5)
+    ),
     **{
         f"aplt(denominator={n})": lambda w, u, k, n=n: fn.aplt_at_k(
             listed(w, u), k, head=fn.short_head(w.popularity), denominator=n
         )
         for n in ("k", "length")
     },
-    "popularity_lift": lambda w, u, k: fn.popularity_lift_at_k({u: listed(w, u)}, w.train, k, popularity=w.popularity),
+    "popularity_lift": lambda w, u, k: fn.popularity_lift_at_k(
+        {u: listed(w, u)}, w.train, k, popularity=w.popularity
+    ),
     **{
-        name: lambda w, u, k, twin=twin, n=n, p=p: twin(listed(w, u), wanted(w, u), k, propensities=p(w), normalised=n)
+        name: lambda w, u, k, twin=twin, n=n, p=p: twin(
+            listed(w, u), wanted(w, u), k, propensities=p(w), normalised=n
+        )
         for name, twin, n, p in (
             ("ips_recall", fn.ips_recall_at_k, False, propensities),
             ("snips_recall", fn.ips_recall_at_k, True, propensities),
             ("ips_dcg(propensity=given)", fn.ips_dcg_at_k, False, given_propensities),
-            ("snips_dcg(power=1.0,clip=0.3)", fn.ips_dcg_at_k, True, lambda w: propensities(w, power=1.0, clip=0.3)),
+            (
+                "snips_dcg(power=1.0,clip=0.3)",
+                fn.ips_dcg_at_k,
+                True,
+                lambda w: propensities(w, power=1.0, clip=0.3),
+            ),
             ("stratified_recall", fn.ips_recall_at_k, True, lambda w: stratified(w, 1.0)),
-            ("stratified_recall(gamma=2.0)", fn.ips_recall_at_k, True, lambda w: stratified(w, 2.0)),
+            (
+                "stratified_recall(gamma=2.0)",
+                fn.ips_recall_at_k,
+                True,
+                lambda w: stratified(w, 2.0),
+            ),
         )
     },
     **{
@@ -354,7 +407,9 @@ def at(name, k):
 
 def check_every_user(names, world, k):
     cells = {name: at(name, k) for name in names}
-    result = rw.evaluate(world.lists, world.truth, [*dict.fromkeys(cells.values())], population="all", **world.around)
+    result = rw.evaluate(
+        world.lists, world.truth, [*dict.fromkeys(cells.values())], population="all", **world.around
+    )
     for name, cell in cells.items():
         about = getattr(rw.parse(name), "defined_for", "")
         for user, own in zip(result.per_user["user"], result.per_user[cell], strict=True):
@@ -382,9 +437,13 @@ def test_every_user_of_one_metric(name, world, k):
 
 @given(worlds(judged=True))
 def test_auc_weighs_users_by_their_relevant_items(world):
-    result = rw.evaluate(world.lists, world.truth, ["auc", "gauc"], population="all", **world.around)
+    result = rw.evaluate(
+        world.lists, world.truth, ["auc", "gauc"], population="all", **world.around
+    )
     values = [
-        (v, n) for v, n in zip(result.per_user["auc"], result.per_user["n_relevant"], strict=True) if not math.isnan(v)
+        (v, n)
+        for v, n in zip(result.per_user["auc"], result.per_user["n_relevant"], strict=True)
+        if not math.isnan(v)
     ]
     weight = sum(n for _, n in values)
     expected = sum(v * n for v, n in values) / weight if weight else math.nan
@@ -410,7 +469,9 @@ def rates(world, k, of="hits"):
 
 def parity(world, k, *, seen=False):
     groups = heads(world)
-    cells = fn.rsp_at_k(world.lists, k, groups=groups, history=world.train, seen="excluded" if seen else "included")
+    cells = fn.rsp_at_k(
+        world.lists, k, groups=groups, history=world.train, seen="excluded" if seen else "included"
+    )
     sizes = Counter(groups.values())
     users = len(world.lists)
     return cells if seen else {g: rate * users for g, rate in cells.items() if sizes[g]}
@@ -422,7 +483,10 @@ def lift(world, k):
 
 def source(world):
     return fn.preference_ratios(
-        world.train, user_groups=world.user_groups, item_groups=world.item_groups, catalog_size=len(world.catalogue)
+        world.train,
+        user_groups=world.user_groups,
+        item_groups=world.item_groups,
+        catalog_size=len(world.catalogue),
     )
 
 
@@ -437,7 +501,10 @@ def shown(world, k):
 
 def liked(world):
     return fn.preference_ratios(
-        world.relevant, user_groups=world.user_groups, item_groups=world.item_groups, catalog_size=len(world.catalogue)
+        world.relevant,
+        user_groups=world.user_groups,
+        item_groups=world.item_groups,
+        catalog_size=len(world.catalogue),
     )
 
 
@@ -461,29 +528,43 @@ WHOLE = {
     "personalization": lambda w, k: {"": fn.personalization_at_k(w.lists, k)},
     "popularity_lift": lambda w, k: {"": lift(w, k)},
     "pop_rsp(pop_ratio=0.5)": lambda w, k: with_main(spread_of_two, parity(w, k)),
-    "pop_rsp(pop_ratio=0.5,denominator=available)": lambda w, k: with_main(spread_of_two, parity(w, k, seen=True)),
+    "pop_rsp(pop_ratio=0.5,denominator=available)": lambda w, k: with_main(
+        spread_of_two, parity(w, k, seen=True)
+    ),
     "pop_reo(pop_ratio=0.5)": lambda w, k: with_main(spread_of_two, rates(w, k)),
     "pop_reo(pop_ratio=0.5,of=recommended)": lambda w, k: with_main(
         spread_of_two,
-        fn.reo_at_k(w.lists, {**dict.fromkeys(w.lists, ()), **w.relevant}, k, groups=heads(w), of="recommended"),
+        fn.reo_at_k(
+            w.lists,
+            {**dict.fromkeys(w.lists, ()), **w.relevant},
+            k,
+            groups=heads(w),
+            of="recommended",
+        ),
     ),
     "reo": lambda w, k: with_main(
-        lambda cells: fn.relative_spread(cells.values()), fn.reo_at_k(w.lists, w.relevant, k, groups=w.item_groups)
+        lambda cells: fn.relative_spread(cells.values()),
+        fn.reo_at_k(w.lists, w.relevant, k, groups=w.item_groups),
     ),
     "rsp": lambda w, k: with_main(
-        lambda cells: fn.relative_spread(cells.values()), fn.rsp_at_k(w.lists, k, groups=w.item_groups, history=w.train)
+        lambda cells: fn.relative_spread(cells.values()),
+        fn.rsp_at_k(w.lists, k, groups=w.item_groups, history=w.train),
     ),
     "rsp(seen=included)": lambda w, k: with_main(
-        lambda cells: fn.relative_spread(cells.values()), fn.rsp_at_k(w.lists, k, groups=w.item_groups, seen="included")
+        lambda cells: fn.relative_spread(cells.values()),
+        fn.rsp_at_k(w.lists, k, groups=w.item_groups, seen="included"),
     ),
     "bias_disparity_source": lambda w, k: pairs(source(w)),
     "bias_disparity_source(interactions=truth)": lambda w, k: pairs(liked(w)),
     "bias_disparity_recommendation": lambda w, k: pairs(shown(w, k)),
     "bias_disparity": lambda w, k: pairs(fn.bias_disparity(shown(w, k), source(w))),
-    "bias_disparity(interactions=truth)": lambda w, k: pairs(fn.bias_disparity(shown(w, k), liked(w))),
+    "bias_disparity(interactions=truth)": lambda w, k: pairs(
+        fn.bias_disparity(shown(w, k), liked(w))
+    ),
     **{
         f"item_mad_ranking(gain={g},discount={d})": lambda w, k, g=g, d=d: with_main(
-            mean_of_items, fn.item_mad_ranking(w.lists, w.truth, k, groups=w.item_groups, gain=g, discount=d)
+            mean_of_items,
+            fn.item_mad_ranking(w.lists, w.truth, k, groups=w.item_groups, gain=g, discount=d),
         )
         for g in ("linear", "exponential_plus_one")
         for d in ("log", "none")
@@ -493,12 +574,21 @@ WHOLE = {
 
 def check_all_users(names, world, k):
     cells = {name: at(name, k) for name in names}
-    result = rw.evaluate(world.lists, world.truth, [*dict.fromkeys(cells.values())], population="all", **world.around)
+    result = rw.evaluate(
+        world.lists, world.truth, [*dict.fromkeys(cells.values())], population="all", **world.around
+    )
     for name, cell in cells.items():
         expected = WHOLE[name](world, k)
-        labels = {key: key.removeprefix(cell).strip("[]") for key in result.values if key.partition("[")[0] == cell}
+        labels = {
+            key: key.removeprefix(cell).strip("[]")
+            for key in result.values
+            if key.partition("[")[0] == cell
+        }
         ours = {label: result.values[key] for key, label in labels.items()}
-        for label, value in ours.items():  # a group of which nothing is known is no cell of the twin
+        for (
+            label,
+            value,
+        ) in ours.items():  # a group of which nothing is known is no cell of the twin
             assert same(value, expected.get(label, math.nan)), (name, label, value, expected)
         assert {label for label, value in expected.items() if not math.isnan(value)} <= set(ours)
 
@@ -537,7 +627,12 @@ def test_groups_of_users(world, k):
 @given(worlds(scores=True, judged=True), K)
 def test_scores(world, k):
     lists = {u: {i: s + i / 50 for i, s in own.items()} for u, own in world.lists.items()}
-    cells = [f"item_mad_rating@{k}", f"user_mad_rating@{k}", f"mean_score@{k}", f"item_mad_rating(misses=zero)@{k}"]
+    cells = [
+        f"item_mad_rating@{k}",
+        f"user_mad_rating@{k}",
+        f"mean_score@{k}",
+        f"item_mad_rating(misses=zero)@{k}",
+    ]
     result = rw.evaluate(lists, world.truth, cells, population="all", **world.around)
     ranked = {u: sorted(own.items(), key=lambda pair: -pair[1]) for u, own in lists.items()}
     of_items = fn.item_mad_rating(ranked, world.relevant, k, groups=world.item_groups)
@@ -555,11 +650,18 @@ def test_scores(world, k):
 
 @given(worlds(), st.data())
 def test_duplicate_rate(world, data):
-    lists = {user: own + data.draw(st.lists(st.sampled_from(own), max_size=4)) for user, own in world.lists.items()}
-    result = rw.evaluate(lists, world.truth, "duplicate_rate", population="recommended", duplicates="first")
+    lists = {
+        user: own + data.draw(st.lists(st.sampled_from(own), max_size=4))
+        for user, own in world.lists.items()
+    }
+    result = rw.evaluate(
+        lists, world.truth, "duplicate_rate", population="recommended", duplicates="first"
+    )
     for user, own in zip(result.per_user["user"], result.per_user["duplicate_rate"], strict=True):
         assert own == pytest.approx(1 - len(set(lists[user])) / len(lists[user]))
-    assert result.counts.get("duplicates_dropped", 0) == sum(len(own) - len(set(own)) for own in lists.values())
+    assert result.counts.get("duplicates_dropped", 0) == sum(
+        len(own) - len(set(own)) for own in lists.values()
+    )
 
 
 ELSEWHERE = {

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.functional.lists import intra_list_diversity
-from rankwise.metrics.arithmetic import NAMED, CosineDistance, CustomDistance, EuclideanDistance, JaccardDistance
+from rankwise.metrics.arithmetic import (
+    NAMED,
+    CosineDistance,
+    CustomDistance,
+    EuclideanDistance,
+    JaccardDistance,
+)
 
 LENGTHS = (1, 2, 3, 5, 23, 24, 25, 47, 48, 49, 50, 71, 72, 100, 101)
 
@@ -51,7 +57,9 @@ def some_lists(draw, name):
 @given(st.data())
 def test_sums_are_those_of_the_plain_definition(name, data):
     lists = data.draw(some_lists(name))
-    expected = np.nan_to_num([plain(name, items) for items in lists])  # no categories: no mean, and a sum of 0
+    expected = np.nan_to_num(
+        [plain(name, items) for items in lists]
+    )  # no categories: no mean, and a sum of 0
     n = lists.shape[1]
     least = 1e-14 * n * n if name == "cosine" else 0  # 1 - 1 of equal vectors
     assert sums(NAMED[name](), lists) == pytest.approx(expected, rel=1e-12, abs=least)
@@ -135,7 +143,10 @@ def test_the_length_of_a_vector_does_not_change_its_cosine(scale):
 
 @pytest.mark.parametrize(
     ("distance", "column"),
-    [("jaccard", {"genres": [["x"], [], [], ["y"]]}), ("cosine", {"features": [[1.0], None, None, [2.0]]})],
+    [
+        ("jaccard", {"genres": [["x"], [], [], ["y"]]}),
+        ("cosine", {"features": [[1.0], None, None, [2.0]]}),
+    ],
 )
 def test_a_list_of_which_nothing_is_known_has_no_diversity(distance, column):
     items = {"item": [1, 2, 3, 4], **column}

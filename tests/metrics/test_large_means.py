@@ -14,7 +14,8 @@ METRICS = ["r2", "explained_variance"]
 def world(mean, spread, users=25, seed=3):
     rng = np.random.default_rng(seed)
     truth = {
-        user: {item: float(mean + spread * rng.normal()) for item in range(rng.integers(1, 7))} for user in range(users)
+        user: {item: float(mean + spread * rng.normal()) for item in range(rng.integers(1, 7))}
+        for user in range(users)
     }
     scores = {
         user: {item: rating + spread * (0.4 * rng.normal() + 0.7) for item, rating in row.items()}
@@ -36,7 +37,10 @@ def exact(truth, scores, weights=None):
         return sum(w * (v - mean) ** 2 for w, v in zip(weight, values, strict=True))
 
     squares = sum(w * e * e for w, e in zip(weight, errors, strict=True))
-    return [float(1 - squares / variation(ratings)), float(1 - variation(errors) / variation(ratings))]
+    return [
+        float(1 - squares / variation(ratings)),
+        float(1 - variation(errors) / variation(ratings)),
+    ]
 
 
 @pytest.mark.parametrize(("mean", "spread"), [(3.0, 1.0), (1e6, 1.0), (4e8, 20.0), (2e-6, 1e-12)])
@@ -52,7 +56,10 @@ def test_digits_of_a_large_mean_do_not_cancel(mean, spread, weighted):
 
 
 def test_a_million_and_one_two_three():
-    truth, scores = {"ann": {1: 1e6 + 1, 2: 1e6 + 2, 3: 1e6 + 3}}, {"ann": {1: 1e6 + 1.5, 2: 1e6 + 2.5, 3: 1e6 + 2.5}}
+    truth, scores = (
+        {"ann": {1: 1e6 + 1, 2: 1e6 + 2, 3: 1e6 + 3}},
+        {"ann": {1: 1e6 + 1.5, 2: 1e6 + 2.5, 3: 1e6 + 2.5}},
+    )
     result = rw.evaluate(scores, truth, METRICS)
     assert list(result.values()) == pytest.approx([0.625, 2 / 3], rel=1e-15)
 

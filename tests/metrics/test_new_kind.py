@@ -85,7 +85,10 @@ def test_its_gap_between_groups_of_users():
 
 def test_slices():
     slices = evaluated(users=USERS, by="group").slices
-    assert dict(slices.select("group", CELL).iter_rows()) == {"x": trimmed(HITS[:5]), "y": trimmed(HITS[5:])}
+    assert dict(slices.select("group", CELL).iter_rows()) == {
+        "x": trimmed(HITS[:5]),
+        "y": trimmed(HITS[5:]),
+    }
 
 
 def test_the_jackknife_leaves_each_user_out():
@@ -98,7 +101,10 @@ def test_the_jackknife_leaves_each_user_out():
 
 
 def test_pieces_in_any_order():
-    pieces = [rw.Evaluator([CELL], truth=TRUTH).update({u: LISTS[u] for u in LISTS if u % 3 == n}) for n in (2, 0, 1)]
+    pieces = [
+        rw.Evaluator([CELL], truth=TRUTH).update({u: LISTS[u] for u in LISTS if u % 3 == n})
+        for n in (2, 0, 1)
+    ]
     first, *rest = pieces
     assert first.merge(*rest).result()[CELL] == trimmed(HITS)
 

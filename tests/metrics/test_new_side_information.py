@@ -66,7 +66,9 @@ def test_it_is_known_by_item_in_every_piece():
     result = rw.evaluate(LISTS, TRUTH, CELL, items=ITEMS)
     assert dict(result.per_user.select("user", CELL).iter_rows()) == REVENUE
     assert result.provenance["facts"] == {"price(price)": "column 'price'"}
-    pieces = [rw.Evaluator([CELL], truth=TRUTH, items=ITEMS).update({user: LISTS[user]}) for user in LISTS]
+    pieces = [
+        rw.Evaluator([CELL], truth=TRUTH, items=ITEMS).update({user: LISTS[user]}) for user in LISTS
+    ]
     assert pieces[2].merge(pieces[0], pieces[1]).result()[CELL] == result[CELL]
 
 
@@ -78,7 +80,10 @@ def test_a_missing_table_and_a_missing_column_are_named():
 
 
 def test_results_of_other_prices_are_not_compared():
-    cheap, dear = (rw.evaluate(LISTS, TRUTH, CELL, items=ITEMS.with_columns(pl.col("price") * x)) for x in (1, 2))
+    cheap, dear = (
+        rw.evaluate(LISTS, TRUTH, CELL, items=ITEMS.with_columns(pl.col("price") * x))
+        for x in (1, 2)
+    )
     with pytest.raises(ParameterError, match="columns of price"):
         rw.compare({"cheap": cheap, "dear": dear})
 

@@ -21,7 +21,12 @@ STATISTICS = {
 }
 
 
-@given(worlds(judged=True), st.integers(1, 4), st.sampled_from(["ndcg", "map", "f"]), st.sampled_from(["skip", "zero"]))
+@given(
+    worlds(judged=True),
+    st.integers(1, 4),
+    st.sampled_from(["ndcg", "map", "f"]),
+    st.sampled_from(["skip", "zero"]),
+)
 def test_against_the_definitions(world, k, of, undefined):
     names = [name.format(of, k) for name in STATISTICS]
     cells = [str(rw.parse(name)) for name in names]
@@ -35,7 +40,11 @@ def test_against_the_definitions(world, k, of, undefined):
         assert cell not in result.per_user.columns
     users = result.per_user["user"].to_list()
     for row in result.slices.to_dicts():
-        own = [v for u, v in zip(users, values, strict=True) if world.user_groups.get(u) == row["group"]]
+        own = [
+            v
+            for u, v in zip(users, values, strict=True)
+            if world.user_groups.get(u) == row["group"]
+        ]
         for cell, statistic in zip(cells, STATISTICS.values(), strict=True):
             assert row[cell] == pytest.approx(statistic(own), rel=1e-12, abs=1e-15, nan_ok=True)
 
@@ -67,7 +76,14 @@ def test_gm_map_is_that_of_trec_eval():
 
 
 @pytest.mark.parametrize(
-    "name", ["quantile(q=2)", "worst(share=0)", "geometric_mean(floor=0)", "quantile(gini)@3", "worst(ndcg@3)@3"]
+    "name",
+    [
+        "quantile(q=2)",
+        "worst(share=0)",
+        "geometric_mean(floor=0)",
+        "quantile(gini)@3",
+        "worst(ndcg@3)@3",
+    ],
 )
 def test_bad_parameters(name):
     with pytest.raises(ParameterError):
@@ -82,7 +98,9 @@ def test_weights_of_users_are_refused():
 def test_metrics_that_weights_do_not_change_are_named():
     lists, truth = {1: [1, 3], 2: [4]}, {1: {1, 2}, 2: {1}}
     cells = ["ndcg@2", "gini@2", "catalog_coverage@2"]
-    weighted, plain = (rw.evaluate(lists, truth, cells, weights=w) for w in ({1: 1.0, 2: 3.0}, None))
+    weighted, plain = (
+        rw.evaluate(lists, truth, cells, weights=w) for w in ({1: 1.0, 2: 3.0}, None)
+    )
     assert [weighted[cell] == plain[cell] for cell in cells] == [False, True, True]
     assert "users weighted, except in gini@2, catalog_coverage@2" in weighted.notes[-2]
     assert "weighted" not in plain.notes[-2]

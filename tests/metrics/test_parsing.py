@@ -27,7 +27,10 @@ from rankwise.metrics.base import parse, parse_all
         ("ndcg(gain=linear)@10", "ndcg@10"),
         ("nDCGRendle2020@10", "ndcg_binary@10"),
         ("F1@10", "f@10"),
-        ("f(first=ndcg,second=map(normaliser=k),beta=0.5)@10", "f(beta=0.5,first=ndcg,second=map(normaliser=k))@10"),
+        (
+            "f(first=ndcg,second=map(normaliser=k),beta=0.5)@10",
+            "f(beta=0.5,first=ndcg,second=map(normaliser=k))@10",
+        ),
         ("user_coverage(as_share=true)@10", "user_coverage(as_share=true)@10"),
         ("err(max_relevance=1)", "err"),
         ("rbp", "rbp"),
@@ -69,10 +72,22 @@ def test_objects_and_text_agree():
         ("ndcg(ideal=full)", MetricError, "needs a cut-off"),
         ("novelty(denominator=k)", MetricError, "novelty(denominator=k) needs a cut-off"),
         ("surprisal(denominator=k)", MetricError, "surprisal(denominator=k) needs a cut-off"),
-        ("unexpectedness(denominator=k)", MetricError, "unexpectedness(denominator=k) needs a cut-off"),
+        (
+            "unexpectedness(denominator=k)",
+            MetricError,
+            "unexpectedness(denominator=k) needs a cut-off",
+        ),
         ("overlap(denominator=k)", MetricError, "overlap(denominator=k) needs a cut-off"),
-        ("num_retrieved(as_share=true)", MetricError, "num_retrieved(as_share=true) needs a cut-off"),
-        ("category_count(as_share=true)", MetricError, "category_count(as_share=true) needs a cut-off"),
+        (
+            "num_retrieved(as_share=true)",
+            MetricError,
+            "num_retrieved(as_share=true) needs a cut-off",
+        ),
+        (
+            "category_count(as_share=true)",
+            MetricError,
+            "category_count(as_share=true) needs a cut-off",
+        ),
         ("rmse@10", ParameterError, "has no cut-off"),
         ("__import__('os').system('true')", MetricError, "not the text of a metric"),
         ("ndcg@10 + map@10", MetricError, "not the text of a metric"),
@@ -89,7 +104,14 @@ def test_what_does_not_read(text, error, said):
 
 
 def test_what_is_divided_by_the_length_of_a_list_needs_no_cut_off():
-    names = ["novelty", "surprisal", "unexpectedness", "overlap(denominator=union)", "num_retrieved", "category_count"]
+    names = [
+        "novelty",
+        "surprisal",
+        "unexpectedness",
+        "overlap(denominator=union)",
+        "num_retrieved",
+        "category_count",
+    ]
     assert [str(metric) for metric in parse_all(names)] == names
 
 
@@ -146,7 +168,9 @@ def test_a_name_with_two_meanings_is_refused_with_both(text):
     assert "tp@k" in caught.value.hint
 
 
-@pytest.mark.parametrize("made", [rw.NDCG(10), rw.NDCG(k=10), rw.NDCG() @ 10, rw.NDCG((10,)), rw.NDCG(np.int64(10))])
+@pytest.mark.parametrize(
+    "made", [rw.NDCG(10), rw.NDCG(k=10), rw.NDCG() @ 10, rw.NDCG((10,)), rw.NDCG(np.int64(10))]
+)
 def test_cut_offs_are_given_in_any_way(made):
     assert made == parse("ndcg@10")
     assert made.k == (10,)
@@ -173,7 +197,15 @@ def test_a_cut_off_may_be_ten_million_and_above_it_the_whole_list_is_named():
 
 
 @pytest.mark.parametrize(
-    "text", ["ndcg@5@5", "ndcg" + "@5" * 3000, "-" * 9000 + "1", "f(first=" * 500, "x" * 10**6, "ndcg@9" * 2]
+    "text",
+    [
+        "ndcg@5@5",
+        "ndcg" + "@5" * 3000,
+        "-" * 9000 + "1",
+        "f(first=" * 500,
+        "x" * 10**6,
+        "ndcg@9" * 2,
+    ],
 )
 def test_text_that_would_exhaust_the_stack_or_means_two_things(text):
     with pytest.raises(MetricError) as raised:
@@ -187,7 +219,8 @@ def test_a_hint_names_a_metric_as_people_write_it():
 
 
 @pytest.mark.parametrize(
-    "text", ["err(max_relevance=1e308)@5", "f(beta=1e308)@5", "ndcg(log_base=1e999)@5", "rbp(p=1e999)"]
+    "text",
+    ["err(max_relevance=1e308)@5", "f(beta=1e308)@5", "ndcg(log_base=1e999)@5", "rbp(p=1e999)"],
 )
 def test_numbers_that_overflow_are_refused(text):
     with pytest.raises(ParameterError):
@@ -206,4 +239,6 @@ def test_text_imports_nothing(monkeypatch):
 
     parse("ild@5")  # loads the module of the metric
     monkeypatch.setattr(importlib, "import_module", lambda name: pytest.fail(f"imported {name}"))
-    assert str(parse("ild(distance='os:system')@5")) == "intra_list_diversity(distance='os:system')@5"
+    assert (
+        str(parse("ild(distance='os:system')@5")) == "intra_list_diversity(distance='os:system')@5"
+    )

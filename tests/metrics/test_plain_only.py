@@ -55,7 +55,9 @@ def test_it_equals_the_metric_with_arrays(world, population):
 
 
 def test_it_describes_lists():
-    result = rw.evaluate({"ann": [1, 2], "bob": [3]}, {"ann": {1}, "cyd": {2}}, "plain_retrieved", population="all")
+    result = rw.evaluate(
+        {"ann": [1, 2], "bob": [3]}, {"ann": {1}, "cyd": {2}}, "plain_retrieved", population="all"
+    )
     values = dict(result.per_user.select("user", "plain_retrieved").iter_rows())
     assert values["ann"] == 2.0
     assert values["bob"] == 1.0
@@ -72,7 +74,9 @@ def test_a_group_of_it_and_a_weighting_that_it_does_not_have():
 
 
 def test_a_definition_that_cannot_be_called():
-    metric("of_three", range=(0, 1), higher_is_better=True, plain=lambda a, b, c: 0.0)(type("OfThree", (PerUser,), {}))
+    metric("of_three", range=(0, 1), higher_is_better=True, plain=lambda a, b, c: 0.0)(
+        type("OfThree", (PerUser,), {})
+    )
     with pytest.raises(MetricError, match="a list and the relevant items"):
         rw.evaluate({"ann": [1]}, {"ann": {1}}, "of_three")
 

@@ -27,13 +27,21 @@ def clicks(n=3000, seed=0, users=150):
     rng = np.random.default_rng(seed)
     p = rng.random(n) ** 2
     y = (rng.random(n) < p**1.3).astype(int)
-    table = pl.DataFrame({"user": np.arange(n) % users, "item": np.arange(n) // users, "prediction": p, "label": y})
+    table = pl.DataFrame(
+        {"user": np.arange(n) % users, "item": np.arange(n) // users, "prediction": p, "label": y}
+    )
     return table, list(zip(p.tolist(), y.tolist(), strict=True))
 
 
 def test_by_hand():
     table = {"ann": [(0.2, 0), (0.3, 1)], "bob": [(0.8, 1), (0.9, 1)]}
-    names = [*NAMES, "ece(n_bins=2)", "ece(n_bins=2,norm=l2)", "ece(n_bins=2,norm=l2,debiased=true)", "brier(n_bins=2)"]
+    names = [
+        *NAMES,
+        "ece(n_bins=2)",
+        "ece(n_bins=2,norm=l2)",
+        "ece(n_bins=2,norm=l2,debiased=true)",
+        "brier(n_bins=2)",
+    ]
     result = rw.evaluate_ratings(table, names[1:])
     # Bin (0, 0.5]: mean probability 0.25, rate 0.5; bin (0.5, 1]: 0.85 and 1.
     assert result["ece(n_bins=2)"] == pytest.approx((0.25 + 0.15) / 2)
@@ -56,7 +64,9 @@ def test_by_hand():
 
 
 def test_a_bin_is_closed_on_the_right():
-    result = rw.evaluate_ratings({"ann": [(0.0, 0), (0.5, 1), (1.0, 1)]}, "reliability_curve(n_bins=2)")
+    result = rw.evaluate_ratings(
+        {"ann": [(0.0, 0), (0.5, 1), (1.0, 1)]}, "reliability_curve(n_bins=2)"
+    )
     assert result.table("reliability_curve(n_bins=2)")["rows"].to_list() == [2, 1]
 
 
@@ -86,19 +96,30 @@ def test_against_the_plain_definitions(data, logits):
     options = {name: [dict(scores)] for name in NAMES}
     for own in ({"n_bins": 3}, {"bins": "equal_mass", "n_bins": 4}, {"edges": (0.2, 0.55)}):
         options["ece"] += [
-            own | scores | {"norm": norm, "debiased": debiased} for norm in ("l1", "l2") for debiased in (False, True)
+            own | scores | {"norm": norm, "debiased": debiased}
+            for norm in ("l1", "l2")
+            for debiased in (False, True)
         ]
         options["brier"].append(own | scores)
-    metrics = {name: [rw.metrics.registry.find(name)(**own) for own in each] for name, each in options.items()}
-    result = rw.evaluate(lists, truth, [m for each in metrics.values() for m in each], population="all")
+    metrics = {
+        name: [rw.metrics.registry.find(name)(**own) for own in each]
+        for name, each in options.items()
+    }
+    result = rw.evaluate(
+        lists, truth, [m for each in metrics.values() for m in each], population="all"
+    )
     pairs = pairs_of(lists, truth)
     for name, each in metrics.items():
         for metric, own in zip(each, options[name], strict=True):
             takes = own if name != "brier" else scores
-            assert result[metric] == pytest.approx(PLAIN[name](pairs, **takes), rel=1e-9, abs=1e-9, nan_ok=True), metric
+            assert result[metric] == pytest.approx(
+                PLAIN[name](pairs, **takes), rel=1e-9, abs=1e-9, nan_ok=True
+            ), metric
             if name == "brier":
                 parts = {row["part"]: row["value"] for row in result.table(metric).to_dicts()}
-                assert parts == pytest.approx(fn.brier_decomposition(pairs, **own), abs=1e-9, nan_ok=True)
+                assert parts == pytest.approx(
+                    fn.brier_decomposition(pairs, **own), abs=1e-9, nan_ok=True
+                )
 
 
 @pytest.mark.parametrize("bins", BINS)
@@ -120,7 +141,9 @@ def test_the_curve_is_the_plain_one_and_that_of_its_groups(bins):
     )
 
 
-@pytest.mark.parametrize(("bins", "strategy"), [("equal_width", "uniform"), ("equal_mass", "quantile")])
+@pytest.mark.parametrize(
+    ("bins", "strategy"), [("equal_width", "uniform"), ("equal_mass", "quantile")]
+)
 @pytest.mark.parametrize("n_bins", [5, 10, 17])
 def test_against_scikit_learn(bins, strategy, n_bins):
     table, pairs = clicks(seed=n_bins)
@@ -166,8 +189,12 @@ def test_against_the_formulas_of_torchrec(weighted):
 
 def test_without_a_click_no_row_is_one():
     table = clicks(300, users=15)[0].with_columns(label=pl.lit(0))
-    result = rw.evaluate_ratings(table, ["log_loss", "brier", "calibration_ratio", "normalised_entropy", "rmse"])
-    assert result["log_loss"] == pytest.approx(float(-np.log1p(-table["prediction"].to_numpy()).mean()))
+    result = rw.evaluate_ratings(
+        table, ["log_loss", "brier", "calibration_ratio", "normalised_entropy", "rmse"]
+    )
+    assert result["log_loss"] == pytest.approx(
+        float(-np.log1p(-table["prediction"].to_numpy()).mean())
+    )
     assert result["brier"] == pytest.approx(result["rmse"] ** 2)
     assert math.isnan(result["calibration_ratio"])
     assert math.isnan(result["normalised_entropy"])
@@ -199,7 +226,13 @@ def test_equal_mass_is_refused_in_pieces():
 def test_pieces_have_the_same_bits():
     lists = {u: {i: (u * i % 17) / 17 for i in range(9)} for u in range(40)}
     truth = {u: {i for i in range(9) if (u + i) % 3 == 0} for u in range(40)}
-    names = ["ece(edges=[0.1,0.4])", "brier", "reliability_curve", "normalised_entropy", "calibration_ratio"]
+    names = [
+        "ece(edges=[0.1,0.4])",
+        "brier",
+        "reliability_curve",
+        "normalised_entropy",
+        "calibration_ratio",
+    ]
     whole = rw.evaluate(lists, truth, names)
     evaluator = rw.Evaluator(names, truth=truth)
     for first in range(0, 40, 7):
@@ -237,7 +270,9 @@ def test_plots_and_report():
     pytest.importorskip("altair")
     table, _ = clicks()
     users = pl.DataFrame({"user": range(150), "country": ["AT", "DE"] * 75})
-    result = rw.evaluate_ratings(table, ["brier", "reliability_curve"], users=users, by="country", jackknife=20)
+    result = rw.evaluate_ratings(
+        table, ["brier", "reliability_curve"], users=users, by="country", jackknife=20
+    )
     assert result.plot.reliability() is not None
     assert result.plot.reliability(by="country") is not None
     page = rw.report(result).html
@@ -257,7 +292,13 @@ def test_on_torch():
     generator = torch.Generator().manual_seed(0)
     scores = torch.rand(30, 12, generator=generator, dtype=torch.float64)
     target = torch.rand(30, 12, generator=generator) < scores
-    names = ["ece(edges=[0.2,0.7])", "ece(norm=l2,debiased=true)", "brier", "normalised_entropy", "calibration_ratio"]
+    names = [
+        "ece(edges=[0.2,0.7])",
+        "ece(norm=l2,debiased=true)",
+        "brier",
+        "normalised_entropy",
+        "calibration_ratio",
+    ]
     names += ["reliability_curve(n_bins=4)"]
     metrics = Collection(names, n_items=12)
     for at in range(0, 30, 10):

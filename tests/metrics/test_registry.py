@@ -19,7 +19,9 @@ def loaded(*modules):
 
 
 def run(code):
-    done = subprocess.run([sys.executable, "-c", START + code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", START + code], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -68,10 +68,14 @@ def test_equal_weights_change_nothing(world, k):
     for name in ADDITIVE:
         plain = str(rw.parse(name) if rw.parse(name).cutoff == "none" else rw.parse(name) @ k)
         weighted[plain] = [at(name, k, wrapper) for wrapper in (rw.IPS, rw.SNIPS, rw.Stratified)]
-    result = rw.evaluate(world.lists, world.truth, [*weighted, *chain(*weighted.values())], **options)
+    result = rw.evaluate(
+        world.lists, world.truth, [*weighted, *chain(*weighted.values())], **options
+    )
     for plain, cells in weighted.items():
         for cell in cells:
-            assert result[cell] == pytest.approx(result[plain], rel=1e-12, abs=1e-12, nan_ok=True), cell
+            assert result[cell] == pytest.approx(
+                result[plain], rel=1e-12, abs=1e-12, nan_ok=True
+            ), cell
             assert result.per_user[cell].to_list() == pytest.approx(
                 result.per_user[plain].to_list(), rel=1e-12, abs=1e-12, nan_ok=True
             )
@@ -86,7 +90,9 @@ def test_the_named_metrics_are_weighted_sums(world, k):
         f"ips_dcg@{k}": f"ips(dcg(gain=binary))@{k}",
         f"snips_dcg@{k}": f"snips(dcg(gain=binary))@{k}",
     }
-    result = rw.evaluate(world.lists, world.truth, [*pairs, *pairs.values()], population="all", **world.around)
+    result = rw.evaluate(
+        world.lists, world.truth, [*pairs, *pairs.values()], population="all", **world.around
+    )
     for named, weighted in ((str(rw.parse(a)), str(rw.parse(b))) for a, b in pairs.items()):
         ours, theirs = result.per_user[weighted].to_list(), result.per_user[named].to_list()
         if named.startswith("snips_dcg"):  # an average over relevant items, not their sum
@@ -119,7 +125,10 @@ def test_one_sum_of_weights_over_all_users():
     """Weights are 2, 4 and 1 for the first user, of whom 2 and 4 are hits, and 4 and 1 for the second: 1 is a hit."""
     items = {"item": [0, 1, 2, 3], "propensity": [0.5, 0.25, 1.0, 1.0]}
     lists, truth = {1: [0, 1], 2: [3, 2]}, {1: {0, 1, 2}, 2: {1, 2}}
-    cells = [f"{name},propensity=given,average=weights)@2" for name in ("snips(of=recall", "snips(of=ndcg")]
+    cells = [
+        f"{name},propensity=given,average=weights)@2"
+        for name in ("snips(of=recall", "snips(of=ndcg")
+    ]
     result = rw.evaluate(lists, truth, cells, items=items, jackknife=2)
     assert result[cells[0]] == pytest.approx((2 + 4 + 1) / (7 + 5))
     second = 1 / math.log2(3)
@@ -146,7 +155,9 @@ def test_what_the_weights_rest_on():
 def test_items_at_the_clip_are_not_clipped():
     items = {"item": [0, 1, 2, 3], "propensity": [0.1, 0.25, 0.5, 1.0]}
     name = "ips(of=recall,propensity=given,clip=0.25)"
-    said = rw.evaluate({1: [0]}, {1: {0, 1, 2, 3}}, f"{name}@1", items=items).diagnostics[str(rw.parse(name))]
+    said = rw.evaluate({1: [0]}, {1: {0, 1, 2, 3}}, f"{name}@1", items=items).diagnostics[
+        str(rw.parse(name))
+    ]
     assert said["clipped_share"] == 0.25
 
 
@@ -156,7 +167,9 @@ def test_given_propensities():
     assert rw.evaluate({1: [0, 1]}, {1: {0, 1}}, name, items=items)[name] == 3.0
     for odd in (0.0, -0.1, 1.5, math.nan):
         with pytest.raises(ScoreError):
-            rw.evaluate({1: [0, 1]}, {1: {0, 1}}, name, items={"item": [0, 1], "propensity": [0.5, odd]})
+            rw.evaluate(
+                {1: [0, 1]}, {1: {0, 1}}, name, items={"item": [0, 1], "propensity": [0.5, odd]}
+            )
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ OWN = np.array([1.0, 2.0, 3.0, 4.0])
 
 
 def users(*, weights=None, inside=None):
-    frame = pl.DataFrame({"user": [1, 2, 3, 4], "n_relevant": [1, 0, 2, 0], "list_length": [1, 1, 0, 0]})
+    frame = pl.DataFrame(
+        {"user": [1, 2, 3, 4], "n_relevant": [1, 0, 2, 0], "list_length": [1, 1, 0, 0]}
+    )
     return UserColumns(frame, weights=weights, inside=inside)
 
 
@@ -55,9 +57,9 @@ def test_users_outside_the_population_have_no_value():
 
 def test_some_users_keep_their_weights_groups_and_population():
     groups = {"g": Groups(np.array([0, 1, 0, -1]), ("a", "b"))}
-    chosen = UserColumns(users().users, OWN, groups, inside=np.array([True, False, True, True])).select(
-        np.array([3, 1])
-    )
+    chosen = UserColumns(
+        users().users, OWN, groups, inside=np.array([True, False, True, True])
+    ).select(np.array([3, 1]))
     assert chosen.users["user"].to_list() == [4, 2]
     assert chosen.weights.tolist() == [4.0, 2.0]
     assert chosen.inside.tolist() == [True, False]
@@ -95,7 +97,10 @@ def state(n, with_list, without, **cells):
 
 
 def test_states_add_up_cell_by_cell():
-    one, other = state(3, 2, 1, a=(ExactTotal(5), 2), b=(1,)), state(4, 1, 0, a=(ExactTotal(7), 3), c=(9,))
+    one, other = (
+        state(3, 2, 1, a=(ExactTotal(5), 2), b=(1,)),
+        state(4, 1, 0, a=(ExactTotal(7), 3), c=(9,)),
+    )
     assert one + other == state(7, 3, 1, a=(ExactTotal(12), 5), b=(1,), c=(9,))
     assert one.of_nobody() == state(0, 0, 0, a=(ExactTotal(), 0), b=(0,))
     assert one.of_nobody() + one == one

@@ -70,9 +70,17 @@ def test_expected_is_the_mean_over_all_orders(data, k):
     user = next(iter(lists))
     truth = {user: truth.get(user, {3: 1})}
     cells = [str(rw.parse(name) @ k) for name in NAMES]
-    cells += ["r_precision", "list_auc", "gauc(seen=included)", f"reo@{k}", f"pop_reo(pop_ratio=0.5)@{k}"]
+    cells += [
+        "r_precision",
+        "list_auc",
+        "gauc(seen=included)",
+        f"reo@{k}",
+        f"pop_reo(pop_ratio=0.5)@{k}",
+    ]
     ours = rw.evaluate({user: lists[user]}, truth, cells, **AROUND)
-    each = [rw.evaluate({user: order}, truth, cells, **AROUND).values for order in orders(lists[user])]
+    each = [
+        rw.evaluate({user: order}, truth, cells, **AROUND).values for order in orders(lists[user])
+    ]
     for cell in ours.values:
         if cell.startswith(("reo", "pop_reo")) and "[" not in cell:
             continue  # how unequal the rates are is not linear in them
@@ -101,9 +109,14 @@ def test_optimistic_and_pessimistic_are_the_ends(data, k):
 @pytest.mark.parametrize("ties", ["expected", "optimistic", "pessimistic"])
 @given(data=evaluations(scores=True), k=st.integers(1, 4))
 def test_tied_hits_below_all_cutoffs_change_nothing(ties, data, k):
-    cells = [str(rw.parse(name) @ k) for name in NAMES] + [f"reo@{k}", f"pop_reo(pop_ratio=0.5)@{k}"]
+    cells = [str(rw.parse(name) @ k) for name in NAMES] + [
+        f"reo@{k}",
+        f"pop_reo(pop_ratio=0.5)@{k}",
+    ]
     alone = rw.evaluate(*data, cells, ties=ties, **AROUND)
-    beside = rw.evaluate(*data, [*cells, "r_precision"], ties=ties, **AROUND)  # which reads whole lists
+    beside = rw.evaluate(
+        *data, [*cells, "r_precision"], ties=ties, **AROUND
+    )  # which reads whole lists
     assert alone.counts == beside.counts
     for cell, value in alone.values.items():
         assert value == pytest.approx(beside[cell], rel=1e-12, abs=1e-12, nan_ok=True), cell

@@ -105,7 +105,10 @@ def test_f_of_any_two_metrics():
         ("catalog_coverage@3", 0.05),
         ("gini(over=recommended)@3", 0.2222),
         ("gini@3", 0.97082),
-        ("shannon_entropy@3", -(2 / 9 * math.log(1 / 9) + 4 / 9 * math.log(2 / 9) + math.log(1 / 3) / 3)),
+        (
+            "shannon_entropy@3",
+            -(2 / 9 * math.log(1 / 9) + 4 / 9 * math.log(2 / 9) + math.log(1 / 3) / 3),
+        ),
         ("shannon_entropy(normalised=true)@3", 1.5230 / math.log(100)),
         ("user_coverage@3", 3),
         ("user_coverage(as_share=true)@3", 1),
@@ -142,7 +145,9 @@ def test_rating_error(name, expected):
     assert sum((t - 3.25) ** 2 for t in true) == 8.75
     result = rw.evaluate(predicted, truth, name)
     spread = 8.75
-    expected = {"r2": 1 - 5 / spread, "explained_variance": 1 - (5 - 9 / 4) / spread}.get(name, expected)
+    expected = {"r2": 1 - 5 / spread, "explained_variance": 1 - (5 - 9 / 4) / spread}.get(
+        name, expected
+    )
     assert result[name] == pytest.approx(expected)
     assert result.counts["truth_rows_without_score"] == 1
 
@@ -163,7 +168,9 @@ def test_one_group_has_no_gap():
 
 def test_a_part_without_cut_offs_is_the_same_at_all_of_them():
     users = {"user": ["a", "b"], "group": ["x", "y"]}
-    result = rw.evaluate({"a": [5], "b": [7]}, {"a": {5, 6}, "b": {5}}, "group_gap(metric=bpref)@[1,2]", users=users)
+    result = rw.evaluate(
+        {"a": [5], "b": [7]}, {"a": {5, 6}, "b": {5}}, "group_gap(metric=bpref)@[1,2]", users=users
+    )
     assert [*result.values.values()].count(0.5) == 4  # the gap, and the mean of x; that of y is 0
 
 
@@ -183,7 +190,12 @@ ITEMS = {
     [
         # 2 bits for an item known to one of four users, 0 for one known to all; 9 counts as one.
         ({"u": [8, 7, 9]}, {"u": {8}}, "novelty@3", (2 + 0 + 2) / 3),
-        ({"u": [8, 7]}, {"u": {8}}, "novelty(popularity=interactions)@2", (math.log2(5) + math.log2(5 / 4)) / 2),
+        (
+            {"u": [8, 7]},
+            {"u": {8}},
+            "novelty(popularity=interactions)@2",
+            (math.log2(5) + math.log2(5 / 4)) / 2,
+        ),
         ({"u": [8, 7]}, {"u": {8}}, "novelty(denominator=k)@4", 2 / 4),
         ({"u": [7, 8]}, {"u": {8}}, "novelty(discount=log)@2", 2 / math.log2(3) / 1.63093),
         # Two of four items are cold: skipped, the others are divided by what is left of length or k, or of its discounts.
@@ -199,30 +211,80 @@ ITEMS = {
         ),
         ({"u": [9, 1, 8]}, {"u": {8}}, "novelty(cold=skip)@2", math.nan),
         ({"u": [9, 8]}, {"u": {8}}, "novelty(cold=skip)@2", 2.0),
-        ({"u": [7, 8]}, {"u": {8}}, "novelty(discount=log,denominator=k)@3", 2 / math.log2(3) / (1.63093 + 1 / 2)),
+        (
+            {"u": [7, 8]},
+            {"u": {8}},
+            "novelty(discount=log,denominator=k)@3",
+            2 / math.log2(3) / (1.63093 + 1 / 2),
+        ),
         ({"u": [8, 7]}, {"u": {8}}, "surprisal@2", 0.5),
         ({"u": [8, 7]}, {"u": {8}}, "surprisal(denominator=k)@4", 1 / 4),
         ({"u": [8, 9, 7, 1]}, {"u": {8}}, "surprisal(cold=skip)@4", 1 / 2),
         ({"u": [7, 8]}, {"u": {8}}, "efd@2", 2 / math.log2(3) / 1.63093),
-        ({"u": [7, 8]}, {"u": {8: 2}}, "efd(relevance=discounted)@2", 3 * 2 / math.log2(3) / 1.63093),
-        ({"u": [7, 8]}, {"u": {8: 2}}, "efd(relevance=discounted_plus_one)@2", 7 * 2 / math.log2(3) / 1.63093),
-        ({"u": [7, 8]}, {"u": {8}}, "efd(popularity=interactions)@2", math.log2(5) / math.log2(3) / 1.63093),
+        (
+            {"u": [7, 8]},
+            {"u": {8: 2}},
+            "efd(relevance=discounted)@2",
+            3 * 2 / math.log2(3) / 1.63093,
+        ),
+        (
+            {"u": [7, 8]},
+            {"u": {8: 2}},
+            "efd(relevance=discounted_plus_one)@2",
+            7 * 2 / math.log2(3) / 1.63093,
+        ),
+        (
+            {"u": [7, 8]},
+            {"u": {8}},
+            "efd(popularity=interactions)@2",
+            math.log2(5) / math.log2(3) / 1.63093,
+        ),
         ({"u": [8, 9]}, {"u": {9}}, "epc@2", 1 / math.log2(3) / 1.63093),
-        ({"u": [7, 8]}, {"u": {8}}, "epc(popularity=interactions)@2", 4 / 5 / math.log2(3) / 1.63093),
-        ({"u": [7, 8]}, {"u": {8: 2}}, "epc(relevance=discounted)@2", 3 * 3 / 4 / math.log2(3) / 1.63093),
+        (
+            {"u": [7, 8]},
+            {"u": {8}},
+            "epc(popularity=interactions)@2",
+            4 / 5 / math.log2(3) / 1.63093,
+        ),
+        (
+            {"u": [7, 8]},
+            {"u": {8: 2}},
+            "epc(relevance=discounted)@2",
+            3 * 3 / 4 / math.log2(3) / 1.63093,
+        ),
         # Seven items: 8 was expected second and stands first; 9 was expected nowhere.
         ({"u": [8, 9]}, {"u": {8}}, "serendipity@2", (2 - 1) / 7 / 2),
         ({"u": [8, 9]}, {"u": {9}}, "serendipity@2", (7 + 1 - 2) / 7 / 2),
         ({"u": [8, 9]}, {"u": {9}}, "serendipity(relevance=none)@2", (1 + 6) / 7 / 2),
         ({"u": [7, 8]}, {"u": {7, 8}}, "serendipity@2", 0.0),
-        ({"u": [8, 7]}, {"u": {7, 8}}, "serendipity@2", 1 / 7 / 2),  # 7 stands below its place: no more than 0
+        (
+            {"u": [8, 7]},
+            {"u": {7, 8}},
+            "serendipity@2",
+            1 / 7 / 2,
+        ),  # 7 stands below its place: no more than 0
         ({"u": [8, 9], "v": [8]}, {"u": {8}, "v": {8}}, "serendipity@2", (1 / 7 / 2 + 1 / 7) / 2),
         ({"a": [8]}, {"a": {8}}, "serendipity(form=history)@1", 1 / 2),
-        ({"b": [3]}, {"b": {3}}, "serendipity(form=history,similarity=features)@1", 1 - math.sqrt(0.5)),
+        (
+            {"b": [3]},
+            {"b": {3}},
+            "serendipity(form=history,similarity=features)@1",
+            1 - math.sqrt(0.5),
+        ),
         # b has had 7 and 8; their columns of users have cosine 1/2.
         ({"b": [8]}, {"b": {8}}, "serendipity(form=history)@1", 1 - (1 / 2 + 1) / 2),
-        ({"u": [8], "b": [8]}, {"u": {8}, "b": {8}}, "serendipity(form=history)@1", 1 / 4),  # u has no history
-        ({"b": [2, 3]}, {"b": {2, 3}}, "serendipity(form=history,similarity=features)@2", (1 + 1 - math.sqrt(0.5)) / 2),
+        (
+            {"u": [8], "b": [8]},
+            {"u": {8}, "b": {8}},
+            "serendipity(form=history)@1",
+            1 / 4,
+        ),  # u has no history
+        (
+            {"b": [2, 3]},
+            {"b": {2, 3}},
+            "serendipity(form=history,similarity=features)@2",
+            (1 + 1 - math.sqrt(0.5)) / 2,
+        ),
         ({"u": [1, 2, 3]}, {"u": {1}}, "ild@3", (1 + 2 * (1 - math.sqrt(0.5))) / 3),
         ({"u": [7, 8, 9]}, {"u": {1}}, "ild(distance=cooccurrence)@3", (1 / 2 + 1 + 1) / 3),
         ({"u": [7, 8]}, {"u": {1}}, "ild(distance=cooccurrence)@2", 1 / 2),
@@ -237,15 +299,30 @@ ITEMS = {
         ({"u": [1, 4]}, {"u": {2}}, "srecall(of=hits)@2", 0.0),
         ({"u": [1, 3]}, {"u": {1, 2}}, "srecall(of=hits)@2", 1 / 2),
         ({"u": [3, 1]}, {"u": {1, 2}}, "srecall(of=hits)@1", 0.0),
-        ({"u": [3, 1]}, {"u": {1: 1, 2: 1, 3: 0}}, "srecall(of=hits)@2", 1 / 2),  # 3 is judged, and no hit
+        (
+            {"u": [3, 1]},
+            {"u": {1: 1, 2: 1, 3: 0}},
+            "srecall(of=hits)@2",
+            1 / 2,
+        ),  # 3 is judged, and no hit
         ({"u": [4, 1, 3]}, {"u": {2}}, "srecall@2", 1 / 2),
         ({"u": [1, 4]}, {"u": {2}}, "srecall(over=all)@2", 1 / 3),
         ({"u": [1, 4]}, {"u": {4}}, "srecall@2", math.nan),
         # War twice, then noir: 1 + 0.5/log2(3) against noir+war first (2), then war (0.5).
-        ({"u": [1, 7, 2]}, {"u": {1, 7, 2}}, "alpha_ndcg@2", (1 + 0.5 / math.log2(3)) / (2 + 0.5 / math.log2(3))),
+        (
+            {"u": [1, 7, 2]},
+            {"u": {1, 7, 2}},
+            "alpha_ndcg@2",
+            (1 + 0.5 / math.log2(3)) / (2 + 0.5 / math.log2(3)),
+        ),
         ({"u": [1, 7, 2]}, {"u": {1, 7, 2}}, "alpha_ndcg@1", 1 / 2),
         ({"u": [1, 7, 2]}, {"u": {1, 7, 2}}, "alpha_ndcg(alpha=1)@2", 1 / 2),
-        ({"u": [1, 7, 2]}, {"u": {1, 7, 2}}, "alpha_ndcg(alpha=0)@2", 1.63093 / (2 + 1 / math.log2(3))),
+        (
+            {"u": [1, 7, 2]},
+            {"u": {1, 7, 2}},
+            "alpha_ndcg(alpha=0)@2",
+            1.63093 / (2 + 1 / math.log2(3)),
+        ),
         ({"u": [9, 3, 1]}, {"u": {3, 1}}, "alpha_ndcg@3", (1 / math.log2(3) + 1 / 2) / 1.63093),
         ({"u": [4]}, {"u": {4}}, "alpha_ndcg@1", math.nan),
         ({"u": [1]}, {"u": {1}}, "alpha_ndcg@1", 1.0),
@@ -278,7 +355,12 @@ ITEMS = {
         ),
         ({"u": [1]}, {"u": {1}}, "calibration_error@1", math.nan),  # without a history
         ({"b": [4]}, {"b": {1}}, "calibration_error@1", math.nan),
-        ({"u": [1, 2], "v": [1, 3], "w": [1, 2]}, {"u": {1}, "v": {1}, "w": {1}}, "personalization@2", 1 / 3),
+        (
+            {"u": [1, 2], "v": [1, 3], "w": [1, 2]},
+            {"u": {1}, "v": {1}, "w": {1}},
+            "personalization@2",
+            1 / 3,
+        ),
         ({"u": [1, 2], "v": [1, 3]}, {"u": {1}, "v": {1}}, "personalization@2", 1 / 2),
         ({"u": [7, 8]}, {"u": {8}}, "arp@4", 5 / 4),
         ({"u": [7, 8]}, {"u": {8}}, "arp(denominator=length)@4", 5 / 2),
@@ -298,11 +380,21 @@ ITEMS = {
         # Head {7}: one recommendation over one item; tail: two over the six others.
         ({"u": [7, 8, 9]}, {"u": {8}}, "pop_rsp(pop_ratio=0.7)@3", (1 - 1 / 3) / (1 + 1 / 3)),
         # b has had both: one place for 7, which is listed again, and five for the others.
-        ({"b": [7, 1]}, {"b": {1}}, "pop_rsp(pop_ratio=0.7,denominator=available)@2", (1 - 1 / 5) / (1 + 1 / 5)),
+        (
+            {"b": [7, 1]},
+            {"b": {1}},
+            "pop_rsp(pop_ratio=0.7,denominator=available)@2",
+            (1 - 1 / 5) / (1 + 1 / 5),
+        ),
         ({"b": [7, 1]}, {"b": {1}}, "pop_rsp(pop_ratio=0.7)@2", (1 - 1 / 6) / (1 + 1 / 6)),
         ({"u": [7, 8]}, {"u": {7, 8, 9}}, "pop_reo(pop_ratio=0.7)@2", (1 - 1 / 2) / (1 + 1 / 2)),
         ({"u": [7, 1]}, {"u": {7, 8, 9}}, "pop_reo(pop_ratio=0.7)@2", 1.0),
-        ({"u": [7, 1]}, {"u": {7, 8, 9}}, "pop_reo(pop_ratio=0.7,of=recommended)@2", (1 - 1 / 2) / (1 + 1 / 2)),
+        (
+            {"u": [7, 1]},
+            {"u": {7, 8, 9}},
+            "pop_reo(pop_ratio=0.7,of=recommended)@2",
+            (1 - 1 / 2) / (1 + 1 / 2),
+        ),
         # b's history has mean popularity (4 + 1) / 2, the list (4 + 0) / 2.
         ({"b": [7, 9]}, {"b": {7}}, "popularity_lift@2", 2 / 2.5 - 1),
         (
@@ -331,7 +423,12 @@ ITEMS = {
         ({"u": [1, 3]}, {"u": {1, 3}}, "ee_l@2", 2 / 16),
         ({"u": [1, 3]}, {"u": {1, 3}}, "ee_l(patience=0.9)@1", 1 / 2),
         ({"u": [1, 9, 3]}, {"u": {1}}, "awrf@3", 1 - (1 / 1.5 - 1 / 2)),
-        ({"u": [1, 3]}, {"u": {1}}, "awrf(weight=geometric,distance=squared)@2", 1 - (2 / 3 - 1 / 2) ** 2),
+        (
+            {"u": [1, 3]},
+            {"u": {1}},
+            "awrf(weight=geometric,distance=squared)@2",
+            1 - (2 / 3 - 1 / 2) ** 2,
+        ),
         ({"u": [9]}, {"u": {1}}, "awrf@1", math.nan),
         # Gains: 1 for item 1 (x), 1/log2(3) for item 3 (y).
         ({"u": [1, 3]}, {"u": {1, 3}}, "item_mad_ranking@2", 1 - 1 / math.log2(3)),
@@ -360,7 +457,12 @@ def test_what_is_known(lists, truth, name, expected):
 
 def test_exposure_is_compared_with_the_shares_of_the_groups_in_the_catalogue():
     items = {"item": [1, 2, 3, 4, 5], "group": ["x", "x", "x", "y", None]}
-    names = ["awrf@2", "awrf(target=equal)@2", "awrf(distance=squared)@2", "awrf(target=equal,distance=squared)@2"]
+    names = [
+        "awrf@2",
+        "awrf(target=equal)@2",
+        "awrf(distance=squared)@2",
+        "awrf(target=equal,distance=squared)@2",
+    ]
     result = rw.evaluate({"u": [1, 2], "v": [4, 5]}, {"u": {1}, "v": {1}}, names, items=items)
     # All of it goes to x, or to y, whose targets are 3/4 and 1/4, or 1/2 each.
     assert [result.per_user[name].to_list() for name in names] == [
@@ -373,7 +475,12 @@ def test_exposure_is_compared_with_the_shares_of_the_groups_in_the_catalogue():
 
 def test_a_history_that_nobody_else_has_is_compared_with_as_any_other():
     train = {"u": [7], "v": [8], "w": [8]}
-    assert rw.evaluate({"u": [8, 7]}, {"u": {8}}, "popularity_lift@2", train=train)["popularity_lift@2"] == 1.5 / 1 - 1
+    assert (
+        rw.evaluate({"u": [8, 7]}, {"u": {8}}, "popularity_lift@2", train=train)[
+            "popularity_lift@2"
+        ]
+        == 1.5 / 1 - 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -395,15 +502,22 @@ def test_lists_are_compared_with_those_of_another_system(name, u, v):
 
 def test_a_list_that_beats_the_greedy_one_has_an_alpha_ndcg_of_1():
     items = {"item": [1, 2, 3], "genres": ["a|b|c|d", "a|b|e", "c|d|f"]}
-    names, truth = ["alpha_ndcg(alpha=1)@1", "alpha_ndcg(alpha=1)@2"], {user: {1, 2, 3} for user in "uvw"}
-    result = rw.evaluate({"u": [2, 3], "v": [1, 2], "w": [1]}, truth, "alpha_ndcg(alpha=1)@[1,2]", items=items)
+    names, truth = (
+        ["alpha_ndcg(alpha=1)@1", "alpha_ndcg(alpha=1)@2"],
+        {user: {1, 2, 3} for user in "uvw"},
+    )
+    result = rw.evaluate(
+        {"u": [2, 3], "v": [1, 2], "w": [1]}, truth, "alpha_ndcg(alpha=1)@[1,2]", items=items
+    )
     # 2 and 3 have 3 + 3 / log2(3) new categories, 1 and then one of them 4 + 1 / log2(3), which is less.
     by_hand = [3 / 4, 1.0, 1.0], [1.0, 1.0, pytest.approx(4 / (4 + 1 / math.log2(3)))]
     assert [result.per_user[name].to_list() for name in names] == [*by_hand]
 
 
 def test_a_list_of_one_category_has_an_entropy_of_0_without_a_sign():
-    (value,) = rw.evaluate({"u": [1, 7]}, {"u": {1}}, "category_entropy", items=ITEMS).per_user["category_entropy"]
+    (value,) = rw.evaluate({"u": [1, 7]}, {"u": {1}}, "category_entropy", items=ITEMS).per_user[
+        "category_entropy"
+    ]
     assert (value, math.copysign(1, value)) == (0.0, 1.0)
 
 
@@ -417,7 +531,9 @@ def test_expected_exposure_of_users_with_a_list_and_relevant_items():
     x, y, of_x, of_y = 3 / 2 / 2, (1 / 4 + 1 / 2) / 2, 7 / 12 / 2, (2 * 7 / 12 + 1) / 2
     by_hand = [(x - of_x) ** 2 + (y - of_y) ** 2, x**2 + y**2, x * of_x + y * of_y]
     assert [result[name] for name in names] == pytest.approx(by_hand)
-    nobody = rw.evaluate({"dan": [1]}, {"dan": {1: 0}, "cyd": {1: 1}}, names, items=items, population="all")
+    nobody = rw.evaluate(
+        {"dan": [1]}, {"dan": {1: 0}, "cyd": {1: 1}}, names, items=items, population="all"
+    )
     assert [nobody[name] for name in names] == pytest.approx([math.nan] * 3, nan_ok=True)
     one = {"item": [1, 2], "group": ["x", "x"]}
     alone = rw.evaluate({"ann": [1]}, {"ann": {2}}, names, items=one)
@@ -428,12 +544,17 @@ def test_gains_of_groups_of_items_are_those_of_relevant_ones():
     items = {"item": [1, 2, 3, 4], "group": ["x", "x", "y", None]}
     lists, truth = {"a": [1, 3, 2], "b": [3, 4]}, {"a": {1: 2, 2: 0, 3: -1}, "b": {3: 1}}
     names = ["item_mad_ranking@3", "item_mad_ranking(discount=none)@3"]
-    names += ["item_mad_ranking(gain=exponential_plus_one)@3", "item_mad_ranking(gain=binary,discount=none)@3"]
+    names += [
+        "item_mad_ranking(gain=exponential_plus_one)@3",
+        "item_mad_ranking(gain=binary,discount=none)@3",
+    ]
     result = rw.evaluate(lists, truth, names, items=items)
     # x: the gain of 1, and none of 2; y: 3 gains with b, at rank 1, and not with a.
     for name, gains in zip(names, ((2, 1), (2, 1), (7, 3), (1, 1)), strict=True):
         means = gains[0] / 2, gains[1] / 2
-        assert (result[f"{name}[item_group=x]"], result[f"{name}[item_group=y]"]) == pytest.approx(means)
+        assert (result[f"{name}[item_group=x]"], result[f"{name}[item_group=y]"]) == pytest.approx(
+            means
+        )
         assert result[name] == pytest.approx(abs(means[0] - means[1]))
 
 
@@ -442,7 +563,10 @@ def test_surprisal_of_what_a_single_user_has_had_is_0():
     assert [*result.values.values()] == [0.0, 0.0]
 
 
-GINI = (2 + 4 + 2 * 6, 4)  # of seven items 8 and 9 occur once, at the positions 5 and 6, and 7 twice
+GINI = (
+    2 + 4 + 2 * 6,
+    4,
+)  # of seven items 8 and 9 occur once, at the positions 5 and 6, and 7 twice
 
 
 @pytest.mark.parametrize(
@@ -466,7 +590,9 @@ GINI = (2 + 4 + 2 * 6, 4)  # of seven items 8 and 9 occur once, at the positions
 )
 def test_two_lists_that_share_their_first_item(name, expected):
     name = f"{name}@2"
-    found = rw.evaluate({"u": [7, 8, 1], "v": [7, 9]}, {"u": {1}, "v": {1}}, name, items=ITEMS)[name]
+    found = rw.evaluate({"u": [7, 8, 1], "v": [7, 9]}, {"u": {1}, "v": {1}}, name, items=ITEMS)[
+        name
+    ]
     assert found == pytest.approx(expected, abs=1e-6)
 
 
@@ -489,10 +615,14 @@ def test_two_lists_that_share_their_first_item(name, expected):
     ],
 )
 def test_counts_of_recommendations(metric, counts, n_items, expected):
-    assert metric.of_counts(np.array(counts), n_items) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    assert metric.of_counts(np.array(counts), n_items) == pytest.approx(
+        expected, rel=1e-12, nan_ok=True
+    )
 
 
-@pytest.mark.parametrize("name", ["gini", "gini(over=recommended)", "gini(corrected=false,padding=2)", "coverage"])
+@pytest.mark.parametrize(
+    "name", ["gini", "gini(over=recommended)", "gini(corrected=false,padding=2)", "coverage"]
+)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=7), st.integers(7, 9))
 def test_counts_give_the_value_of_their_histogram(name, counts, n_items):
     (metric,) = parse_all(name, cutoffs=False)
@@ -505,19 +635,29 @@ def test_counts_give_the_value_of_their_histogram(name, counts, n_items):
 @pytest.mark.parametrize("name", ["gini@2", "catalog_coverage@2"])
 def test_a_group_has_the_value_of_its_lists_alone(name):
     lists = {"a": [1, 2], "b": [1, 3], "c": [1], "d": [4, 1], "e": [4]}
-    truth, towns = {user: {1} for user in lists}, {"user": ["a", "b", "c", "x"], "town": ["x", "y", "x", "z"]}
+    truth, towns = (
+        {user: {1} for user in lists},
+        {"user": ["a", "b", "c", "x"], "town": ["x", "y", "x", "z"]},
+    )
     result = rw.evaluate(lists, truth, name, users=towns, by="town", items=ITEMS)
     groups = {"x": "ac", "y": "b", None: "de"}
     alone = {
-        town: rw.evaluate(*({user: of[user] for user in users} for of in (lists, truth)), name, items=ITEMS)[name]
+        town: rw.evaluate(
+            *({user: of[user] for user in users} for of in (lists, truth)), name, items=ITEMS
+        )[name]
         for town, users in groups.items()
     }
     assert dict(result.slices.select("group", name).iter_rows()) == alone
 
 
 def by_town(name, **options):
-    lists, users = {"a": [1, 2], "b": [1], "c": [3]}, {"user": ["a", "b", "c"], "town": ["x", "x", "y"]}
-    return rw.evaluate(lists, {user: {1} for user in lists}, name, users=users, by="town", items=ITEMS, **options)
+    lists, users = (
+        {"a": [1, 2], "b": [1], "c": [3]},
+        {"user": ["a", "b", "c"], "town": ["x", "x", "y"]},
+    )
+    return rw.evaluate(
+        lists, {user: {1} for user in lists}, name, users=users, by="town", items=ITEMS, **options
+    )
 
 
 @pytest.mark.usefixtures("own_metrics")
@@ -553,18 +693,28 @@ def test_a_group_has_the_value_that_a_subclass_makes_of_its_parents():
 @pytest.mark.parametrize("name", ["coverage", "gini"])
 def test_replicates_have_every_cutoff_where_counts_of_one_are_too_large_for_a_histogram(name):
     lists, truth = {user: [user % 4, 4] for user in range(100)}, {user: [0] for user in range(100)}
-    together = rw.evaluate(lists, truth, f"{name}@[1,2]", items=list(range(6)), jackknife=5).replicates
-    apart = rw.evaluate(lists, truth, [f"{name}@1", f"{name}@2"], items=list(range(6)), jackknife=5).replicates
+    together = rw.evaluate(
+        lists, truth, f"{name}@[1,2]", items=list(range(6)), jackknife=5
+    ).replicates
+    apart = rw.evaluate(
+        lists, truth, [f"{name}@1", f"{name}@2"], items=list(range(6)), jackknife=5
+    ).replicates
     assert together.equals(apart)
     assert together.width == 3
 
 
 def test_exposures_of_several_kinds_do_not_mix():
-    names = ["gini(exposure=log)@2", "gini(exposure=geometric)@2", "gini(exposure=geometric,patience=0.25)@2"]
+    names = [
+        "gini(exposure=log)@2",
+        "gini(exposure=geometric)@2",
+        "gini(exposure=geometric,patience=0.25)@2",
+    ]
     lists, truth = {"u": [7, 8], "v": [7, 9]}, {"u": {7}, "v": {7}}
     together = rw.evaluate(lists, truth, names, items=ITEMS)
     weights = [1 / math.log2(3), 1 / 2, 1 / 4]
-    assert [together[name] for name in names] == pytest.approx([(6 * w + 12) / (6 * (2 + 2 * w)) for w in weights])
+    assert [together[name] for name in names] == pytest.approx(
+        [(6 * w + 12) / (6 * (2 + 2 * w)) for w in weights]
+    )
 
 
 @pytest.mark.parametrize("n", range(1, 13))
@@ -572,7 +722,9 @@ def test_personalization_of_equal_lists_is_0_and_of_disjoint_ones_1_to_the_bit(n
     truth = {user: {0} for user in range(7)}
     name = f"personalization@{n}"
     same = rw.evaluate({user: list(range(n)) for user in truth}, truth, name)[name]
-    apart = rw.evaluate({user: list(range(n * user, n * user + n)) for user in truth}, truth, name)[name]
+    apart = rw.evaluate({user: list(range(n * user, n * user + n)) for user in truth}, truth, name)[
+        name
+    ]
     assert 0 <= same < 1e-12
     assert 1 - 1e-12 < apart <= 1
     assert math.isnan(rw.evaluate({0: list(range(n))}, {0: {0}}, name)[name])
@@ -581,12 +733,18 @@ def test_personalization_of_equal_lists_is_0_and_of_disjoint_ones_1_to_the_bit(n
 @pytest.mark.parametrize("n", range(2, 13))
 def test_equal_items_have_no_negative_diversity(n):
     items = {"item": range(n), "features": [[0.1 * n, 0.7, 0.3 / n]] * n}
-    assert 0 <= rw.evaluate({0: list(range(n))}, {0: {0}}, "ild", items=items)["intra_list_diversity"] < 1e-12
+    assert (
+        0
+        <= rw.evaluate({0: list(range(n))}, {0: {0}}, "ild", items=items)["intra_list_diversity"]
+        < 1e-12
+    )
 
 
 def test_serendipity_of_hits_is_known_of_users_with_relevant_items():
     names = ["serendipity@1", "serendipity(relevance=none)@1"]
-    result = rw.evaluate({"u": [8], "v": [8]}, {"u": {8: 1}, "v": {8: 0}}, names, train=TRAIN, population="all")
+    result = rw.evaluate(
+        {"u": [8], "v": [8]}, {"u": {8: 1}, "v": {8: 0}}, names, train=TRAIN, population="all"
+    )
     by_hand = {names[0]: [1 / 2, math.nan], names[1]: [1 / 2, 1 / 2]}
     for name in names:
         assert result.per_user[name].to_list() == pytest.approx(by_hand[name], nan_ok=True)
@@ -595,7 +753,10 @@ def test_serendipity_of_hits_is_known_of_users_with_relevant_items():
 def test_many_users_have_the_serendipity_that_each_has_alone():
     users = range(300)  # more than are compared at a time
     train = {user: [user % 7, 7 + user % 3] for user in users}
-    lists, truth = {user: [user % 5, 7 + user % 2] for user in users}, {user: {user % 5} for user in users}
+    lists, truth = (
+        {user: [user % 5, 7 + user % 2] for user in users},
+        {user: {user % 5} for user in users},
+    )
     name = "serendipity(form=history,relevance=none)@2"
     found = rw.evaluate(lists, truth, name, train=train).per_user[name].to_list()
     for user in (0, 1, 254, 255, 256, 257, 299):
@@ -604,7 +765,11 @@ def test_many_users_have_the_serendipity_that_each_has_alone():
 
 
 def test_a_large_catalogue_has_the_diversity_of_categories_that_a_small_one_has(monkeypatch):
-    name, lists, truth = "ild(distance=jaccard)@3", {"u": [1, 2, 3], "v": [3, 9]}, {"u": {1}, "v": {1}}
+    name, lists, truth = (
+        "ild(distance=jaccard)@3",
+        {"u": [1, 2, 3], "v": [3, 9]},
+        {"u": {1}, "v": {1}},
+    )
     expected = rw.evaluate(lists, truth, name, items=ITEMS)[name]
     assert expected == pytest.approx((2 / 3 + 1) / 2)
     monkeypatch.setattr("rankwise.metrics.diversity._DENSE", 0)
@@ -614,7 +779,8 @@ def test_a_large_catalogue_has_the_diversity_of_categories_that_a_small_one_has(
 @pytest.mark.parametrize("distance", ["manhattan", 3, None, ["cosine"]])
 def test_a_distance_is_a_known_name_or_a_function(distance):
     with pytest.raises(
-        rw.errors.ParameterError, match="distance must be one of cosine, jaccard, euclidean, hamming, cooccur"
+        rw.errors.ParameterError,
+        match="distance must be one of cosine, jaccard, euclidean, hamming, cooccur",
     ):
         rw.IntraListDiversity(distance=distance)
     assert rw.IntraListDiversity(distance=lambda x: x @ x.T).single == "zero"
@@ -651,7 +817,10 @@ def test_lists_alone_have_the_values_that_need_no_ground_truth(needs_truth, need
 def test_each_disparity_needs_what_it_reads_alone():
     around = {"items": ITEMS, "users": {"user": ["a", "b"], "group": ["m", "w"]}}
     lists, truth = {"a": [7, 1], "b": [8, 3]}, {"a": {1, 2}, "b": {3}}
-    for name in ("bias_disparity_source(interactions=truth)", "bias_disparity(interactions=truth)@2"):
+    for name in (
+        "bias_disparity_source(interactions=truth)",
+        "bias_disparity(interactions=truth)@2",
+    ):
         assert len(rw.evaluate(lists, truth, name, **around).values) == 4
     for name in ("bias_disparity_source", "bias_disparity@2"):
         with pytest.raises(rw.errors.MetricError, match="train"):
@@ -674,7 +843,11 @@ def test_bias_of_groups_of_users_towards_groups_of_items():
     truth = {"a": {1}, "b": {3}, "c": {3, 4}, "d": {1}}
     train = {"a": [1, 2, 3], "b": [7, 8], "d": [3]}
     names = ["bias_disparity_source", "bias_disparity_source(interactions=truth)"]
-    names += ["bias_disparity_recommendation@2", "bias_disparity@2", "bias_disparity(interactions=truth)@2"]
+    names += [
+        "bias_disparity_recommendation@2",
+        "bias_disparity@2",
+        "bias_disparity(interactions=truth)@2",
+    ]
     result = rw.evaluate(lists, truth, names, items=items, users=users, train=train)
     x, y, nan = 4 / 8, 3 / 8, math.nan  # the shares of the catalogue; w has no training
     by_hand = {  # for m and x, m and y, w and x, w and y
@@ -701,7 +874,11 @@ def test_gaps_and_ratios_of_three_groups_of_users():
     lists = {user: [1, 2] for user in "abcdef"}
     truth = {"a": {1}, "b": {2}, "c": {1, 2}, "d": {9}, "e": {1, 9}, "f": {1, 2}}
     users = {"user": list("abcdef"), "group": ["x", "x", "y", "y", "z", None]}
-    names = ["group_gap(metric=precision)@2", "group_ratio(metric=precision)@2", "user_mad_ranking@1"]
+    names = [
+        "group_gap(metric=precision)@2",
+        "group_ratio(metric=precision)@2",
+        "user_mad_ranking@1",
+    ]
     result = rw.evaluate(lists, truth, names, users=users)
     # Precision at 2 is 1/2, 1/2; 1, 0; 1/2, and equal in all groups. nDCG at 1 is 1, 0; 1, 0; 1.
     assert [result[name] for name in names] == [0.0, 1.0, pytest.approx((0 + 1 / 2 + 1 / 2) / 3)]

@@ -125,7 +125,9 @@ class FakeLightFM:
 
 
 def test_lightfm():
-    model = rw.models.LightFM(FakeLightFM(), ["u", "v"], list("abcd"), seen=SEEN, item_features="features")
+    model = rw.models.LightFM(
+        FakeLightFM(), ["u", "v"], list("abcd"), seen=SEEN, item_features="features"
+    )
     assert model.recommend(["v", "x"], 9) == {"v": [("d", 4.0), ("a", 1.0)]}
     numbered = rw.models.LightFM(FakeLightFM(), 2, 4, item_features="features")
     assert numbered.recommend([1], 2) == {1: [(3, 4.0), (2, 3.0)]}
@@ -141,4 +143,7 @@ class FakeRecTools:
 
 def test_rectools():
     model = rw.models.RecTools(FakeRecTools(), "dataset")
-    assert model.recommend(["u", "v", "u", "x"], 2) == {"v": [("a", 2.0), ("b", 1.0)], "u": [("c", 3.0)]}
+    assert model.recommend(["u", "v", "u", "x"], 2) == {
+        "v": [("a", 2.0), ("b", 1.0)],
+        "u": [("c", 3.0)],
+    }

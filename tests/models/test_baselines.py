@@ -56,7 +56,12 @@ def test_nothing_to_learn_from():
 
 
 TABLE = pl.DataFrame(
-    {"user": [1, 1, 2, 3, 3, 2], "item": [7, 8, 7, 8, 9, 9], "timestamp": range(6), "rating": [1.0, float("nan")] * 3}
+    {
+        "user": [1, 1, 2, 3, 3, 2],
+        "item": [7, 8, 7, 8, 9, 9],
+        "timestamp": range(6),
+        "rating": [1.0, float("nan")] * 3,
+    }
 )
 EXPECTED = [(1, 9), (2, 8), (3, 7), (4, 7), (4, 8), (4, 9)]
 
@@ -79,7 +84,9 @@ def in_every_container(folder):
     }
 
 
-@pytest.mark.parametrize("model", [Random(seed=4), Popularity(), ItemNeighbours(neighbours=2)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [Random(seed=4), Popularity(), ItemNeighbours(neighbours=2)], ids=repr
+)
 def test_any_container(model, tmp_path):
     expected = model.fit(TABLE).recommend([1, 2, 3, 4])
     if not isinstance(model, ItemNeighbours):
@@ -89,13 +96,18 @@ def test_any_container(model, tmp_path):
         assert lists.rows() == expected.rows(), name
     named = model.fit(TABLE.rename({"user": "who"}), columns={"user": "who"})
     assert named.recommend(np.array([1, 2, 3, 4])).rows() == expected.rows()
-    parts = [splits.LeaveOut(1).split(frame).train for frame in (TABLE, TABLE.to_pandas(), TABLE.to_arrow())]
+    parts = [
+        splits.LeaveOut(1).split(frame).train
+        for frame in (TABLE, TABLE.to_pandas(), TABLE.to_arrow())
+    ]
     lists = [model.fit(part).recommend([1, 2, 3]).rows() for part in parts]
     assert lists[0] == lists[1] == lists[2]
 
 
 def test_a_split_is_fitted_to_its_training_and_masks_what_is_known():
-    table = pl.DataFrame({"user": [1, 1, 2, 1, 3, 3], "item": [7, 8, 9, 9, 9, 5], "timestamp": [1, 2, 3, 4, 5, 6]})
+    table = pl.DataFrame(
+        {"user": [1, 1, 2, 1, 3, 3], "item": [7, 8, 9, 9, 9, 5], "timestamp": [1, 2, 3, 4, 5, 6]}
+    )
     split = splits.GlobalTime(at=5, target="last", validation=splits.GlobalTime(at=4)).split(table)
     lists = Popularity().fit(split).recommend([1, 2, 3], 5)
     assert {(user, item) for user, item, *_ in lists.rows()} == {(2, 7), (2, 8), (3, 7), (3, 8)}
@@ -108,7 +120,9 @@ def test_a_split_is_fitted_to_its_training_and_masks_what_is_known():
     assert len(near)  # users without training rows have neighbours by their history
 
 
-@pytest.mark.parametrize("model", [Random(seed=1), Popularity(), ItemNeighbours(neighbours=5)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [Random(seed=1), Popularity(), ItemNeighbours(neighbours=5)], ids=repr
+)
 def test_a_list_does_not_depend_on_the_other_users(model, data):
     model.fit(data.interactions)
     users = [*data.interactions["user"].unique().sort(), "new one", "new two"]
@@ -123,7 +137,9 @@ def test_random_lists_differ_by_user_and_by_seed(data):
     counts = lists["item"].value_counts()["count"]
     items = train["item"].n_unique()
     assert len(counts) == items
-    assert ((counts - 3000 / items) ** 2 / (3000 / items)).sum() < items + 4 * (2 * items) ** 0.5  # chi-squared
+    assert ((counts - 3000 / items) ** 2 / (3000 / items)).sum() < items + 4 * (
+        2 * items
+    ) ** 0.5  # chi-squared
     assert not lists.equals(Random(seed=2).fit(train).recommend(users, 1))
     assert lists.equals(Random(seed=1).fit(train.reverse()).recommend(users, 1))
     assert lists["score"].is_between(0, 1, closed="left").all()
@@ -132,21 +148,53 @@ def test_random_lists_differ_by_user_and_by_seed(data):
 @pytest.mark.parametrize(
     ("error", "go", "said"),
     [
-        (ParameterError, lambda fitted: Popularity().recommend([1]), "Popularity has not been fitted"),
-        (ParameterError, lambda fitted: fitted.recommend([1], -1), "n must be a whole number from 1"),
-        (ParameterError, lambda fitted: fitted.recommend([1], 2.5), "n must be a whole number from 1"),
+        (
+            ParameterError,
+            lambda fitted: Popularity().recommend([1]),
+            "Popularity has not been fitted",
+        ),
+        (
+            ParameterError,
+            lambda fitted: fitted.recommend([1], -1),
+            "n must be a whole number from 1",
+        ),
+        (
+            ParameterError,
+            lambda fitted: fitted.recommend([1], 2.5),
+            "n must be a whole number from 1",
+        ),
         (ParameterError, lambda fitted: fitted.recommend(1), "users is an iterable of ids"),
         (ParameterError, lambda fitted: fitted.recommend("ann"), "users is an iterable of ids"),
-        (IdError, lambda fitted: fitted.recommend(["ann"]), "user ids are integers in one table and strings"),
-        (IdError, lambda fitted: fitted.recommend([1, "ann"]), "ids are integers or strings, not both"),
+        (
+            IdError,
+            lambda fitted: fitted.recommend(["ann"]),
+            "user ids are integers in one table and strings",
+        ),
+        (
+            IdError,
+            lambda fitted: fitted.recommend([1, "ann"]),
+            "ids are integers or strings, not both",
+        ),
         (IdError, lambda fitted: fitted.recommend([1.5]), "ids are integers or strings"),
         (IdError, lambda fitted: fitted.recommend([None]), "a user id is null"),
         (InputError, lambda fitted: fitted.fit(5), "not understood"),
         (ParameterError, lambda fitted: Random(-1), "seed must be a whole number from 0"),
         (ParameterError, lambda fitted: Random("1"), "seed must be a whole number from 0"),
-        (ParameterError, lambda fitted: ItemNeighbours(0), "neighbours must be a whole number from 1"),
-        (ParameterError, lambda fitted: ItemNeighbours(shrink=-1), "shrink must be a number from 0"),
-        (ParameterError, lambda fitted: ItemNeighbours(shrink=None), "shrink must be a number from 0"),
+        (
+            ParameterError,
+            lambda fitted: ItemNeighbours(0),
+            "neighbours must be a whole number from 1",
+        ),
+        (
+            ParameterError,
+            lambda fitted: ItemNeighbours(shrink=-1),
+            "shrink must be a number from 0",
+        ),
+        (
+            ParameterError,
+            lambda fitted: ItemNeighbours(shrink=None),
+            "shrink must be a number from 0",
+        ),
     ],
 )
 def test_what_makes_no_list(error, go, said):

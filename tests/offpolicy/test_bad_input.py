@@ -6,30 +6,53 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError, ScoreError, UsageError
+from rankwise.errors import (
+    ColumnError,
+    DuplicateError,
+    EmptyError,
+    InputError,
+    ParameterError,
+    ScoreError,
+    UsageError,
+)
 
 
 def log(**columns):
-    base = {"request": [1, 2, 3], "user": ["a", "a", "b"], "item": [7, 8, 7], "propensity": [0.5, 0.25, 0.5]}
+    base = {
+        "request": [1, 2, 3],
+        "user": ["a", "a", "b"],
+        "item": [7, 8, 7],
+        "propensity": [0.5, 0.25, 0.5],
+    }
     table = base | {"click": [1, 0, 0], "p_new": [0.9, 0.1, 0.9]} | columns
     return pl.DataFrame({name: values for name, values in table.items() if values is not None})
 
 
 def slate(**columns):
     base = {"request": [1, 1, 2, 2], "item": [7, 8, 8, 7], "position": [1, 2, 1, 2]}
-    table = base | {"propensity": [0.5, 0.5, 0.5, 1.0], "click": [1, 0, 0, 1], "p_new": [0.5] * 4} | columns
+    table = (
+        base
+        | {"propensity": [0.5, 0.5, 0.5, 1.0], "click": [1, 0, 0, 1], "p_new": [0.5] * 4}
+        | columns
+    )
     return pl.DataFrame({name: values for name, values in table.items() if values is not None})
 
 
 def run(exposures=None, outcomes=None, **options):
     return rw.off_policy(
-        log() if exposures is None else exposures, outcomes, **({"targets": {"new": "p_new"}} | options)
+        log() if exposures is None else exposures,
+        outcomes,
+        **({"targets": {"new": "p_new"}} | options),
     )
 
 
 @pytest.mark.parametrize(
     ("wrong", "value", "row"),
-    [([0.5, 0.0, 0.5], "0 ", "row 2"), ([0.5, 0.5, 1.2], "1.2 ", "row 3"), ([-0.1, 0.5, 0.5], "-0.1 ", "row 1")],
+    [
+        ([0.5, 0.0, 0.5], "0 ", "row 2"),
+        ([0.5, 0.5, 1.2], "1.2 ", "row 3"),
+        ([-0.1, 0.5, 0.5], "-0.1 ", "row 1"),
+    ],
 )
 def test_a_propensity_that_is_none_names_its_row(wrong, value, row):
     with pytest.raises(InputError, match="above 0 and at most 1") as error:
@@ -73,7 +96,9 @@ def test_target_probabilities_outside_0_to_1():
 
 
 def test_target_probabilities_that_add_up_to_more_than_1():
-    table = pl.DataFrame({"user": ["a", "a", "b"], "item": [7, 8, 7], "probability": [0.9, 0.4, 1.0]})
+    table = pl.DataFrame(
+        {"user": ["a", "a", "b"], "item": [7, 8, 7], "probability": [0.9, 0.4, 1.0]}
+    )
     with pytest.raises(InputError, match="add up to more than 1") as error:
         run(targets={"new": table})
     assert "user 'a'" in error.value.where
@@ -81,7 +106,9 @@ def test_target_probabilities_that_add_up_to_more_than_1():
 
 
 def test_an_item_twice_in_a_target():
-    table = pl.DataFrame({"user": ["a", "a", "b"], "item": [7, 7, 7], "probability": [0.4, 0.4, 1.0]})
+    table = pl.DataFrame(
+        {"user": ["a", "a", "b"], "item": [7, 7, 7], "probability": [0.4, 0.4, 1.0]}
+    )
     with pytest.raises(DuplicateError, match="occurs twice"):
         run(targets={"new": table})
 
@@ -101,7 +128,10 @@ def test_requests_of_which_a_target_says_nothing():
 def test_items_that_a_target_does_not_know_are_counted():
     table = pl.DataFrame({"user": ["a", "b"], "item": [7, 7], "probability": [1.0, 1.0]})
     result = run(targets={"new": table})
-    assert result.counts["new: exposures of items that the target does not know, which it never shows"] == 1
+    assert (
+        result.counts["new: exposures of items that the target does not know, which it never shows"]
+        == 1
+    )
     assert result.per_user["weight(new)"].to_list() == [2.0, 2.0]
 
 
@@ -229,7 +259,9 @@ def test_repeated_outcomes_are_added_and_counted():
 
 
 def test_outcomes_join_the_last_exposure_of_the_user_within_the_window():
-    shown = log(request=None, click=None, user=["a", "a", "b"], item=[7, 7, 7], timestamp=[0, 1000, 0])
+    shown = log(
+        request=None, click=None, user=["a", "a", "b"], item=[7, 7, 7], timestamp=[0, 1000, 0]
+    )
     done = pl.DataFrame({"user": ["a", "b"], "item": [7, 7], "timestamp": [1500, 200_000]})
     with pytest.raises(InputError, match="belong to no exposure"):
         run(shown, done)
@@ -245,7 +277,9 @@ def test_outcomes_without_request_need_times():
 
 def test_independent_positions_need_marginal_propensities():
     for kind in ("conditional", "prefix", "list"):
-        with pytest.raises(ParameterError, match="need the propensity of each item at its position"):
+        with pytest.raises(
+            ParameterError, match="need the propensity of each item at its position"
+        ):
             run(slate(), propensities=kind, slates="independent")
     with pytest.raises(ParameterError, match="cascade_dr needs predictions"):
         run(slate(), propensities="conditional", slates="cascade_dr")

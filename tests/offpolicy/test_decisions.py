@@ -73,14 +73,19 @@ def test_weak_or_no_support_holds(users):
     decision = rw.decide(result, success="reward")
     assert decision.outcome == "hold"
     assert f"support of new is {support}" in decision.checks["flags"][0].to_list()
-    assert rw.decide({"a": result, "b": result}, success="a", guardrails={"b": 0.5}).outcome == "hold"
+    assert (
+        rw.decide({"a": result, "b": result}, success="a", guardrails={"b": 0.5}).outcome == "hold"
+    )
     repr(decision)
 
 
 def test_slices_are_groups_of_the_result():
     result = with_reward(pl.col("reward"), by="segment", margin=0.5)
     decision = rw.decide(
-        {"clicks": result, "time": result}, success="clicks", guardrails={"time": 0.5}, slices="segment"
+        {"clicks": result, "time": result},
+        success="clicks",
+        guardrails={"time": 0.5},
+        slices="segment",
     )
     groups = decision.checks.filter(pl.col("by") == "segment")["group"].to_list()
     assert groups == ["0", "1", "2", "3", "4"]
@@ -106,12 +111,17 @@ def test_what_is_no_decision(clicks):
     with pytest.raises(MetricError, match="no reward 'revenue'"):
         rw.decide(clicks, success="revenue")
     with pytest.raises(ParameterError, match="users' lists or about logged requests"):
-        rw.decide({"clicks": clicks, "lists": rw.evaluate({1: [1]}, {1: {1}}, "mrr")}, success="clicks")
+        rw.decide(
+            {"clicks": clicks, "lists": rw.evaluate({1: [1]}, {1: {1}}, "mrr")}, success="clicks"
+        )
     two = rw.off_policy(LOG.exposures, targets={"new": "p_new", "even": rw.policies.Uniform()})
     with pytest.raises(ParameterError, match="about one system"):
         rw.decide(two, success="reward")
     assert rw.decide(two, success="reward", system="new").outcome == "ship"
-    assert rw.decide(two, success="reward", baseline="even", system="new").outcome in ("ship", "hold")
+    assert rw.decide(two, success="reward", baseline="even", system="new").outcome in (
+        "ship",
+        "hold",
+    )
 
 
 def with_a_slice_that_the_log_cannot_say():
@@ -132,7 +142,9 @@ def with_a_slice_that_the_log_cannot_say():
 
 
 def test_a_slice_without_support_is_no_small_slice():
-    result = rw.off_policy(with_a_slice_that_the_log_cannot_say(), targets={"new": "p_new"}, by="segment", margin=0.2)
+    result = rw.off_policy(
+        with_a_slice_that_the_log_cannot_say(), targets={"new": "p_new"}, by="segment", margin=0.2
+    )
     assert result.row("new", "b")["support"] == "none"
     decision = rw.decide(result, success="reward", guardrails={"reward": 0.2}, slices="segment")
     assert (decision.outcome, decision.small_slices) == ("hold", [])
@@ -143,7 +155,12 @@ def test_every_reward_of_a_rule_has_the_slices_and_the_level(clicks):
     sliced = with_reward(pl.col("reward"), by="segment", margin=0.5)
     whole = with_reward(pl.col("reward"), margin=0.5)
     with pytest.raises(ParameterError, match="rev has no slices by segment"):
-        rw.decide({"clicks": sliced, "rev": whole}, success="clicks", guardrails={"rev": 0.5}, slices="segment")
+        rw.decide(
+            {"clicks": sliced, "rev": whole},
+            success="clicks",
+            guardrails={"rev": 0.5},
+            slices="segment",
+        )
     with pytest.raises(ParameterError, match="not estimated at the level of the decision"):
         rw.decide(with_reward(pl.col("reward"), alpha=0.5), success="reward", alpha=0.05)
     inherited = rw.decide(with_reward(pl.col("reward"), alpha=0.5), success="reward")

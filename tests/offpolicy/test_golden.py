@@ -38,9 +38,14 @@ def policies():
 @pytest.fixture(scope="module")
 def arrays(log, policies):
     segment, item = log["segment"].to_numpy(), log["item_id"].to_numpy()
-    p, pi, q = (policies[name].to_numpy().reshape(5, 20) for name in ("propensity", "target_half", "q_hat"))
+    p, pi, q = (
+        policies[name].to_numpy().reshape(5, 20) for name in ("propensity", "target_half", "q_hat")
+    )
     category = policies["category"].to_numpy()[:20]
-    groups = [np.stack([(x * (category == c)).sum(1) for c in range(category.max() + 1)], 1) for x in (pi, p)]
+    groups = [
+        np.stack([(x * (category == c)).sum(1) for c in range(category.max() + 1)], 1)
+        for x in (pi, p)
+    ]
     return {
         "w": (log["target_half"] / log["propensity"]).to_numpy(),
         "r": log["reward"].to_numpy().astype(float),
@@ -71,17 +76,23 @@ def test_every_estimator(arrays):
         "mips(category)": e.ips(np.divide(*arrays["mips"]), r),
     }
     assert values == {name: near(HALF[name]) for name in values}
-    assert HALF.keys() - values.keys() == {"beta_ips(moments)"}  # β by moments instead of regression is not offered
+    assert HALF.keys() - values.keys() == {
+        "beta_ips(moments)"
+    }  # β by moments instead of regression is not offered
 
 
 def test_replay(log):
-    uniform = log.with_columns(propensity=pl.lit(0.05))  # replay is the self-normalised value under a uniform log
+    uniform = log.with_columns(
+        propensity=pl.lit(0.05)
+    )  # replay is the self-normalised value under a uniform log
     weight = (uniform["target_greedy"] / uniform["propensity"]).to_numpy()
     value = e.snips(weight, uniform["reward"].to_numpy().astype(float))
     assert value == near(VALUES["bandit"]["replay of greedy"])
     result = rw.off_policy(uniform, targets={"greedy": "target_greedy"})
     assert result.per_user["weight(greedy)"].sum() == near(weight.sum())
-    assert result.per_user["weighted_reward(greedy)"].is_nan().all()  # without support there is no number
+    assert (
+        result.per_user["weighted_reward(greedy)"].is_nan().all()
+    )  # without support there is no number
 
 
 @pytest.fixture(scope="module")
@@ -131,9 +142,13 @@ def test_diagnostics(half, log, arrays):
         "perplexity": "perplexity",
         "pareto_k": "pareto_k_with_prior",
     }
-    assert {name: row[name] for name in names} == {name: near(golden[key]) for name, key in names.items()}
+    assert {name: row[name] for name in names} == {
+        name: near(golden[key]) for name, key in names.items()
+    }
     rows = rw.off_policy(log.drop("user_id"), targets={"half": "target_half"}).row("half")
-    assert rows["mean_weight_z"] == near(golden["mean_weight_z"])  # the golden one takes rows as independent
+    assert rows["mean_weight_z"] == near(
+        golden["mean_weight_z"]
+    )  # the golden one takes rows as independent
     tail = np.sort(arrays["w"])[-135 - 1 :]
     assert (pareto_k(tail) * 138 - 5) / 128 == near(golden["pareto_k_raw"])
 
@@ -150,8 +165,12 @@ def test_values_with_predictions(log, policies, estimator, golden):
         columns={"predictions.reward": "q_hat"},
     )
     assert result["half"] == near(HALF[golden])
-    methods = result.sensitivity.filter(pl.col("parameter").is_in([2.0, 10.0]) | pl.col("method").is_in(["dm", "ips"]))
-    shown = {(row["method"], row["parameter"]): row["value"] for row in methods.iter_rows(named=True)}
+    methods = result.sensitivity.filter(
+        pl.col("parameter").is_in([2.0, 10.0]) | pl.col("method").is_in(["dm", "ips"])
+    )
+    shown = {
+        (row["method"], row["parameter"]): row["value"] for row in methods.iter_rows(named=True)
+    }
     assert shown["switch", 2.0] == near(HALF["switch_dr(2)"])
     assert shown["shrink", 10.0] == near(HALF["dr_os(10)"])
     if estimator == "dr":
@@ -159,10 +178,14 @@ def test_values_with_predictions(log, policies, estimator, golden):
         assert result.interval("half").low <= linear["t_by_user"][0] + 1e-3
 
 
-@pytest.mark.parametrize(("estimator", "golden"), [("ips", "ips"), ("beta_ips", "beta_ips(covariance)")])
+@pytest.mark.parametrize(
+    ("estimator", "golden"), [("ips", "ips"), ("beta_ips", "beta_ips(covariance)")]
+)
 def test_values_on_request(log, estimator, golden):
     rows = log.drop("user_id")  # β is of user sums: here each request is a user
-    assert rw.off_policy(rows, targets={"half": "target_half"}, estimator=estimator)["half"] == near(HALF[golden])
+    assert rw.off_policy(rows, targets={"half": "target_half"}, estimator=estimator)[
+        "half"
+    ] == near(HALF[golden])
 
 
 def test_the_clip_curve_has_the_clipped_value(half):
@@ -176,14 +199,18 @@ SLATE = VALUES["slate_product"]
 def slates(kind, column, target, **options):
     log = pl.read_parquet(GOLDEN / "slate_product_log.parquet")
     columns = {"exposures.propensity": column}
-    return rw.off_policy(log, targets={"new": target}, propensities=kind, columns=columns, **options)
+    return rw.off_policy(
+        log, targets={"new": target}, propensities=kind, columns=columns, **options
+    )
 
 
 def test_slates_by_prefix():
     result = slates("prefix", "pscore_cascade", "target_pscore_cascade")
     assert result["new"] == near(SLATE["sn_rips (by position)"])
     golden = SLATE["interval of sn_rips"]["interval"]
-    assert list(result.interval("new")) == near(golden, 1e-9) or result.row("new")["support"] == "none"
+    assert (
+        list(result.interval("new")) == near(golden, 1e-9) or result.row("new")["support"] == "none"
+    )
     at = result.positions.filter(pl.col("policy") == "new")
     assert at["value"].sum() == near(SLATE["sn_rips (by position)"])
     ips = slates("prefix", "pscore_cascade", "target_pscore_cascade", estimator="ips")
@@ -194,7 +221,10 @@ def test_slates_by_conditional_propensities_are_the_same():
     log = pl.read_parquet(GOLDEN / "slate_product_log.parquet")
     columns = {"exposures.propensity": "pscore_item_position"}
     result = rw.off_policy(
-        log, targets={"new": "target_pscore_item_position"}, propensities="conditional", columns=columns
+        log,
+        targets={"new": "target_pscore_item_position"},
+        propensities="conditional",
+        columns=columns,
     )
     assert result["new"] == near(SLATE["sn_rips (by position)"])
 
@@ -215,9 +245,13 @@ def test_real_logs(question):
         golden = VALUES["open bandit, men"][question]
         result = rw.off_policy(bts, targets={"new": rw.policies.Uniform()})
     else:
-        golden = VALUES["open bandit, men"][f"{question}, target item shares of the bts log by position"]
+        golden = VALUES["open bandit, men"][
+            f"{question}, target item shares of the bts log by position"
+        ]
         at = pl.col("len") / pl.col("len").sum().over("position")
-        shares = bts.group_by("position", "item_id").len().select("position", "item_id", probability=at)
+        shares = (
+            bts.group_by("position", "item_id").len().select("position", "item_id", probability=at)
+        )
         result = rw.off_policy(random, propensity="uniform", targets={"new": shares})
     row, difference = result.row("new"), result.differences.row(0, named=True)
     assert row["value"] == near(golden["snips"])

@@ -31,7 +31,8 @@ def drafts(function, k=4, **options):
     last = next(name for name in ("team", "first") if name in frame.columns)
     groups = frame.group_by("user", maintain_order=True).agg("item", last)
     return Counter(
-        ("".join(items), "".join(map(str, rest)) if last == "team" else rest[0]) for _, items, rest in groups.rows()
+        ("".join(items), "".join(map(str, rest)) if last == "team" else rest[0])
+        for _, items, rest in groups.rows()
     )
 
 
@@ -62,7 +63,9 @@ def test_optimised_has_the_golden_probabilities():
     golden = VALUES["optimised inverse abc bca"]
     lists, of_clicks = allowed_lists(golden["A"], golden["B"], golden["length"], golden["credit"])
     assert ["".join(items) for items in lists] == golden["lists"]
-    assert [[float(c) for c in row] for row in of_clicks] == [pytest.approx(row) for row in golden["credit_difference"]]
+    assert [[float(c) for c in row] for row in of_clicks] == [
+        pytest.approx(row) for row in golden["credit_difference"]
+    ]
     p = unbiased_probabilities(of_clicks, "", "inverse")
     assert p.tolist() == pytest.approx(golden["p"], abs=1e-11)
 
@@ -92,7 +95,10 @@ def test_a_draft_does_not_depend_on_other_users():
 
 
 def test_multileaving_gives_every_team_its_turn():
-    lists = {name: dict.fromkeys(MANY, list("abc") if name != "z" else list("xyz")) for name in ("p", "q", "z")}
+    lists = {
+        name: dict.fromkeys(MANY, list("abc") if name != "z" else list("xyz"))
+        for name in ("p", "q", "z")
+    }
     frame = rw.interleave.multileave(lists, 3, seed=2)
     assert frame.group_by("user").agg(pl.col("team").n_unique())["team"].unique().to_list() == [3]
     assert frame["differs"].all()
@@ -109,14 +115,20 @@ def test_golden_statistics(credits_log):
     assert [row["wins"], row["losses"], row["ties"]] == golden["users: wins of A, wins of B, ties"]
     assert row["difference"] == pytest.approx(golden["mean credit difference per user"], rel=1e-12)
     assert row["error"] == pytest.approx(golden["its se"], rel=1e-10)
-    assert row["share"] == pytest.approx(golden["share of all credit to A (ratio of sums)"], rel=1e-12)
+    assert row["share"] == pytest.approx(
+        golden["share of all credit to A (ratio of sums)"], rel=1e-12
+    )
 
 
 def test_golden_credit():
     example = VALUES["credit_example"]
-    shown = pl.DataFrame({"request": [1] * 4, "user": [1] * 4, "position": range(4), "item": example["list"]})
+    shown = pl.DataFrame(
+        {"request": [1] * 4, "user": [1] * 4, "position": range(4), "item": example["list"]}
+    )
     shown = shown.with_columns(team=pl.Series(list(example["teams"])))
-    clicks = pl.DataFrame({"request": [1] * 3, "item": [example["list"][at] for at in example["clicks"]]})
+    clicks = pl.DataFrame(
+        {"request": [1] * 3, "item": [example["list"][at] for at in example["clicks"]]}
+    )
     result = rw.interleaving(shown, clicks)
     assert result.per_user.select("A", "B").row(0) == (example["count"]["A"], example["count"]["B"])
     winner = rw.interleaving(shown, clicks, credit="winner")
@@ -129,9 +141,13 @@ def experiment(gain, users=300, seed=0, fair=True):
     lists = [dict.fromkeys(range(users), DRAFTS[name]) for name in "AB"]
     frame = rw.interleave.team_draft(*lists, 4, seed=seed)
     if not fair:
-        frame = frame.with_columns(team=pl.when(pl.col("rank") == 1).then(pl.lit("A")).otherwise("team"))
+        frame = frame.with_columns(
+            team=pl.when(pl.col("rank") == 1).then(pl.lit("A")).otherwise("team")
+        )
     p = 0.2 + gain * (frame["team"] == "A").to_numpy()
-    return frame.with_columns(request=pl.col("user"), click=pl.Series(rng.random(len(frame)) < p).cast(pl.Int64))
+    return frame.with_columns(
+        request=pl.col("user"), click=pl.Series(rng.random(len(frame)) < p).cast(pl.Int64)
+    )
 
 
 def test_a_better_ranker_is_preferred_and_the_draft_is_fair():
@@ -151,7 +167,8 @@ def test_an_unfair_draft_has_no_verdict():
 @pytest.mark.parametrize("credit", ["sum", "winner"])
 def test_equal_rankers_are_seldom_told_apart(credit):
     wrong = sum(
-        rw.interleaving(experiment(0.0, users=80, seed=s), credit=credit).table["p"][0] < 0.05 for s in range(30)
+        rw.interleaving(experiment(0.0, users=80, seed=s), credit=credit).table["p"][0] < 0.05
+        for s in range(30)
     )
     assert wrong <= 5
 
@@ -166,7 +183,8 @@ def test_requests_with_equal_lists_are_left_out():
 def test_several_teams_are_corrected_together():
     rng = np.random.default_rng(4)
     frame = pl.DataFrame(
-        {"user": range(200)} | {f"credit_{n}": rng.poisson(2 if n == "new" else 1, 200) for n in ("old", "new", "odd")}
+        {"user": range(200)}
+        | {f"credit_{n}": rng.poisson(2 if n == "new" else 1, 200) for n in ("old", "new", "odd")}
     )
     table = rw.interleaving(frame).table
     assert table["verdict"].to_list() == ["new is preferred", "not shown", "new is preferred"]
@@ -174,7 +192,10 @@ def test_several_teams_are_corrected_together():
 
 
 def test_the_order_of_rows_changes_no_bit(credits_log):
-    one, other = (rw.interleaving(f) for f in (credits_log, credits_log.sample(fraction=1, shuffle=True, seed=3)))
+    one, other = (
+        rw.interleaving(f)
+        for f in (credits_log, credits_log.sample(fraction=1, shuffle=True, seed=3))
+    )
     assert one.table.equals(other.table)
     assert one.per_user.equals(other.per_user)
 

@@ -47,7 +47,11 @@ def logs(draw):
     )
     if kind == "text":
         frame = frame.with_columns(pl.format("u{}", "user").alias("user"))
-    left_out = {"users": ["request", "position"], "rows": ["user", "request", "position"], "requests": ["position"]}
+    left_out = {
+        "users": ["request", "position"],
+        "rows": ["user", "request", "position"],
+        "requests": ["position"],
+    }
     frame = frame.drop(left_out.get(kind, []))
     options = {"by": draw(st.sampled_from([None, "country"]))}
     if kind == "slates" and len(frame) > frame["request"].n_unique():
@@ -75,7 +79,10 @@ def test_chunks_of_a_file_are_one_call(tmp_path_factory, world, rows):
     whole = rw.off_policy(frame, targets=TARGETS, **options)
     chunks = rw.off_policy(path, targets=TARGETS, chunk_rows=rows, **options)
     assert_same(whole, chunks)
-    assert chunks.sources["exposures"] == rw.off_policy(path, targets=TARGETS, **options).sources["exposures"]
+    assert (
+        chunks.sources["exposures"]
+        == rw.off_policy(path, targets=TARGETS, **options).sources["exposures"]
+    )
 
 
 @given(logs(), st.integers(2, 5))
@@ -107,27 +114,41 @@ def test_outcomes_join_in_chunks_as_in_one_call(tmp_path):
     log = rw.datasets.logged(users=60, seed=4)
     exposures = log.exposures.drop("click").sort("user")
     clicks = log.exposures.filter(click=1).select("request", "item")
-    clicks = pl.concat([clicks, clicks[:3], pl.DataFrame({"request": [10**9], "item": [1]}, schema=clicks.schema)])
+    clicks = pl.concat(
+        [clicks, clicks[:3], pl.DataFrame({"request": [10**9], "item": [1]}, schema=clicks.schema)]
+    )
     exposures.write_parquet(tmp_path / "log.parquet")
     whole = rw.off_policy(exposures, clicks, targets={"new": "p_new"}, missing="drop")
-    chunks = rw.off_policy(tmp_path / "log.parquet", clicks, targets={"new": "p_new"}, missing="drop", chunk_rows=40)
+    chunks = rw.off_policy(
+        tmp_path / "log.parquet", clicks, targets={"new": "p_new"}, missing="drop", chunk_rows=40
+    )
     assert_same(whole, chunks)
     assert whole.counts["outcomes without an exposure"] == 1
     assert whole.counts["exposures with several outcomes, whose rewards are added"] == 3
     with pytest.raises(InputError, match="outcomes belong to no exposure") as error:
-        rw.off_policy(tmp_path / "log.parquet", clicks[-2:], targets={"new": "p_new"}, chunk_rows=40)
+        rw.off_policy(
+            tmp_path / "log.parquet", clicks[-2:], targets={"new": "p_new"}, chunk_rows=40
+        )
     assert (error.value.found, error.value.where) == ("1 of 2 outcomes", "outcomes, row 2")
 
 
 @pytest.mark.parametrize("missing", ["error", "drop", "logged"])
 def test_what_a_target_does_not_know_is_counted_over_all_chunks(tmp_path, missing):
     log = rw.datasets.logged(users=200, seed=4)
-    target = log.policies.select("segment", "item", probability="p_new").filter(pl.col("segment") != 1)
+    target = log.policies.select("segment", "item", probability="p_new").filter(
+        pl.col("segment") != 1
+    )
     log.exposures.sort("user").write_parquet(tmp_path / "log.parquet")
     calls = [
-        lambda **options: rw.off_policy(log.exposures, targets={"new": target}, missing=missing, **options),
         lambda **options: rw.off_policy(
-            tmp_path / "log.parquet", targets={"new": target}, missing=missing, chunk_rows=50, **options
+            log.exposures, targets={"new": target}, missing=missing, **options
+        ),
+        lambda **options: rw.off_policy(
+            tmp_path / "log.parquet",
+            targets={"new": target},
+            missing=missing,
+            chunk_rows=50,
+            **options,
         ),
     ]
     if missing != "error":
@@ -166,7 +187,9 @@ def test_refused_in_chunks(tmp_path):
     path = tmp_path / "log.parquet"
     log.write_parquet(path)
     with pytest.raises(ParameterError, match="needs the log at once"):
-        rw.off_policy(path, targets={"new": "p_new"}, propensity="shares", within=["segment"], chunk_rows=9)
+        rw.off_policy(
+            path, targets={"new": "p_new"}, propensity="shares", within=["segment"], chunk_rows=9
+        )
     with pytest.raises(ParameterError, match="is for requests with several rows"):
         rw.off_policy(path, targets={"new": "p_new"}, propensities="conditional", chunk_rows=9)
     with pytest.raises(ParameterError, match="is for requests with several rows"):
@@ -175,7 +198,9 @@ def test_refused_in_chunks(tmp_path):
     pl.concat([log, log.with_columns(pl.col("request") + 10**6)]).write_parquet(path)
     with pytest.raises(DuplicateError, match="rows of a user came in two chunks"):
         rw.off_policy(path, targets={"new": "p_new"}, chunk_rows=9)
-    slates = rw.datasets.logged(users=30, positions=3, items=6, seed=2).exposures.sort("user", maintain_order=True)
+    slates = rw.datasets.logged(users=30, positions=3, items=6, seed=2).exposures.sort(
+        "user", maintain_order=True
+    )
     slates.write_parquet(path)
     with pytest.raises(ParameterError, match="say what the propensity of a row is of"):
         rw.off_policy(path, targets={"new": "p_new"}, chunk_rows=9)
@@ -184,13 +209,19 @@ def test_refused_in_chunks(tmp_path):
 def test_what_only_the_whole_log_shows_is_found_in_chunks(tmp_path):
     frame = rw.datasets.logged(users=60, seed=4).exposures.sort("user")
     path = tmp_path / "log.parquet"
-    frame.with_columns(policy=pl.when(pl.col("user") < 30).then(pl.lit("A")).otherwise(pl.lit("B"))).write_parquet(path)
+    frame.with_columns(
+        policy=pl.when(pl.col("user") < 30).then(pl.lit("A")).otherwise(pl.lit("B"))
+    ).write_parquet(path)
     with pytest.raises(ParameterError, match="one policy is declared for a log of several"):
         rw.off_policy(path, targets={"new": "p_new"}, propensity="uniform", chunk_rows=20)
-    shared = frame.with_columns(request=pl.col("user") % 20).unique(["user", "request"], maintain_order=True)
+    shared = frame.with_columns(request=pl.col("user") % 20).unique(
+        ["user", "request"], maintain_order=True
+    )
     shared.drop("click").write_parquet(path)
     with pytest.raises(InputError, match="a request has several users"):
-        rw.off_policy(path, shared.select("request", "item"), targets={"new": "p_new"}, chunk_rows=9)
+        rw.off_policy(
+            path, shared.select("request", "item"), targets={"new": "p_new"}, chunk_rows=9
+        )
     timed = frame.drop("request", "click").with_columns(timestamp=pl.int_range(pl.len()))
     timed.write_parquet(path)
     done = timed.select("user", "item", "timestamp")[:5]
@@ -200,12 +231,20 @@ def test_what_only_the_whole_log_shows_is_found_in_chunks(tmp_path):
     timed.cast({"timestamp": kind}).write_parquet(path)
     options = {"targets": {"new": "p_new"}, "missing": "drop"}
     chunks = rw.off_policy(path, done.cast({"timestamp": kind}), chunk_rows=9, **options)
-    assert_same(rw.off_policy(timed.cast({"timestamp": kind}), done.cast({"timestamp": kind}), **options), chunks)
+    assert_same(
+        rw.off_policy(timed.cast({"timestamp": kind}), done.cast({"timestamp": kind}), **options),
+        chunks,
+    )
 
 
 def test_requests_that_start_late_are_counted_from_the_first_position_of_all(tmp_path):
-    frame = rw.datasets.logged(users=40, positions=3, items=6, seed=2).exposures.sort("user", "request", "position")
+    frame = rw.datasets.logged(users=40, positions=3, items=6, seed=2).exposures.sort(
+        "user", "request", "position"
+    )
     late = frame.with_columns(position=pl.col("position") + (pl.col("user") >= 20))
     late.write_parquet(tmp_path / "log.parquet")
     options = {"targets": {"new": "p_new"}, "propensities": "conditional"}
-    assert_same(rw.off_policy(late, **options), rw.off_policy(tmp_path / "log.parquet", chunk_rows=20, **options))
+    assert_same(
+        rw.off_policy(late, **options),
+        rw.off_policy(tmp_path / "log.parquet", chunk_rows=20, **options),
+    )

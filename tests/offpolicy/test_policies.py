@@ -17,7 +17,9 @@ ITEMS = (1, 2, 3)
 
 def probabilities(policy, frame, kind="conditional", items=ITEMS):
     log = read_log(frame, None, None)
-    return policy.probabilities(Situation(log, None, pl.Series("item", items), "new"), kind).tolist()
+    return policy.probabilities(
+        Situation(log, None, pl.Series("item", items), "new"), kind
+    ).tolist()
 
 
 def rows(**columns):
@@ -64,14 +66,18 @@ def test_the_probabilities_of_all_lists_add_up_to_1(policy):
 def test_the_list_of_a_ranker_goes_on_after_exploration():
     frame = rows(request=[1, 1], user=["a", "a"], item=[2, 1], position=[1, 2])
     # Item 2 is explored (0.2 of three items); then the best item that is left is 1, or it is explored (two items).
-    assert probabilities(rw.policies.Lists(RANKED, epsilon=0.2), frame) == pytest.approx([0.2 / 3, 0.8 + 0.2 / 2])
+    assert probabilities(rw.policies.Lists(RANKED, epsilon=0.2), frame) == pytest.approx(
+        [0.2 / 3, 0.8 + 0.2 / 2]
+    )
 
 
 def test_plackett_luce():
     frame = rows(request=[1, 1], user=["a", "a"], item=[2, 1], position=[1, 2])
     weights = np.exp([2.0, 1.0, 0.0])
     expected = [weights[1] / weights.sum(), weights[0] / (weights[0] + weights[2])]
-    assert probabilities(rw.policies.Scores(SCORES, temperature=1.0), frame) == pytest.approx(expected)
+    assert probabilities(rw.policies.Scores(SCORES, temperature=1.0), frame) == pytest.approx(
+        expected
+    )
 
 
 def test_a_single_row_per_request_shows_the_item_of_its_position():
@@ -81,20 +87,32 @@ def test_a_single_row_per_request_shows_the_item_of_its_position():
 
 def test_tables_join_by_request_then_user_then_context():
     frame = rows(request=[1, 2], user=["a", "a"], item=[1, 1], device=["tv", "web"])
-    by_request = pl.DataFrame({"request": [1, 2], "user": ["a", "a"], "item": [1, 1], "probability": [0.1, 0.2]})
+    by_request = pl.DataFrame(
+        {"request": [1, 2], "user": ["a", "a"], "item": [1, 1], "probability": [0.1, 0.2]}
+    )
     by_user = by_request.drop("request")[:1]
     by_context = pl.DataFrame({"device": ["tv", "web"], "item": [1, 1], "probability": [0.3, 0.4]})
-    for table, expected in ((by_request, [0.1, 0.2]), (by_user, [0.1, 0.1]), (by_context, [0.3, 0.4])):
+    for table, expected in (
+        (by_request, [0.1, 0.2]),
+        (by_user, [0.1, 0.1]),
+        (by_context, [0.3, 0.4]),
+    ):
         assert probabilities(rw.policies.Probabilities(table), frame) == expected
 
 
 def test_a_table_without_context_is_of_all_requests():
     table = pl.DataFrame({"item": [1, 2], "probability": [0.25, 0.75]})
-    assert probabilities(rw.policies.Probabilities(table), rows(item=[1, 2, 3])) == [0.25, 0.75, 0.0]
+    assert probabilities(rw.policies.Probabilities(table), rows(item=[1, 2, 3])) == [
+        0.25,
+        0.75,
+        0.0,
+    ]
 
 
 def test_the_log_may_be_declared():
-    frame = rows(user=["a", "b"], item=[1, 2]).drop("propensity").with_columns(p=pl.Series([1.0, 0.0]))
+    frame = (
+        rows(user=["a", "b"], item=[1, 2]).drop("propensity").with_columns(p=pl.Series([1.0, 0.0]))
+    )
     uniform = rw.off_policy(frame, propensity="uniform", items=ITEMS, targets={"new": "p"})
     assert uniform.table["mean_weight"].to_list() == [1.0, 1.5]
     table = pl.DataFrame({"item": [1, 2], "probability": [0.8, 0.2]})
@@ -124,12 +142,16 @@ def test_mass_that_the_log_cannot_show():
 def test_files_are_read_like_tables(tmp_path):
     log = rw.datasets.logged(users=60, seed=2)
     expected = rw.off_policy(
-        log.exposures, targets={"new": log.policies.drop("propensity")}, columns={"probability": "p_new"}
+        log.exposures,
+        targets={"new": log.policies.drop("propensity")},
+        columns={"probability": "p_new"},
     )
     log.exposures.write_csv(tmp_path / "exposures.csv")
     log.policies.drop("propensity").write_csv(tmp_path / "new.csv")
     found = rw.off_policy(
-        tmp_path / "exposures.csv", targets={"new": str(tmp_path / "new.csv")}, columns={"probability": "p_new"}
+        tmp_path / "exposures.csv",
+        targets={"new": str(tmp_path / "new.csv")},
+        columns={"probability": "p_new"},
     )
     assert found.table.equals(expected.table)
     assert found.sources["exposures"]["sha256"]
@@ -144,6 +166,8 @@ def test_probabilities_of_other_policies_join_nothing():
 
 
 def test_requests_as_text_stay_text(tmp_path):
-    (tmp_path / "log.csv").write_text("request,item,propensity,click,p_new\nr1,1,0.5,1,0.5\nr2,2,0.5,0,0.25\n")
+    (tmp_path / "log.csv").write_text(
+        "request,item,propensity,click,p_new\nr1,1,0.5,1,0.5\nr2,2,0.5,0,0.25\n"
+    )
     result = rw.off_policy(tmp_path / "log.csv", targets={"new": "p_new"})
     assert result.per_user.select("user", "weight(new)").rows() == [("r1", 1.0), ("r2", 0.5)]

@@ -40,7 +40,8 @@ def logs(draw):
 @settings(deadline=None)
 def test_the_order_of_rows_changes_no_bit(log, seed):
     one, other = (
-        off_policy(frame, targets={"new": "p_new"}) for frame in (log, log.sample(fraction=1, shuffle=True, seed=seed))
+        off_policy(frame, targets={"new": "p_new"})
+        for frame in (log, log.sample(fraction=1, shuffle=True, seed=seed))
     )
     for name in ("table", "differences", "sensitivity", "positions", "per_user"):
         assert getattr(one, name).equals(getattr(other, name), null_equal=True), name
@@ -53,7 +54,11 @@ def test_the_logging_policy_as_target_is_the_observed_mean(log):
     mean = log["reward"].mean()
     for name in ("same", "logged too"):
         row = result.row(name)
-        assert math.isnan(row["value"]) if row["support"] == "none" else row["value"] == pytest.approx(mean)
+        assert (
+            math.isnan(row["value"])
+            if row["support"] == "none"
+            else row["value"] == pytest.approx(mean)
+        )
         assert row["mean_weight"] == 1.0
     shown = result.differences.filter(pl.col("verdict") != "no number")
     assert shown["difference"].abs().max() in (None, pytest.approx(0.0, abs=1e-12))
@@ -66,7 +71,9 @@ def test_the_origin_of_rewards_shifts_the_value(log, shift):
     moved = log.with_columns(pl.col("reward") + shift)
     limits = (0.0, 2.0)
     one = off_policy(log, targets={"new": "p_new"}, reward_range=limits)
-    other = off_policy(moved, targets={"new": "p_new"}, reward_range=tuple(x + shift for x in (0.0, 2.0 + 1e-9)))
+    other = off_policy(
+        moved, targets={"new": "p_new"}, reward_range=tuple(x + shift for x in (0.0, 2.0 + 1e-9))
+    )
     assert one.table["support"].to_list()[0] == "observed"
     for name in ("value", "low", "high"):
         left, right = (result.table[name].to_numpy() for result in (one, other))
@@ -82,7 +89,10 @@ def test_no_number_is_shown_without_support(log):
         return
     assert math.isnan(result["new"])
     assert all(math.isnan(result.row("new")[name]) for name in NUMBERS)
-    assert result.differences.select("difference", "low", "high", "p").null_count().sum_horizontal()[0] == 0
+    assert (
+        result.differences.select("difference", "low", "high", "p").null_count().sum_horizontal()[0]
+        == 0
+    )
     assert result.differences["difference"].is_nan().all()
     assert result.sensitivity.is_empty()
     assert result.positions.filter(pl.col("policy") == "new")["value"].is_nan().all()
@@ -94,7 +104,9 @@ def test_no_number_is_shown_without_support(log):
 def test_clicks_without_weights_have_the_interval_of_clopper_and_pearson(n, clicks):
     clicks = min(clicks, n)
     reward = np.repeat([1.0, 0.0], [clicks, n - clicks])
-    estimate = Estimate(clicks / n, reward, np.ones(n), (1.0, 1.0), (0.0, 1.0), np.ones(n), 0.0, 1.0)
+    estimate = Estimate(
+        clicks / n, reward, np.ones(n), (1.0, 1.0), (0.0, 1.0), np.ones(n), 0.0, 1.0
+    )
     low, high = estimate.unseen(0.05)
     exact = (
         beta.ppf(0.025, clicks, n - clicks + 1) if clicks else 0.0,
@@ -145,7 +157,8 @@ def test_a_regressor_is_cross_fitted_by_user():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "modelled"), [("snips", False), ("ips", False), ("beta_ips", False), ("sndr", True), ("dr", True)]
+    ("estimator", "modelled"),
+    [("snips", False), ("ips", False), ("beta_ips", False), ("sndr", True), ("dr", True)],
 )
 def test_a_clip_above_all_weights_gives_the_printed_value(estimator, modelled):
     log = rw.datasets.logged(users=300, seed=11)
@@ -154,15 +167,25 @@ def test_a_clip_above_all_weights_gives_the_printed_value(estimator, modelled):
     options = {"predictions": half, "missing": "logged"} if modelled else {}
     result = off_policy(log.exposures, targets={"new": target}, estimator=estimator, **options)
     clips = result.sensitivity.filter(method="clip")
-    last, first = (clips.filter(parameter=end)["value"].item() for end in (clips["parameter"].max(), 1))
+    last, first = (
+        clips.filter(parameter=end)["value"].item() for end in (clips["parameter"].max(), 1)
+    )
     assert last == pytest.approx(result["new"], rel=1e-12)
     assert first != pytest.approx(result["new"], rel=1e-3)
 
 
 def test_a_clipped_ips_divides_by_the_requests():
     n = 100  # of each row
-    log = {"user": range(4 * n), "request": range(4 * n), "item": [1, 2, 1, 2] * n, "click": [1, 1, 0, 1] * n}
-    log |= {"propensity": [0.5] * 4 * n, "p_new": [0.9, 0.1, 0.9, 0.1] * n}  # weights 1.8, 0.2, 1.8, 0.2
+    log = {
+        "user": range(4 * n),
+        "request": range(4 * n),
+        "item": [1, 2, 1, 2] * n,
+        "click": [1, 1, 0, 1] * n,
+    }
+    log |= {
+        "propensity": [0.5] * 4 * n,
+        "p_new": [0.9, 0.1, 0.9, 0.1] * n,
+    }  # weights 1.8, 0.2, 1.8, 0.2
     result = off_policy(pl.DataFrame(log), targets={"new": "p_new"}, estimator="ips")
     value = result.sensitivity.filter(method="clip", parameter=1)["value"].item()
     assert value == pytest.approx((1 + 0.2 + 0 + 0.2) / 4)
@@ -174,7 +197,9 @@ def test_groups_are_the_results_of_their_rows():
     alone = off_policy(log.filter(segment=2), targets={"new": "p_new"})
     row = result.row("new", 2)
     assert row["support"] == alone.row("new")["support"]
-    assert [row[n] for n in NUMBERS] == pytest.approx([alone.row("new")[n] for n in NUMBERS], nan_ok=True)
+    assert [row[n] for n in NUMBERS] == pytest.approx(
+        [alone.row("new")[n] for n in NUMBERS], nan_ok=True
+    )
     assert result["new"] == off_policy(log, targets={"new": "p_new"})["new"]
 
 
@@ -204,7 +229,12 @@ def users_with(count, **columns):
     """Return a log of users with one request each."""
     rng = np.random.default_rng(0)
     item = rng.integers(0, 2, count)
-    base = {"request": np.arange(count), "user": np.arange(count), "item": item, "propensity": np.full(count, 0.5)}
+    base = {
+        "request": np.arange(count),
+        "user": np.arange(count),
+        "item": item,
+        "propensity": np.full(count, 0.5),
+    }
     return pl.DataFrame(base | {"click": (rng.random(count) < 0.5).astype(int)} | columns)
 
 
@@ -223,10 +253,16 @@ def test_where_a_target_says_nothing_predictions_change_nothing(missing):
 
 
 def test_a_context_may_be_null():
-    frame = users_with(400, click=np.ones(400)).with_columns(segment=pl.when(pl.col("user") % 2 == 0).then(pl.lit("a")))
-    table = pl.DataFrame({"segment": ["a", "a", None, None], "item": [0, 1] * 2, "probability": [0.5] * 4})
+    frame = users_with(400, click=np.ones(400)).with_columns(
+        segment=pl.when(pl.col("user") % 2 == 0).then(pl.lit("a"))
+    )
+    table = pl.DataFrame(
+        {"segment": ["a", "a", None, None], "item": [0, 1] * 2, "probability": [0.5] * 4}
+    )
     predictions = pl.DataFrame({"item": [0, 1], "reward": [1.0, 1.0]})
-    assert off_policy(frame, targets={"new": table}, predictions=predictions)["new"] == pytest.approx(1.0)
+    assert off_policy(frame, targets={"new": table}, predictions=predictions)[
+        "new"
+    ] == pytest.approx(1.0)
     even = pl.DataFrame({"item": [0, 1], "probability": [0.5, 0.5]})
     row = off_policy(frame, targets={"new": even}, propensity=table).row("new")
     assert (row["mass_without_support"], row["support"]) == (0.0, "sound")
@@ -234,10 +270,16 @@ def test_a_context_may_be_null():
 
 def test_groups_may_be_null_empty_or_called_none():
     frame = users_with(400).with_columns(
-        country=pl.Series(["None", None, "", "at"] * 100), rate=pl.Series([float("nan"), None, 1.0, 2.0] * 100)
+        country=pl.Series(["None", None, "", "at"] * 100),
+        rate=pl.Series([float("nan"), None, 1.0, 2.0] * 100),
     )
     result = off_policy(frame, targets={"new": "propensity"}, by="country")
-    assert sorted(result.table.filter(policy="new")["group"].drop_nulls()) == ["", "None", "at", "–"]
+    assert sorted(result.table.filter(policy="new")["group"].drop_nulls()) == [
+        "",
+        "None",
+        "at",
+        "–",
+    ]
     assert "[country=]" in repr(result)
     assert result.row("new", "None")["n"] == 100
     assert off_policy(frame, targets={"new": "propensity"}, by="rate").row("new", "–")["n"] == 200
@@ -245,7 +287,9 @@ def test_groups_may_be_null_empty_or_called_none():
 
 def test_a_request_without_users_joins_a_table_of_users_by_the_context():
     frame = users_with(400).drop("user").with_columns(segment=pl.lit("a"))
-    table = pl.DataFrame({"user": ["x", "x"], "segment": ["a", "a"], "item": [0, 1], "probability": [0.7, 0.3]})
+    table = pl.DataFrame(
+        {"user": ["x", "x"], "segment": ["a", "a"], "item": [0, 1], "probability": [0.7, 0.3]}
+    )
     assert off_policy(frame, targets={"new": table}).row("new")["support"] == "sound"
 
 
@@ -258,7 +302,9 @@ def test_categories_are_text():
 def test_exploration_is_of_items_that_can_be_shown():
     frame = pl.DataFrame({"item": [1, 2, 9], "propensity": [0.5] * 3, "click": [1, 0, 1]})
     scores = rw.policies.Scores({"item": [1, 2], "score": [1.0, 0.0]}, temperature=1.0, epsilon=0.5)
-    weights = off_policy(frame, targets={"new": scores}, items=[1, 2]).per_user["weight(new)"].to_list()
+    weights = (
+        off_policy(frame, targets={"new": scores}, items=[1, 2]).per_user["weight(new)"].to_list()
+    )
     assert weights[2] == 0.0
     assert sum(weights) == pytest.approx(2.0)
 
@@ -266,16 +312,33 @@ def test_exploration_is_of_items_that_can_be_shown():
 @given(st.integers(0, 10**6))
 @settings(deadline=None, max_examples=10)
 def test_outcomes_join_the_same_rows_for_every_order(seed):
-    shown = {"request": [1, 1], "user": [1, 1], "position": [1, 2], "item": [7, 7], "propensity": [0.5, 0.5]}
+    shown = {
+        "request": [1, 1],
+        "user": [1, 1],
+        "position": [1, 2],
+        "item": [7, 7],
+        "propensity": [0.5, 0.5],
+    }
     frame = pl.DataFrame({**shown, "p_new": [0.9, 0.2]})
     clicks = pl.DataFrame({"request": [1], "item": [7]})
     timed = pl.DataFrame(
-        {"user": [1, 1], "item": [7, 7], "timestamp": [10, 10], "propensity": [0.5] * 2, "p_new": [0.9, 0.4]}
+        {
+            "user": [1, 1],
+            "item": [7, 7],
+            "timestamp": [10, 10],
+            "propensity": [0.5] * 2,
+            "p_new": [0.9, 0.4],
+        }
     )
     done = pl.DataFrame({"user": [1], "item": [7], "timestamp": [11]})
-    for exposures, outcomes, options in ((frame, clicks, {"propensities": "conditional"}), (timed, done, {})):
+    for exposures, outcomes, options in (
+        (frame, clicks, {"propensities": "conditional"}),
+        (timed, done, {}),
+    ):
         orders = (exposures, exposures.sample(fraction=1, shuffle=True, seed=seed))
-        one, other = (off_policy(each, outcomes, targets={"new": "p_new"}, **options) for each in orders)
+        one, other = (
+            off_policy(each, outcomes, targets={"new": "p_new"}, **options) for each in orders
+        )
         assert one.per_user["weight(new)"].to_list() == other.per_user["weight(new)"].to_list()
         assert one.positions.equals(other.positions, null_equal=True)
         assert one.counts == other.counts
@@ -283,7 +346,9 @@ def test_outcomes_join_the_same_rows_for_every_order(seed):
 
 def test_the_baseline_may_lack_support():
     log = rw.datasets.logged(users=400, seed=1)
-    best = log.policies.sort("p_new", descending=True).unique("segment", keep="first", maintain_order=True)
+    best = log.policies.sort("p_new", descending=True).unique(
+        "segment", keep="first", maintain_order=True
+    )
     weak = rw.policies.Lists(best.select("segment", "item"))
     result = off_policy(log.exposures, targets={"weak": weak, "new": "p_new"}, baseline="weak")
     assert "No verdict on weak" in repr(result)
@@ -299,10 +364,14 @@ def test_a_regressor_deals_rows_without_users_once():
     from rankwise.offpolicy import off_policy as entry
 
     log = rw.datasets.logged(users=200, seed=6)
-    frame, target = log.exposures.drop("user", "request"), log.policies.select("segment", "item", probability="p_new")
+    frame, target = (
+        log.exposures.drop("user", "request"),
+        log.policies.select("segment", "item", probability="p_new"),
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(entry, "_ROWS_OF_A_THREAD", 1)
         one, other = (
-            off_policy(frame, targets={"new": target}, predictions=sklearn.Ridge(), threads=n) for n in (1, 3)
+            off_policy(frame, targets={"new": target}, predictions=sklearn.Ridge(), threads=n)
+            for n in (1, 3)
         )
     assert one.table.equals(other.table, null_equal=True)

@@ -45,7 +45,9 @@ def test_an_exposure_that_stands_twice_is_named():
         rw.off_policy(pl.concat([LOG, LOG.head(1)]), BOUGHT, targets={"new": "p_new"})
     assert error.value.found.startswith("request 0, item 0")
     with pytest.raises(InputError, match="several users") as error:
-        rw.off_policy(LOG.with_columns(request=pl.col("request") // 9), BOUGHT, targets={"new": "p_new"})
+        rw.off_policy(
+            LOG.with_columns(request=pl.col("request") // 9), BOUGHT, targets={"new": "p_new"}
+        )
     assert 'columns={"request"' in error.value.hint
 
 
@@ -81,7 +83,12 @@ def test_lists_that_cannot_be_drafted():
 
 def test_a_launch_that_stands_twice():
     launches = pl.DataFrame(
-        {"m": [0.1, 0.3, -0.2], "m_se": [0.1] * 3, "online": [1.0, 2.0, -1.0], "online_se": [0.2] * 3}
+        {
+            "m": [0.1, 0.3, -0.2],
+            "m_se": [0.1] * 3,
+            "online": [1.0, 2.0, -1.0],
+            "online_se": [0.2] * 3,
+        }
     )
     with pytest.raises(DuplicateError, match="a launch stands twice"):
         rw.validate_metrics(pl.concat([launches, launches]), same_users=False)

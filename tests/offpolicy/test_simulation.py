@@ -56,7 +56,9 @@ def test_independent_positions_are_biased_by_interactions():
     """What the default protects from: the weights of the item alone, where clicks depend on the item above."""
     gaps = {"interaction": [], "independent": []}
     for seed in range(25):
-        log = rw.datasets.logged(users=1500, positions=3, items=5, interaction=1.5, base=-1.5, seed=seed)
+        log = rw.datasets.logged(
+            users=1500, positions=3, items=5, interaction=1.5, base=-1.5, seed=seed
+        )
         for slates, values in gaps.items():
             kind = "conditional" if slates == "interaction" else "marginal"
             result = rw.off_policy(log.exposures, targets={"new": "p_new"}, propensities=kind)

@@ -74,7 +74,9 @@ def rankwise_values(library: Library, names: Iterable[str], folder: Path) -> dic
             k = name.partition("@")[2]
             if k and metric.cutoff != "none" and not metric.k:
                 metric, text = metric @ int(k), f"{text}@{k}"
-            by_view.setdefault(library.view(name), []).append((name, text, f"{metric}{library.cell(name)}"))
+            by_view.setdefault(library.view(name), []).append(
+                (name, text, f"{metric}{library.cell(name)}")
+            )
     out: dict[str, float | str] = {}
     at = tables(folder)
     for view, asked in by_view.items():
@@ -83,7 +85,9 @@ def rankwise_values(library: Library, names: Iterable[str], folder: Path) -> dic
             some = waiting.pop()
             texts = list(dict.fromkeys(text for _, text, _ in some))
             try:
-                result = rw.evaluate(lists, metrics=texts, convention=library.convention, **at["given"])
+                result = rw.evaluate(
+                    lists, metrics=texts, convention=library.convention, **at["given"]
+                )
                 out |= {name: result[cell] for name, _, cell in some}
             except rw.RankwiseError as error:
                 half = len(some) // 2
@@ -175,5 +179,7 @@ def recorded_names(library: Library, values: Values) -> dict[str, float]:
     return {
         name: number
         for name, number in values.items()
-        if (text := library.reads(name)) is not None and _is_read(library, text) and not re.search(r"needs", text)
+        if (text := library.reads(name)) is not None
+        and _is_read(library, text)
+        and not re.search(r"needs", text)
     }

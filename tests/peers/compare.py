@@ -73,15 +73,25 @@ def printed(library: Library, python: Path, cases: Path, cutoffs: Sequence[int])
 
 def recorded() -> dict[str, dict[str, Any]]:
     """Return what the libraries printed when they were last recorded."""
-    return {name: json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8")) for name in LIBRARIES}
+    return {
+        name: json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
+        for name in LIBRARIES
+    }
 
 
-def outcomes_of(outputs: Mapping[str, Mapping[str, Any]], cases: Path) -> dict[str, list[agreement.Outcome]]:
+def outcomes_of(
+    outputs: Mapping[str, Mapping[str, Any]], cases: Path
+) -> dict[str, list[agreement.Outcome]]:
     """Hold outputs of libraries against rankwise."""
-    return {name: agreement.compare(LIBRARIES[name], output["values"], cases) for name, output in outputs.items()}
+    return {
+        name: agreement.compare(LIBRARIES[name], output["values"], cases)
+        for name, output in outputs.items()
+    }
 
 
-def say(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, list[agreement.Outcome]]) -> bool:
+def say(
+    outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, list[agreement.Outcome]]
+) -> bool:
     """Print what was found.
 
     Returns
@@ -108,9 +118,13 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--environments", type=Path, help="the folder with an environment each")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="of the data")
     parser.add_argument("--k", type=int, nargs="+", default=[5, 10], help="for the scripts")
-    parser.add_argument("--record", action="store_true", help="keep what seed 0 gave, for the tests")
+    parser.add_argument(
+        "--record", action="store_true", help="keep what seed 0 gave, for the tests"
+    )
     parser.add_argument("--page", action="store_true", help="write the page from what was recorded")
-    parser.add_argument("--metrics", action="store_true", help="print how many libraries give each metric")
+    parser.add_argument(
+        "--metrics", action="store_true", help="print how many libraries give each metric"
+    )
     return parser.parse_args()
 
 
@@ -134,7 +148,9 @@ def main() -> None:
             for name, output in outputs.items():
                 kept = {p: v for p, v in output["values"].items() if p.startswith("0/")}
                 text = json.dumps(
-                    {**output, "date": date.today().isoformat(), "values": kept}, indent=0, sort_keys=True
+                    {**output, "date": date.today().isoformat(), "values": kept},
+                    indent=0,
+                    sort_keys=True,
                 )
                 (RECORDED / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         if arguments.page:

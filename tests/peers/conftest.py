@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-collect_ignore = [f"{name}.py" for name in ("agreement", "compare", "edge_data", "libraries", "page", "random_data")]
+collect_ignore = [
+    f"{name}.py"
+    for name in ("agreement", "compare", "edge_data", "libraries", "page", "random_data")
+]

@@ -40,12 +40,33 @@ from random_data import (
 
 EDGES = {
     "full": ("a score for every item",),
-    "ragged": ("users without a list", "users without relevant items", "grades of 0", "lists of one item"),
-    "ties": ("users without a list", "users without relevant items", "grades of 0", "lists of one item", "tied scores"),
+    "ragged": (
+        "users without a list",
+        "users without relevant items",
+        "grades of 0",
+        "lists of one item",
+    ),
+    "ties": (
+        "users without a list",
+        "users without relevant items",
+        "grades of 0",
+        "lists of one item",
+        "tied scores",
+    ),
     "tied_matrix": ("a score for every item", "tied scores"),
     "small": ("a score for every item", "fewer items than k"),
-    "negative": ("negative grades", "users without relevant items", "grades of 0", "lists of one item"),
-    "matrix_edges": ("a score for every item", "users without relevant items", "grades of 0", "lists of one item"),
+    "negative": (
+        "negative grades",
+        "users without relevant items",
+        "grades of 0",
+        "lists of one item",
+    ),
+    "matrix_edges": (
+        "a score for every item",
+        "users without relevant items",
+        "grades of 0",
+        "lists of one item",
+    ),
 }
 """The cases, with what each of them holds."""
 CASES = tuple(EDGES)
@@ -56,7 +77,9 @@ LONGEST = 15
 GRADES = 4
 
 
-def draw_ragged_truth(rng: np.random.Generator, seen: Ints, lowest: int) -> list[tuple[int, int, int]]:
+def draw_ragged_truth(
+    rng: np.random.Generator, seen: Ints, lowest: int
+) -> list[tuple[int, int, int]]:
     """Draw ground truth with grades up to 4; some users have grade 0 only, and some no row.
 
     Parameters
@@ -129,7 +152,8 @@ def draw_ragged_lists(
             scores = np.sort(rng.choice(4096, size=length, replace=False) + 1)[::-1] / 4096
         places = range(1, length + 1)
         rows += [
-            (user, int(item), place, float(score)) for item, place, score in zip(items, places, scores, strict=True)
+            (user, int(item), place, float(score))
+            for item, place, score in zip(items, places, scores, strict=True)
         ]
     return rows
 
@@ -176,7 +200,9 @@ def write_tables(folder: Path, rng: np.random.Generator, n_items: int, n_users: 
     genres = draw_genres(rng)[:n_items]
     rows = zip(range(n_items), draw_groups(rng, ITEM_GROUPS, n_items), genres, strict=True)
     write(folder / "items.csv", ("item", "group", "genres"), rows)
-    write(folder / "users.csv", ("user", "group"), enumerate(draw_groups(rng, USER_GROUPS, n_users)))
+    write(
+        folder / "users.csv", ("user", "group"), enumerate(draw_groups(rng, USER_GROUPS, n_users))
+    )
     np.save(folder / "features.npy", rng.normal(size=(n_items, FEATURES)))
 
 
@@ -253,7 +279,10 @@ def write_matrix_edges(folder: Path, rng: np.random.Generator) -> None:
             grades += 1
         elif user % 6 == 4:
             grades[:] = 0
-        rows += [(user, int(item), int(grade)) for item, grade in zip(unseen[:n_truth], grades, strict=True)]
+        rows += [
+            (user, int(item), int(grade))
+            for item, grade in zip(unseen[:n_truth], grades, strict=True)
+        ]
     scores = (rng.permutation(n_users * n_items).reshape(n_users, n_items) + 1) / 512
     write_ratings(folder / "train.csv", train)
     write(folder / "truth.csv", ("user", "item", "rating"), rows)

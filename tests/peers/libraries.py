@@ -89,7 +89,18 @@ class Library:
         return f"[user_group={'xy'[group]},{item}]" if numbers[1] else f"[{item}]"
 
 
-_ERRORS = ("rmse", "mae", "mse", "rsquared", "exp_var", "logloss", "RMSE.global", "RMSE.mean", "MAE.global", "MAE.mean")
+_ERRORS = (
+    "rmse",
+    "mae",
+    "mse",
+    "rsquared",
+    "exp_var",
+    "logloss",
+    "RMSE.global",
+    "RMSE.mean",
+    "MAE.global",
+    "MAE.mean",
+)
 _SKLEARN_ERRORS = (
     "mean_squared_error",
     "root_mean_squared_error",

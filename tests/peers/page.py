@@ -39,7 +39,9 @@ of June 2026 are compared line by line.
 """
 
 
-def written_page(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, Sequence[agreement.Outcome]]) -> str:
+def written_page(
+    outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, Sequence[agreement.Outcome]]
+) -> str:
     """Return the text of the page.
 
     Parameters
@@ -54,7 +56,10 @@ def written_page(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, S
             f"`{LIBRARIES[name].convention}`",
             f"{name} {outputs[name]['version']}",
             outputs[name]["date"],
-            *(str(agreement.summary(outcomes).get(verdict, 0)) for verdict in ("equal", "equal, except", "differs")),
+            *(
+                str(agreement.summary(outcomes).get(verdict, 0))
+                for verdict in ("equal", "equal, except", "differs")
+            ),
             str(len(_refused(LIBRARIES[name].convention))),
         )
         for name, outcomes in found.items()
@@ -120,17 +125,23 @@ def _held(values: Mapping[str, Mapping[str, float]], metric: str | None = None) 
         for place, numbers in values.items()
         if any(metric in (None, name.partition("@")[0]) for name in numbers)
     ]
-    return list(dict.fromkeys(edge for case, edges in EDGES.items() if case in cases for edge in edges))
+    return list(
+        dict.fromkeys(edge for case, edges in EDGES.items() if case in cases for edge in edges)
+    )
 
 
 def _edges(values: Mapping[str, Mapping[str, float]]) -> str:
     """Return which edge cases the data of a library held, and which they did not."""
     held = _held(values)
     missing = [edge for edge in _held({key: {"": 0.0} for key in EDGES}) if edge not in held]
-    return f"Held by the data: {', '.join(held)}." + (f" Not held: {', '.join(missing)}." if missing else "")
+    return f"Held by the data: {', '.join(held)}." + (
+        f" Not held: {', '.join(missing)}." if missing else ""
+    )
 
 
-def _note(outcome: agreement.Outcome, convention: rw.Convention, values: Mapping[str, Mapping[str, float]]) -> str:
+def _note(
+    outcome: agreement.Outcome, convention: rw.Convention, values: Mapping[str, Mapping[str, float]]
+) -> str:
     """Return the reason of a verdict, and the edge cases that the data held for other metrics alone."""
     held = _held(values, outcome.metric)
     missing = [edge for edge in _held(values) if edge not in held]
@@ -142,7 +153,12 @@ def _section(name: str, output: Mapping[str, Any], outcomes: Sequence[agreement.
     """Return the part about one library."""
     convention = rw.conventions()[LIBRARIES[name].convention]
     rows = [
-        (f"`{outcome.metric}`", f"`{outcome.rankwise}`", outcome.verdict, _note(outcome, convention, output["values"]))
+        (
+            f"`{outcome.metric}`",
+            f"`{outcome.rankwise}`",
+            outcome.verdict,
+            _note(outcome, convention, output["values"]),
+        )
         for outcome in outcomes
         if outcome.rankwise
     ]

@@ -92,7 +92,9 @@ def draw_ratings(rng: np.random.Generator) -> Ratings:
     for user in range(USERS):
         n_train = TRAIN_PER_USER + rng.integers(-5, 6)
         n_truth = rng.integers(1, MOST_TRUTH + 1)
-        items = rng.choice(ITEMS, size=n_train + n_truth, replace=False, p=popularity / popularity.sum())
+        items = rng.choice(
+            ITEMS, size=n_train + n_truth, replace=False, p=popularity / popularity.sum()
+        )
         items = rng.permutation(items)
         train[user, items[:n_train]] = rng.integers(1, 6, size=n_train)
         truth[user, items[n_train:]] = rng.integers(1, 6, size=n_truth)
@@ -234,7 +236,8 @@ def draw_genres(rng: np.random.Generator) -> list[str]:
     """
     names = np.array([f"g{number}" for number in range(1, GENRES + 1)])
     return [
-        "|".join(sorted(rng.choice(names, size=rng.integers(1, MOST_GENRES + 1), replace=False))) for _ in range(ITEMS)
+        "|".join(sorted(rng.choice(names, size=rng.integers(1, MOST_GENRES + 1), replace=False)))
+        for _ in range(ITEMS)
     ]
 
 
@@ -265,7 +268,9 @@ def write_all(folder: Path, seed: int = 0) -> None:
     np.save(folder / "features.npy", rng.normal(size=(ITEMS, FEATURES)))
     write_lists(folder / "lists.csv", *rank(scores, seen))
     write_lists(folder / "reference.csv", *rank(by_popularity, seen))
-    item_rows = zip(range(ITEMS), draw_groups(rng, ITEM_GROUPS, ITEMS), draw_genres(rng), strict=True)
+    item_rows = zip(
+        range(ITEMS), draw_groups(rng, ITEM_GROUPS, ITEMS), draw_genres(rng), strict=True
+    )
     write(folder / "items.csv", ("item", "group", "genres"), item_rows)
     write(folder / "users.csv", ("user", "group"), enumerate(draw_groups(rng, USER_GROUPS, USERS)))
 

@@ -53,12 +53,16 @@ def test_the_numbers_of_a_library(name, outcomes):
 @pytest.mark.xdist_group("peers")
 def test_the_page_is_what_was_found(outputs, outcomes):
     page = Path(__file__).parents[2] / "docs" / "libraries.md"
-    assert page.read_text() == compare.written_page(outputs, outcomes), "python tests/peers/compare.py --page writes it"
+    assert page.read_text() == compare.written_page(outputs, outcomes), (
+        "python tests/peers/compare.py --page writes it"
+    )
 
 
 def test_every_convention_is_held_against_a_library():
     """All but trec_eval, which is no library: test_trec_eval holds it against its own sample outputs."""
-    assert {library.convention for library in LIBRARIES.values()} == {*rw.conventions()} - {"trec_eval"}
+    assert {library.convention for library in LIBRARIES.values()} == {*rw.conventions()} - {
+        "trec_eval"
+    }
 
 
 # What is pinned here is what a library gets wrong by its own documentation, or leaves out in silence:

@@ -61,7 +61,9 @@ def test_metrics_that_agree(run, truth):
         },
     )
     theirs = evaluator.evaluate(run)
-    ours = rw.evaluate(run, truth, list(SAME.values()), ties="item_desc", population="both").per_user
+    ours = rw.evaluate(
+        run, truth, list(SAME.values()), ties="item_desc", population="both"
+    ).per_user
     assert ours["user"].to_list() == sorted(relevant & set(run))
     for row in ours.to_dicts():
         for name, cell in SAME.items():
@@ -69,7 +71,9 @@ def test_metrics_that_agree(run, truth):
 
 
 # pytrec_eval reads outside of its memory for a user all of whose grades are negative.
-NEGATIVE = st.dictionaries(ITEMS, st.integers(-3, 3), min_size=1).filter(lambda grades: max(grades.values()) >= 0)
+NEGATIVE = st.dictionaries(ITEMS, st.integers(-3, 3), min_size=1).filter(
+    lambda grades: max(grades.values()) >= 0
+)
 OFFERED = {
     **{
         f"{name}_{k}": f"{name}@{k}"
@@ -109,7 +113,11 @@ OFFERED = {
     **{name: name for name in (f"Rprec_mult_{level / 5:.2f}" for level in (1, 2, 6, 7, 10))},
 }
 REQUESTED = {
-    *(re.sub(r"_(\d+)$", r".\1", name) for name in OFFERED if not name.startswith(("iprec", "11pt", "Rprec_mult"))),
+    *(
+        re.sub(r"_(\d+)$", r".\1", name)
+        for name in OFFERED
+        if not name.startswith(("iprec", "11pt", "Rprec_mult"))
+    ),
     "iprec_at_recall",
     "Rprec_mult",
     "11pt_avg",
@@ -156,7 +164,9 @@ def test_a_relevance_level_leaves_gains_alone():
     """``relevance_level`` decides for binary measures; nDCG keeps the gain of a grade of 1."""
     run, truth = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 3, "d": 2}}
     names = ["ndcg", "map", "P_5", "num_rel", "G", "Rndcg"]
-    theirs = pytrec_eval.RelevanceEvaluator(truth, {*names, "P.5"} - {"P_5"}, relevance_level=2).evaluate(run)["q"]
+    theirs = pytrec_eval.RelevanceEvaluator(
+        truth, {*names, "P.5"} - {"P_5"}, relevance_level=2
+    ).evaluate(run)["q"]
     ours = rw.evaluate(run, truth, names, convention="trec_eval-9", threshold=2)
     for name in names:
         assert ours[name] == pytest.approx(theirs[name], rel=1e-12), name

@@ -46,7 +46,9 @@ def test_ndcg(labels, scores, k, distinct):
     )
     theirs = ndcg_score(labels, scores, k=k)
     assert result[f"ndcg@{k}"] == pytest.approx(theirs, rel=1e-12)
-    one_by_one = [fn.ndcg_score(y, s, k=k) for y, s in zip(labels.tolist(), scores.tolist(), strict=True)]
+    one_by_one = [
+        fn.ndcg_score(y, s, k=k) for y, s in zip(labels.tolist(), scores.tolist(), strict=True)
+    ]
     assert np.mean(one_by_one) == pytest.approx(theirs, rel=1e-12)
 
 

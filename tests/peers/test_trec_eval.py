@@ -37,7 +37,9 @@ QRELS = {"q": {"a": 1, "b": -1, "c": 2, "z": 0}, "r": {"a": 0}, "s": {"a": 1}}
 
 
 def lines(*measures, run=RUN, qrels=QRELS, convention="trec_eval", **options):
-    return trec_lines(run, qrels, measures, convention=rw.conventions()[convention], **options).splitlines()
+    return trec_lines(
+        run, qrels, measures, convention=rw.conventions()[convention], **options
+    ).splitlines()
 
 
 def numbers(*measures, **options):
@@ -48,16 +50,22 @@ def numbers(*measures, **options):
 
 
 @pytest.mark.parametrize(("expected", "qrels", "run", "measures", "options"), SAMPLES)
-def test_every_line_of_the_samples_is_that_of_trec_eval(trec_eval, expected, qrels, run, measures, options):
+def test_every_line_of_the_samples_is_that_of_trec_eval(
+    trec_eval, expected, qrels, run, measures, options
+):
     files = str(trec_eval / run), str(trec_eval / qrels)
     convention = rw.conventions()["trec_eval"]
-    ours = trec_lines(*files, measures.split(), convention=convention, run=run_name(files[0]), **options)
+    ours = trec_lines(
+        *files, measures.split(), convention=convention, run=run_name(files[0]), **options
+    )
     assert ours == (trec_eval / expected).read_text()
 
 
 def test_a_name_has_the_number_of_the_samples_in_an_evaluation_too(trec_eval):
     names = ["P.5,7,3", "iprec_at_recall", "utility.2,-1,0,0", "Rndcg", "unj_20", "num_ret"]
-    result = rw.evaluate(trec_eval / "results.test", trec_eval / "qrels.test", names, convention="trec_eval")
+    result = rw.evaluate(
+        trec_eval / "results.test", trec_eval / "qrels.test", names, convention="trec_eval"
+    )
     assert result["P_7"] == pytest.approx(1 / 3)
     assert (result["num_ret"], result["utility.2,-1,0,0"]) == (1500, -369)
     assert round(result["iprec_at_recall_0.10"], 4) == 0.3885
@@ -71,7 +79,9 @@ def test_version_9_truncates_levels_and_version_10_rounds_them(trec_eval):
     explanation = rw.explain(*files, "iprec_at_recall_0.10", "trec_eval-9", "trec_eval")
     assert (round(explanation.first, 4), round(explanation.second, 4)) == (0.3884, 0.3885)
     moved = explanation.choices.filter(explanation.choices["effect"] != 0)
-    assert moved.select("choice", "first", "second").rows() == [("rounding", "trec_eval", "nearest")]
+    assert moved.select("choice", "first", "second").rows() == [
+        ("rounding", "trec_eval", "nearest")
+    ]
 
 
 def test_the_level_decides_for_binary_measures_and_gains_stay():
@@ -84,7 +94,10 @@ def test_the_level_decides_for_binary_measures_and_gains_stay():
 
 def test_only_judged_items_or_the_top_of_each_list_are_evaluated():
     """-J leaves a and c of q, -M1 leaves a."""
-    assert numbers("num_ret", "P.2", "recip_rank", judged_only=True, per_topic=True)["num_ret", "q"] == "2"
+    assert (
+        numbers("num_ret", "P.2", "recip_rank", judged_only=True, per_topic=True)["num_ret", "q"]
+        == "2"
+    )
     assert numbers("P.2", judged_only=True, per_topic=True)["P_2", "q"] == "1.0000"
     assert numbers("num_ret", "recall.5", depth=1, per_topic=True)["num_ret", "q"] == "1"
     assert numbers("recall.5", depth=1, per_topic=True)["recall_5", "q"] == "0.5000"

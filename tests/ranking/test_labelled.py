@@ -14,8 +14,12 @@ SCORES = np.array([[0.1, 0.9, 0.5], [0.8, 0.2, 0.4]])
 TRUTH = {"ann": {20}, "bob": {10}}
 FRAMES = {
     "pandas": pd.DataFrame(SCORES, index=["ann", "bob"], columns=[10, 20, 30]),
-    "pandas with a user column": pd.DataFrame(SCORES, columns=[10, 20, 30]).assign(user_id=["ann", "bob"]),
-    "polars": pl.DataFrame(SCORES, schema=["10", "20", "30"]).with_columns(user=pl.Series(["ann", "bob"])),
+    "pandas with a user column": pd.DataFrame(SCORES, columns=[10, 20, 30]).assign(
+        user_id=["ann", "bob"]
+    ),
+    "polars": pl.DataFrame(SCORES, schema=["10", "20", "30"]).with_columns(
+        user=pl.Series(["ann", "bob"])
+    ),
 }
 
 

@@ -45,7 +45,10 @@ def by_hand(scores, seen, k, ties):
 
 
 def lists_of(ranking):
-    return {user: own["item"].to_list() for (user,), own in ranking.frame.group_by("user", maintain_order=True)}
+    return {
+        user: own["item"].to_list()
+        for (user,), own in ranking.frame.group_by("user", maintain_order=True)
+    }
 
 
 @given(score_matrices(), st.integers(1, 16), st.sampled_from(["expected", "item", "item_desc"]))
@@ -123,7 +126,10 @@ def test_ids_in_any_order():
     )
     assert lists_of(ranking) == {"zoe": ["a", "c"], "ann": ["a", "c"]}
     assert ranking.counts["excluded_without_scores"] == 1
-    assert lists_of(rw.rank(scores, k=1, user_ids=[7, 9], item_ids=[30, 10, 20], ties="item")) == {7: [10], 9: [20]}
+    assert lists_of(rw.rank(scores, k=1, user_ids=[7, 9], item_ids=[30, 10, 20], ties="item")) == {
+        7: [10],
+        9: [20],
+    }
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,10 @@ def test_cut_lists_have_the_expectation_of_whole_lists(data, k):
     if not by_hand(scores, seen, k, "item"):
         return
     cells = [f"ndcg@{k}", f"map@{k}", f"hit_rate@{k}"]
-    cut, whole = (rw.evaluate(rw.rank(scores, k=n, exclude=seen or None), truth, cells) for n in (k, scores.shape[1]))
+    cut, whole = (
+        rw.evaluate(rw.rank(scores, k=n, exclude=seen or None), truth, cells)
+        for n in (k, scores.shape[1])
+    )
     assert cut.values == pytest.approx(whole.values, rel=1e-12)
 
 
@@ -182,7 +191,10 @@ def test_pytorch_tensors_are_arrays():
 def test_numbers_of_half_precision_are_read_as_they_are():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     generator = torch.Generator().manual_seed(0)
-    users, items = torch.randn((40, 6), generator=generator), torch.randn((90, 6), generator=generator)
+    users, items = (
+        torch.randn((40, 6), generator=generator),
+        torch.randn((90, 6), generator=generator),
+    )
     bias = torch.randn(90, generator=generator)
     for kind in (torch.float16, torch.bfloat16):
         rounded = [x.to(kind) for x in (users, items, bias)]
@@ -214,7 +226,10 @@ def test_candidates():
     pick = rw.candidates
     everyone = rw.rank(scores, k=4, candidates=pick.of_truth(truth))
     assert lists_of(everyone) == {0: [2, 3], 1: [3, 2]}
-    assert lists_of(rw.rank(scores, k=4, candidates=pick.these([0, 2, 9]))) == {0: [0, 2], 1: [2, 0]}
+    assert lists_of(rw.rank(scores, k=4, candidates=pick.these([0, 2, 9]))) == {
+        0: [0, 2],
+        1: [2, 0],
+    }
     own = rw.rank(scores, k=4, candidates=pick.per_user(truth), exclude={0: [2]})
     assert lists_of(own) == {0: [3], 1: [3]}
     assert own.protocol.candidates == "given lists less seen"
@@ -267,7 +282,13 @@ FACTORS = {"users": np.ones((2, 3)), "items": np.ones((4, 3))}
         (ScoreError, {"scores": np.array([[1.0, np.nan]])}),
         (ScoreError, {"scores": np.array([[1.0, np.inf]])}),
         (ScoreError, {**FACTORS, "bias": np.array([0, 0, 0, np.nan])}),
-        (ScoreError, {"users": np.full((1, 1), 1e30, np.float32), "items": np.full((3, 1), 1e30, np.float32)}),
+        (
+            ScoreError,
+            {
+                "users": np.full((1, 1), 1e30, np.float32),
+                "items": np.full((3, 1), 1e30, np.float32),
+            },
+        ),
         (ParameterError, {"scores": np.eye(2), "k": 0}),
         (ParameterError, {"scores": np.eye(2), "k": 1.5}),
         (ParameterError, {"scores": np.eye(2), "ties": "input"}),
@@ -326,7 +347,15 @@ def test_the_tail_that_ties_is_not_recommended():
     result = rw.evaluate(
         lists,
         truth,
-        ["recall@[2,5]", "recall", "mrr", "num_retrieved@5", "gini@[2,5]", "item_coverage@5", "precision@5"],
+        [
+            "recall@[2,5]",
+            "recall",
+            "mrr",
+            "num_retrieved@5",
+            "gini@[2,5]",
+            "item_coverage@5",
+            "precision@5",
+        ],
         items=range(10),
     )
     assert [result[f"recall{at}"] for at in ("@2", "@5", "")] == pytest.approx([0.2] * 3)

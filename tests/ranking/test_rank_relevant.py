@@ -102,7 +102,9 @@ def test_pieces_and_merges():
     truth = {u: {u, u + 1} for u in range(6)}
     whole = rw.evaluate(rw.rank_relevant(scores, truth=truth), truth, ["gauc", "ndcg@5"])
     parts = [
-        rw.Evaluator(["gauc", "ndcg@5"], exact=True).update(rw.rank_relevant(scores, truth=own), own)
+        rw.Evaluator(["gauc", "ndcg@5"], exact=True).update(
+            rw.rank_relevant(scores, truth=own), own
+        )
         for own in ({u: truth[u] for u in (5, 1, 3)}, {u: truth[u] for u in (0, 4, 2)})
     ]
     assert parts[0].merge(parts[1]).result().values == whole.values
@@ -113,7 +115,12 @@ def test_groups_weights_and_a_threshold():
     truth = {u: {u: 5.0, u + 3: 1.0} for u in range(4)}
     users = {"user": [0, 1, 2, 3], "group": ["a", "a", "b", "b"], "w": [1.0, 0.0, 2.0, 1.0]}
     ranks = rw.rank_relevant(scores, truth=truth)
-    options = {"users": pl.DataFrame(users), "by": "group", "weights": "w", "relevance_threshold": 3}
+    options = {
+        "users": pl.DataFrame(users),
+        "by": "group",
+        "weights": "w",
+        "relevance_threshold": 3,
+    }
     ours = rw.evaluate(ranks, truth, ["mrr", "ndcg@5"], **options)
     theirs = rw.evaluate(rw.rank(scores, k=20), truth, ["mrr", "ndcg@5"], **options)
     assert ours.values == pytest.approx(theirs.values)

@@ -58,7 +58,12 @@ def browser():
 @pytest.fixture(scope="module")
 def demo_page(tmp_path_factory):
     outcome = demo.run()
-    metrics = ["ndcg@[1,5,10]", "catalog_coverage@10", "gini@10", "group_gap(ndcg,user_group=usage)@10"]
+    metrics = [
+        "ndcg@[1,5,10]",
+        "catalog_coverage@10",
+        "gini@10",
+        "group_gap(ndcg,user_group=usage)@10",
+    ]
     results = {
         name: rw.evaluate(
             run,
@@ -90,17 +95,26 @@ def hostile_page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     users = [f"{EVIL}{n}" for n in range(1_000)]  # from 1,000 on intervals need no bootstrap
     truth = {user: {"i1", EVIL} for user in users}
-    groups = pl.DataFrame({"user": users, "group": [f"<b>{EVIL}{min(n, 150)}" for n in range(len(users))]})
+    groups = pl.DataFrame(
+        {"user": users, "group": [f"<b>{EVIL}{min(n, 150)}" for n in range(len(users))]}
+    )
     runs = {
-        name: {user: [EVIL, "i1", "i2"] if (n * 7) % 10 < place else ["i2", "i3", EVIL] for n, user in enumerate(users)}
+        name: {
+            user: [EVIL, "i1", "i2"] if (n * 7) % 10 < place else ["i2", "i3", EVIL]
+            for n, user in enumerate(users)
+        }
         for place, name in enumerate(NAMES)
     }
     results = {
-        name: rw.evaluate(run, truth, ["ndcg@[1,2,3]", "novelty@3"], train=truth, users=groups, by="group")
+        name: rw.evaluate(
+            run, truth, ["ndcg@[1,2,3]", "novelty@3"], train=truth, users=groups, by="group"
+        )
         for name, run in runs.items()
     }
     items = pl.DataFrame({"item": ["i1", "i2", EVIL], "title": [EVIL, "a\x00\nb", "שלום 😀"]})
-    page = rw.report(results, title=EVIL, recommendations=runs, truth=truth, train=truth, items=items)
+    page = rw.report(
+        results, title=EVIL, recommendations=runs, truth=truth, train=truth, items=items
+    )
     return page.save(folder / "report.html"), results
 
 
@@ -167,7 +181,9 @@ def test_marks_tell_their_numbers(opened, demo_page):
     page.locator("#curves > details > summary").click()
     tip = page.locator("#tip")
     interval = results["neighbours"].interval("ndcg@10")
-    said = f"neighbours: ndcg@10 = {interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+    said = (
+        f"neighbours: ndcg@10 = {interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+    )
     mark = page.locator(f'#chart-curve-ndcg [aria-label="{said}"]')
     mark.hover()
     assert tip.inner_text() == said
@@ -206,7 +222,10 @@ def colours(page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_theme_toggles(opened, demo_page, scheme):
     page = opened(demo_page[0], scheme=scheme)
-    light, dark = (["rgb(255, 255, 255)", "rgb(89, 98, 109)"], ["rgb(20, 23, 27)", "rgb(166, 175, 185)"])
+    light, dark = (
+        ["rgb(255, 255, 255)", "rgb(89, 98, 109)"],
+        ["rgb(20, 23, 27)", "rgb(166, 175, 185)"],
+    )
     before, after = (light, dark) if scheme == "light" else (dark, light)
     button = page.get_by_role("button", name="Dark" if scheme == "light" else "Light", exact=True)
     assert colours(page) == before
@@ -311,7 +330,9 @@ def test_text_has_contrast(opened, demo_page, scheme):
 def test_what_a_screen_reader_needs(opened, request, which):
     page = opened(request.getfixturevalue(which)[0])
     assert page.evaluate("document.documentElement.lang") == "en"
-    levels = page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(h => Number(h.tagName[1]))")
+    levels = page.eval_on_selector_all(
+        "h1, h2, h3, h4", "all => all.map(h => Number(h.tagName[1]))"
+    )
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
@@ -327,7 +348,9 @@ def test_what_a_screen_reader_needs(opened, request, which):
     assert page.eval_on_selector_all("button, summary, a", unnamed) == 0
     ids = page.eval_on_selector_all("[id]", "all => all.map(node => node.id)")
     assert len(ids) == len(set(ids))
-    targets = page.eval_on_selector_all("nav a", "all => all.map(a => a.getAttribute('href').slice(1))")
+    targets = page.eval_on_selector_all(
+        "nav a", "all => all.map(a => a.getAttribute('href').slice(1))"
+    )
     assert set(targets) <= set(ids)
 
 
@@ -343,7 +366,9 @@ def test_hostile_text_stays_text(opened, hostile_page):
     assert page.locator(".kick span").first.inner_text() == EVIL
     assert page.locator("script, img, iframe, object, embed, link[rel=stylesheet]").count() == 1
     assert page.locator("svg.chart svg, svg.chart script, svg.chart foreignObject").count() == 0
-    systems = page.eval_on_selector_all("#systems tbody th .sys", "all => all.map(name => name.textContent)")
+    systems = page.eval_on_selector_all(
+        "#systems tbody th .sys", "all => all.map(name => name.textContent)"
+    )
     assert {*systems} == {rw.errors.printable(name) for name in NAMES}
     assert "49" not in systems  # no template of ours reads names
 
@@ -360,7 +385,10 @@ def test_five_systems_and_ten_metrics_are_small(demo_page, tmp_path):
     _, results = demo_page
     five = {f"system number {n}": list(results.values())[n % 3] for n in range(5)}
     assert len(next(iter(five.values())).values) >= 5
-    assert rw.report(five, baseline="system number 0").save(tmp_path / "five.html").stat().st_size < 300_000
+    assert (
+        rw.report(five, baseline="system number 0").save(tmp_path / "five.html").stat().st_size
+        < 300_000
+    )
 
 
 def test_movietweetings(opened, movietweetings, tmp_path):
@@ -382,7 +410,9 @@ def test_movietweetings(opened, movietweetings, tmp_path):
     assert set(report.missing) <= {"metrics of groups", "the split", "the audit"}
     page = opened(report.save(tmp_path / "report.html"))
     said = page.locator("h1").inner_text()
-    assert re.match(r"random is worse than popularity on ndcg@10: [\d.]+ against [\d.]+, −\d+\s%", said)
+    assert re.match(
+        r"random is worse than popularity on ndcg@10: [\d.]+ against [\d.]+, −\d+\s%", said
+    )
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     assert page.locator("#examples details details").count() >= 5
     page.locator(f"{VALUES} thead th button").nth(1).click()

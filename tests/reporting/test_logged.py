@@ -25,7 +25,9 @@ def headline(page):
 
 @pytest.fixture(scope="module")
 def result():
-    return rw.off_policy(LOG.exposures, targets={"new": "p_new", "even": rw.policies.Uniform()}, by="segment")
+    return rw.off_policy(
+        LOG.exposures, targets={"new": "p_new", "even": rw.policies.Uniform()}, by="segment"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,11 @@ def test_the_page_opens_with_the_verdict_and_whether_the_log_can_say_so(result):
     assert page.missing == {}
     assert headline(page.html) == result.verdict
     assert "Can the log say so?" in page.html
-    assert [figure.name for figure in page.figures] == ["logged-differences", "logged-sensitivity", "logged-overlap"]
+    assert [figure.name for figure in page.figures] == [
+        "logged-differences",
+        "logged-sensitivity",
+        "logged-overlap",
+    ]
     assert len(page.html) < 300_000
     assert page.html == rw.report(result).html
 
@@ -96,7 +102,8 @@ def test_a_decision_leads_its_page(result):
 def test_a_report_of_lists_has_a_section_of_the_log(result):
     truth = {user: {1, 2} for user in range(40)}
     lists = {
-        name: rw.evaluate({u: [1, 2 + u % k] for u in truth}, truth, "recall@2") for k, name in ((1, "a"), (2, "b"))
+        name: rw.evaluate({u: [1, 2 + u % k] for u in truth}, truth, "recall@2")
+        for k, name in ((1, "a"), (2, "b"))
     }
     page = rw.report(lists, evidence=[result])
     assert page.missing.keys() == rw.report(lists).missing.keys()
@@ -120,12 +127,18 @@ def test_charts_are_written(result, tmp_path):
 
 
 def test_facts_are_those_of_the_side_that_lacks_support_and_of_the_decided_pair(result):
-    best = LOG.policies.sort("p_new", descending=True).unique("segment", keep="first", maintain_order=True)
+    best = LOG.policies.sort("p_new", descending=True).unique(
+        "segment", keep="first", maintain_order=True
+    )
     weak = rw.policies.Lists(best.select("segment", "item"))
-    page = rw.report(rw.off_policy(LOG.exposures, targets={"weak": weak, "new": "p_new"}, baseline="weak")).html
+    page = rw.report(
+        rw.off_policy(LOG.exposures, targets={"weak": weak, "new": "p_new"}, baseline="weak")
+    ).html
     assert "Weakly" in page
     assert "No verdict on weak" in page
     decision = rw.decide(result, success="reward", system="even")
     assert "even against logged" in rw.report(result, decision=decision).html
-    with pytest.raises(ParameterError, match="the decision is about 'even', which is no policy here"):
+    with pytest.raises(
+        ParameterError, match="the decision is about 'even', which is no policy here"
+    ):
         rw.report(rw.off_policy(LOG.exposures, targets={"new": "p_new"}), decision=decision)

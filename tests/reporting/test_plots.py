@@ -40,7 +40,8 @@ def results():
         "b": {user: [user % 7, user % 3 + 10, 20] for user in USERS},
     }
     return {
-        name: rw.evaluate(run, TRUTH, METRICS, users=GROUPS, by="country", jackknife=12) for name, run in runs.items()
+        name: rw.evaluate(run, TRUTH, METRICS, users=GROUPS, by="country", jackknife=12)
+        for name, run in runs.items()
     }
 
 
@@ -52,7 +53,9 @@ def comparison(results):
 def contrast(one, other):
     def luminance(colour):
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+        red, green, blue = (
+            p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+        )
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
     high, low = sorted((luminance(one), luminance(other)), reverse=True)
@@ -62,7 +65,15 @@ def contrast(one, other):
 @pytest.mark.parametrize("theme", charts.THEMES)
 def test_colours_are_seen_on_their_page(theme):
     colours = charts.THEMES[theme]
-    text = [colours.ink, colours.soft, colours.better, colours.worse, colours.flat, colours.third, colours.fourth]
+    text = [
+        colours.ink,
+        colours.soft,
+        colours.better,
+        colours.worse,
+        colours.flat,
+        colours.third,
+        colours.fourth,
+    ]
     assert min(contrast(colour, colours.paper) for colour in text) >= 4.5
     assert contrast(colours.bad, colours.paper) < 1.5  # an area behind marks
     assert len(set(colours.lines)) == 4
@@ -103,7 +114,11 @@ def test_differences_are_the_rows(comparison):
     frame = difference_frame(comparison.table.to_dicts(), comparison.settings)
     columns = ["difference", "low_alone", "high_alone"]
     # A chart has no mark where the table has NaN: the limits of a difference that does not vary.
-    rows = comparison.table.sort("metric", maintain_order=True).select(pl.col(columns).fill_nan(None)).rows()
+    rows = (
+        comparison.table.sort("metric", maintain_order=True)
+        .select(pl.col(columns).fill_nan(None))
+        .rows()
+    )
     assert frame.select("value", "low", "high").rows() == rows
     assert any(low is None for _, low, _ in rows)
     assert any(low is not None for _, low, _ in rows)
@@ -116,7 +131,10 @@ def many_systems(n=1_500):
     shifts = {"a": 0.0, "b": 0.12, "c": 0.16, "d": 0.3, "e": 0.0}
     tables = {
         name: pl.DataFrame(
-            {"user": range(n), "ndcg@10": np.where(rng.random(n) < 0.2, rng.random(n) < 0.3 + shift, base) * 1.0}
+            {
+                "user": range(n),
+                "ndcg@10": np.where(rng.random(n) < 0.2, rng.random(n) < 0.3 + shift, base) * 1.0,
+            }
         )
         for name, shift in shifts.items()
     }
@@ -158,7 +176,10 @@ def test_gains_are_differences_of_users():
 def test_bins_count_every_value():
     values = {"p": np.array([-0.4, 0.1, 0.1, np.nan, np.inf]), "q": np.array([0.0, 0.4])}
     frame = histogram_frame(values, symmetric=True)
-    assert frame.group_by("name", maintain_order=True).agg(pl.sum("users")).rows() == [("p", 3), ("q", 2)]
+    assert frame.group_by("name", maintain_order=True).agg(pl.sum("users")).rows() == [
+        ("p", 3),
+        ("q", 2),
+    ]
     assert frame["left"].min() == pytest.approx(-0.4)
     assert frame["right"].max() == pytest.approx(0.4)
     around = frame.filter((pl.col("left") < 0) & (pl.col("right") > 0))
@@ -184,14 +205,20 @@ def test_the_lorenz_curve_by_hand():
 
 def test_the_lorenz_curve_has_the_gini_index():
     rng = np.random.default_rng(0)
-    run = {user: rng.choice(40, 3, replace=False, p=np.arange(1, 41) / 820).tolist() for user in range(50)}
+    run = {
+        user: rng.choice(40, 3, replace=False, p=np.arange(1, 41) / 820).tolist()
+        for user in range(50)
+    }
     items = pl.DataFrame({"item": list(range(50))})
     result = rw.evaluate(run, {user: {1} for user in run}, "gini@3", items=items)
     counts = np.bincount(np.concatenate(list(run.values())), minlength=50).astype(float)
     frame = lorenz_frame({"s": counts})
     area = np.trapezoid(frame["recommendations"].to_numpy(), frame["items"].to_numpy())
     # Of n items the index has the factor n / (n − 1), so that a single item has 1.
-    assert result["gini@3"] in (pytest.approx(1 - 2 * area), pytest.approx((1 - 2 * area) * 50 / 49))
+    assert result["gini@3"] in (
+        pytest.approx(1 - 2 * area),
+        pytest.approx((1 - 2 * area) * 50 / 49),
+    )
 
 
 @pytest.mark.slow
@@ -210,7 +237,13 @@ def test_every_chart_is_drawn(results, comparison):
         both.slices(by="country", size="column"),
         both.overview(),
         both.decision(
-            rw.decide(results, success="ndcg@3", guardrails={"recall@3": 0.1}, slices="country", min_slice_size=10)
+            rw.decide(
+                results,
+                success="ndcg@3",
+                guardrails={"recall@3": 0.1},
+                slices="country",
+                min_slice_size=10,
+            )
         ),
         both.gains("b", "a", "ndcg@3"),
         both.gains("b", "a", "recall@3", kind="histogram"),
@@ -299,7 +332,9 @@ def test_names_are_only_names(name):
         charts.curve_chart(frame),
         charts.pareto_chart(frame, y=name, baseline=name),
         charts.slice_chart(frame, name),
-        charts.interval_chart(frame.with_columns(tone=pl.lit(""), right="name"), title=name, subtitle=name, axis=name),
+        charts.interval_chart(
+            frame.with_columns(tone=pl.lit(""), right="name"), title=name, subtitle=name, axis=name
+        ),
         charts.histogram_chart(frame, name, signed=True),
         charts.lorenz_chart(frame),
         charts.overview_chart(frame.with_columns(tone=pl.lit("better"), shown="name"), title=name),
@@ -331,24 +366,46 @@ def test_long_names_stay_apart():
 
 def test_many_marks_are_drawn():
     frame = pl.DataFrame(
-        {"metric": "m", "system": "s", "k": range(1, 5_202), "value": 0.5, "low": 0.4, "high": 0.6, "text": "t"}
+        {
+            "metric": "m",
+            "system": "s",
+            "k": range(1, 5_202),
+            "value": 0.5,
+            "low": 0.4,
+            "high": 0.6,
+            "text": "t",
+        }
     )
     assert len(charts.specification(charts.curve_chart(frame))) > 100_000
 
 
 def test_of_errors_a_fall_is_a_gain():
     frame = histogram_frame({"s": np.array([-1.0, 1.0])}, symmetric=True)
-    for better, (below, above) in {True: ("worse", "better"), False: ("better", "worse"), None: ("", "")}.items():
-        spec = json.loads(charts.specification(charts.histogram_chart(frame, "t", signed=True, better=better)))
+    for better, (below, above) in {
+        True: ("worse", "better"),
+        False: ("better", "worse"),
+        None: ("", ""),
+    }.items():
+        spec = json.loads(
+            charts.specification(charts.histogram_chart(frame, "t", signed=True, better=better))
+        )
         (rows,) = spec["datasets"].values()
         assert {row["left"] < 0: row["tone"] for row in rows} == {True: below, False: above}
     colours, scale = charts.THEMES["light"], spec["encoding"]["color"]["scale"]
-    assert scale == {"domain": ["better", "worse", ""], "range": [colours.better, colours.worse, colours.flat]}
+    assert scale == {
+        "domain": ["better", "worse", ""],
+        "range": [colours.better, colours.worse, colours.flat],
+    }
 
 
 def test_users_without_a_difference_are_counted(results, comparison):
     bar = comparison.plot.gains("b", "a", "ndcg@3").to_dict()
-    rows = [row for rows in bar["datasets"].values() for row in rows if "place" in row and "middle" not in row]
+    rows = [
+        row
+        for rows in bar["datasets"].values()
+        for row in rows
+        if "place" in row and "middle" not in row
+    ]
     row = comparison["ndcg@3", "b"]
     assert {r["side"]: r["users"] for r in rows} == {
         "lose": row["losses"],
@@ -356,7 +413,9 @@ def test_users_without_a_difference_are_counted(results, comparison):
         "gain": row["wins"],
     }
     histogram = comparison.plot.gains("b", "a", "ndcg@3", kind="histogram").to_dict()
-    assert f"{row['ties']:,} users without a difference not drawn" in histogram["title"]["subtitle"][0]
+    assert (
+        f"{row['ties']:,} users without a difference not drawn" in histogram["title"]["subtitle"][0]
+    )
 
 
 def test_a_chart_says_what_it_shows(comparison):
@@ -367,20 +426,39 @@ def test_a_chart_says_what_it_shows(comparison):
         f"rankwise {rw.__version__}",
     ]
     assert spec["config"]["background"] == "#ffffff"
-    assert "title" not in comparison.plot.differences("ndcg@3", size="column").to_dict()  # a caption has it
-    assert comparison.plot.differences("ndcg@3", theme="dark").to_dict()["config"]["background"] == "#14171b"
+    assert (
+        "title" not in comparison.plot.differences("ndcg@3", size="column").to_dict()
+    )  # a caption has it
+    assert (
+        comparison.plot.differences("ndcg@3", theme="dark").to_dict()["config"]["background"]
+        == "#14171b"
+    )
 
 
 def test_a_lower_value_may_be_the_good_one():
     frame = pl.DataFrame(
-        {"metric": "gini@3", "system": ["a", "b"], "x_value": [0.9, 0.5], "value": [0.2, 0.1], "text": "t"}
+        {
+            "metric": "gini@3",
+            "system": ["a", "b"],
+            "x_value": [0.9, 0.5],
+            "value": [0.2, 0.1],
+            "text": "t",
+        }
         | {name: [None, None] for name in ("x_low", "x_high", "low", "high")}
     )
     spec = charts.pareto_chart(frame, y="ndcg@3", right=False).to_dict()
-    (rows,) = [rows for rows in spec["datasets"].values() if "frontier" in rows[0] and "label_at" not in rows[0]]
+    (rows,) = [
+        rows
+        for rows in spec["datasets"].values()
+        if "frontier" in rows[0] and "label_at" not in rows[0]
+    ]
     assert [row["frontier"] for row in rows] == [True, True]  # b is better on gini, a on ndcg
     upper = charts.pareto_chart(frame, y="ndcg@3", right=True).to_dict()
-    (rows,) = [rows for rows in upper["datasets"].values() if "frontier" in rows[0] and "label_at" not in rows[0]]
+    (rows,) = [
+        rows
+        for rows in upper["datasets"].values()
+        if "frontier" in rows[0] and "label_at" not in rows[0]
+    ]
     assert [row["frontier"] for row in rows] == [True, False]
 
 

@@ -32,15 +32,24 @@ RUNS = {
     "high": {user: [1, 2, 9, 8] if user % 5 else [9, 8, 7, 1] for user in USERS},
     "odd": {user: [user % 7 + 30, 9, 8, 2] for user in USERS},
 }
-METRICS = ["ndcg@[1,3,4]", "recall@[1,3,4]", "catalog_coverage@4", "gini@4", "group_gap(ndcg,user_group=country)@4"]
-TITLES = pl.DataFrame({"item": [1, 2, 7, 8, 9], "title": ["<b>One", "Two\nlines", "=7", "\x008", "שלום"]})
+METRICS = [
+    "ndcg@[1,3,4]",
+    "recall@[1,3,4]",
+    "catalog_coverage@4",
+    "gini@4",
+    "group_gap(ndcg,user_group=country)@4",
+]
+TITLES = pl.DataFrame(
+    {"item": [1, 2, 7, 8, 9], "title": ["<b>One", "Two\nlines", "=7", "\x008", "שלום"]}
+)
 GROUPS = pl.DataFrame({"user": list(USERS), "country": ["AT", "DE", None] * 20})
 
 
 @pytest.fixture(scope="module")
 def results():
     return {
-        name: rw.evaluate(run, TRUTH, METRICS, users=GROUPS, by="country", jackknife=12) for name, run in RUNS.items()
+        name: rw.evaluate(run, TRUTH, METRICS, users=GROUPS, by="country", jackknife=12)
+        for name, run in RUNS.items()
     }
 
 
@@ -78,7 +87,16 @@ def test_the_sections_are_in_order(full):
     assert re.findall(r'<section id="([\w-]+)"|<section class="fold" id="([\w-]+)"', full.html) == [
         *(
             (name, "")
-            for name in ("systems", "differences", "other-metrics", "for-whom", "costs", "method", "gaps", "more")
+            for name in (
+                "systems",
+                "differences",
+                "other-metrics",
+                "for-whom",
+                "costs",
+                "method",
+                "gaps",
+                "more",
+            )
         ),
         *(
             ("", name)
@@ -103,10 +121,18 @@ def test_the_first_screen_has_the_verdict_and_four_facts(full, comparison):
     said = verdict_sentences(comparison.table, comparison.settings)
     assert full.head.verdict == said[0]
     assert said[0] in unescape(full.html)
-    assert [fact.title for fact in full.head.facts] == ["Difference", "Cost", "For whom", "How sure"]
+    assert [fact.title for fact in full.head.facts] == [
+        "Difference",
+        "Cost",
+        "For whom",
+        "How sure",
+    ]
     assert full.head.unseen[-1] == "whether users act differently (this is offline data)"
     order = full.head.facts[0].bold
-    high, other = (comparison.results[name]["ndcg@1"] for name in re.search(r", (\w+) against (\w+)", order).groups())
+    high, other = (
+        comparison.results[name]["ndcg@1"]
+        for name in re.search(r", (\w+) against (\w+)", order).groups()
+    )
     assert full.head.facts[0].bold.startswith(f"ndcg@1 {brief(other)} → {brief(high)}")
 
 
@@ -117,7 +143,9 @@ def test_the_table_of_systems_has_the_numbers_of_the_results(full, results):
     assert dict(board.heads)["gini@4"] == "lower is better"
     names = [row[1] for row in board.rows]
     assert sorted(names) == sorted(results)
-    assert [results[name][cells[0]] for name in names] == sorted((r[cells[0]] for r in results.values()), reverse=True)
+    assert [results[name][cells[0]] for name in names] == sorted(
+        (r[cells[0]] for r in results.values()), reverse=True
+    )
     for _, name, _, _, row in board.rows:
         for cell, shown in zip(cells, row, strict=True):
             assert shown.text == brief(results[name][cell])
@@ -128,7 +156,13 @@ def test_the_table_of_systems_has_the_numbers_of_the_results(full, results):
 def test_bars_lie_where_their_numbers_are():
     axis = Axis(-1.0, 3.0, str)
     bar = Bar.on(axis, 1.0, 0.0, 5.0, (-2.0, math.nan))
-    assert (bar.point, bar.low, bar.high, bar.thin_low, bar.thin_high) == (50.0, 25.0, 100.0, 0.0, None)
+    assert (bar.point, bar.low, bar.high, bar.thin_low, bar.thin_high) == (
+        50.0,
+        25.0,
+        100.0,
+        0.0,
+        None,
+    )
     assert bar.parts == [("bar", 25.0, 75.0)]
     forest = Forest([], axis)
     row = ForestRow("x", point=4.0, low=3.5, high=4.5)
@@ -139,7 +173,9 @@ def test_bars_lie_where_their_numbers_are():
     assert forest.shade(replace(row, limit=0.0, limit_above=True)) == (25.0, 75.0)
 
 
-@pytest.mark.parametrize(("low", "high"), [(-0.011, 0.034), (0.0, 1.0), (-37.2, 12.1), (0.00001, 0.00002), (5.0, 5.1)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(-0.011, 0.034), (0.0, 1.0), (-37.2, 12.1), (0.00001, 0.00002), (5.0, 5.1)]
+)
 def test_an_axis_has_a_few_round_ticks(low, high):
     ticks = Axis(low, high, repr).ticks
     assert 2 <= len(ticks) <= 6
@@ -153,13 +189,17 @@ def test_differences_are_the_rows_of_the_comparison(full, comparison):
     assert {row.name for row in forest.rows} == {*comparison.results} - {leader}
     for row in forest.rows:
         (pair,) = comparison.table.filter(
-            pl.col("primary"), pl.col("system").is_in([row.name, leader]), pl.col("baseline").is_in([row.name, leader])
+            pl.col("primary"),
+            pl.col("system").is_in([row.name, leader]),
+            pl.col("baseline").is_in([row.name, leader]),
         ).to_dicts()
         sign = 1 if pair["baseline"] == leader else -1
         assert row.point == pytest.approx(sign * pair["difference"])
         alone = sorted(sign * pair[name] for name in ("low_alone", "high_alone"))
         assert [row.low, row.high] == pytest.approx(alone)
-        assert (row.thin or (row.low, row.high)) == pytest.approx(sorted(sign * pair[name] for name in ("low", "high")))
+        assert (row.thin or (row.low, row.high)) == pytest.approx(
+            sorted(sign * pair[name] for name in ("low", "high"))
+        )
 
 
 @pytest.mark.slow
@@ -176,11 +216,17 @@ def test_wins_ties_and_losses(full, comparison):
     leader = comparison.ranks["system"][0]
     for name, *counts in stack.rows:
         (pair,) = comparison.table.filter(
-            pl.col("primary"), pl.col("system").is_in([name, leader]), pl.col("baseline").is_in([name, leader])
+            pl.col("primary"),
+            pl.col("system").is_in([name, leader]),
+            pl.col("baseline").is_in([name, leader]),
         ).to_dicts()
-        sides = ["losses", "ties", "wins"] if pair["baseline"] == leader else ["wins", "ties", "losses"]
+        sides = (
+            ["losses", "ties", "wins"] if pair["baseline"] == leader else ["wins", "ties", "losses"]
+        )
         assert counts == [pair[side] for side in sides]
-        assert sum(width for _, width, _ in stack.shares((name, *counts))) == pytest.approx(100, abs=0.1)
+        assert sum(width for _, width, _ in stack.shares((name, *counts))) == pytest.approx(
+            100, abs=0.1
+        )
 
 
 def test_of_an_error_a_loss_is_a_win():
@@ -188,7 +234,9 @@ def test_of_an_error_a_loss_is_a_win():
         name: pl.DataFrame({"user": list(range(9)), "rmse": values})
         for name, values in {"a": [1.0] * 9, "b": [0.5] * 6 + [1.0] * 2 + [2.0]}.items()
     }
-    report = rw.report({name: rw.from_per_user(table) for name, table in tables.items()}, baseline="a")
+    report = rw.report(
+        {name: rw.from_per_user(table) for name, table in tables.items()}, baseline="a"
+    )
     (stack,) = blocks(report, "for-whom", Stack)
     assert stack.rows == [("b", 1, 2, 6)]  # lose, no difference, gain
     (board,) = blocks(report, "systems", Board)
@@ -212,7 +260,13 @@ def test_users_whom_nobody_serves_are_no_estimate():
     truth = {user: {1, 2} for user in range(400)}
     users = pl.DataFrame({"user": range(400), "level": ["new"] * 100 + ["old"] * 300})
     made = {
-        name: rw.evaluate({u: [item, 7 - u % 2] for u in range(100, 400)}, truth, "ndcg@2", users=users, by="level")
+        name: rw.evaluate(
+            {u: [item, 7 - u % 2] for u in range(100, 400)},
+            truth,
+            "ndcg@2",
+            users=users,
+            by="level",
+        )
         for name, item in {"a": 5, "b": 1}.items()
     }
     report = rw.report(made, baseline="a")
@@ -304,10 +358,20 @@ def test_a_result_alone(results):
     report = results["low"].report(recommendations=RUNS["low"], truth=TRUTH, train=TRAIN)
     interval = results["low"].interval("ndcg@1")
     limits = f"{brief(interval.low)} to {brief(interval.high)}"
-    assert report.head.verdict == f"ndcg@1 is {brief(interval.estimate)} (95 % interval {limits}) over 60 users."
-    assert [fact.title for fact in report.head.facts] == ["Users counted", "Users left out", "Slices", "Compared"]
+    assert (
+        report.head.verdict
+        == f"ndcg@1 is {brief(interval.estimate)} (95 % interval {limits}) over 60 users."
+    )
+    assert [fact.title for fact in report.head.facts] == [
+        "Users counted",
+        "Users left out",
+        "Slices",
+        "Compared",
+    ]
     assert {"systems", "for-whom"} <= set(re.findall(r'<section id="([\w-]+)"', report.html))
-    assert not {"differences", "other-metrics", "costs"} & set(re.findall(r'id="([\w-]+)"', report.html))
+    assert not {"differences", "other-metrics", "costs"} & set(
+        re.findall(r'id="([\w-]+)"', report.html)
+    )
     assert {figure.name for figure in report.figures} >= {"curve-ndcg", "exposure", "activity"}
 
 
@@ -343,7 +407,10 @@ BUILDERS = [
         for name in report_sections.__all__
         if name not in ("calibration", "checks", "decision", "evidence")
     ),
-    *((report_data, name) for name in ("audit", "conventions", "data", "glossary", "inputs", "remarks", "split")),
+    *(
+        (report_data, name)
+        for name in ("audit", "conventions", "data", "glossary", "inputs", "remarks", "split")
+    ),
 ]
 
 
@@ -378,7 +445,10 @@ def test_a_chart_that_cannot_be_drawn(comparison, monkeypatch, tmp_path):
 def test_results_that_cannot_be_compared(results):
     other = rw.evaluate(RUNS["low"], {user: {9} for user in range(30)}, "ndcg@4")
     report = rw.report({"a": results["low"], "b": other})
-    assert "different ground truth" in report.missing["paired differences"] or report.missing["paired differences"]
+    assert (
+        "different ground truth" in report.missing["paired differences"]
+        or report.missing["paired differences"]
+    )
     assert report.head.more == [report.missing["paired differences"]]
     assert blocks(report, "systems", Board)
 
@@ -387,7 +457,9 @@ def test_results_that_cannot_be_compared(results):
 def test_assets(full, tmp_path):
     files = full.save_assets(tmp_path / "new")
     names = {figure.name for figure in full.figures}
-    assert {path.name for path in files} == {f"{name}.{kind}" for name in names for kind in ("csv", "svg", "png")}
+    assert {path.name for path in files} == {
+        f"{name}.{kind}" for name in names for kind in ("csv", "svg", "png")
+    }
     for figure in full.figures:
         read = pl.read_csv(tmp_path / "new" / f"{figure.name}.csv")
         data = figure.data.drop("text")
@@ -406,7 +478,8 @@ def test_assets(full, tmp_path):
 def test_no_asset_is_a_formula(tmp_path):
     names = ["=1+1", "@x", "-2+3", "+4"]
     tables = {
-        name: pl.DataFrame({"user": list(range(8)), "x": np.arange(8) * (n + 1.0)}) for n, name in enumerate(names)
+        name: pl.DataFrame({"user": list(range(8)), "x": np.arange(8) * (n + 1.0)})
+        for n, name in enumerate(names)
     }
     report = rw.report({name: rw.from_per_user(table) for name, table in tables.items()})
     csv = [path for path in report.save_assets(tmp_path) if path.suffix == ".csv"]
@@ -432,7 +505,11 @@ def test_saving(full, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("module", "hint"),
-    [("jinja2", "rankwise[report]"), ("vl_convert", "rankwise[report]"), ("altair", "rankwise[plot]")],
+    [
+        ("jinja2", "rankwise[report]"),
+        ("vl_convert", "rankwise[report]"),
+        ("altair", "rankwise[plot]"),
+    ],
 )
 def test_without_the_extras(results, monkeypatch, module, hint):
     monkeypatch.delitem(sys.modules, "rankwise.reporting.charts", raising=False)
@@ -478,9 +555,13 @@ def test_lists_are_read_again_only_if_unchanged(tmp_path):
         pl.DataFrame(rows, schema=["user", "item"], orient="row").write_csv(path)
         return path
 
-    truth = write("truth.csv", [(user, item) for user, items in TRUTH.items() for item in sorted(items)])
+    truth = write(
+        "truth.csv", [(user, item) for user, items in TRUTH.items() for item in sorted(items)]
+    )
     runs = {
-        name: write(f"{name}.csv", [(user, item) for user, items in RUNS[name].items() for item in items])
+        name: write(
+            f"{name}.csv", [(user, item) for user, items in RUNS[name].items() for item in items]
+        )
         for name in ("low", "high")
     }
     made = {name: rw.evaluate(path, truth, "ndcg@4") for name, path in runs.items()}
@@ -506,13 +587,18 @@ def test_lists_of_paths_are_read_again_if_they_are_all_files_of_a_folder(tmp_pat
     assert "the exposure of items" not in rw.report({"low": result}, truth=TRUTH).missing
     frame.write_parquet(tmp_path / "more.parquet")
     missing = rw.report({"low": result}, truth=TRUTH).missing["the exposure of items"]
-    assert "recommendations came from a list of paths, which a result does not keep: 2 files in" in missing
+    assert (
+        "recommendations came from a list of paths, which a result does not keep: 2 files in"
+        in missing
+    )
     given = rw.report({"low": result}, truth=TRUTH, recommendations={"low": paths})
     assert "the exposure of items" not in given.missing
 
 
 def test_thirds_keep_equal_users_together():
-    users = pl.DataFrame({"user": [str(n) for n in range(9)], "number": [0.0, 0, 0, 0, 1, 2, 3, 3, 8]})
+    users = pl.DataFrame(
+        {"user": [str(n) for n in range(9)], "number": [0.0, 0, 0, 0, 1, 2, 3, 3, 8]}
+    )
     groups = [(label, len(inside)) for label, inside in report_sections._groups(users)]
     assert groups == [("0", 4), ("1 to 2", 2), ("3 to 8", 3)]
     same = users.with_columns(number=pl.lit(4.0))
@@ -540,7 +626,9 @@ def test_exposure_counts_places_of_one_catalogue(results):
     assert len(set(sizes.values())) == 1
     for name, counts in exposures.items():
         assert counts.sum() == 2 * len(USERS)
-        top = np.unique(np.concatenate([items[:2] for items in RUNS[name].values()]), return_counts=True)
+        top = np.unique(
+            np.concatenate([items[:2] for items in RUNS[name].values()]), return_counts=True
+        )
         assert sorted(counts[counts > 0]) == sorted(top[1])
 
 
@@ -560,14 +648,24 @@ def test_columns_of_tables_are_named():
     rows = [(user, item) for user, items in lists.items() for item in items]
     run = pl.DataFrame(rows, schema=["who", "what"], orient="row")
     stars = pl.DataFrame(
-        {"who": [u for u in truth for _ in (1, 2)], "what": [1, 3] * 30, "p": [2.0] * 60, "q": [0.0] * 60}
+        {
+            "who": [u for u in truth for _ in (1, 2)],
+            "what": [1, 3] * 30,
+            "p": [2.0] * 60,
+            "q": [0.0] * 60,
+        }
     )
     items = pl.DataFrame({"what": [1, 2, 3], "title": ["Eins", "Zwei", "Drei"]})
     columns = {"user": "who", "item": "what", "truth.relevance": "p"}
     tables = {"truth": stars, "items": items, "columns": columns}
     others = rw.evaluate({user: [1, 3 - user % 2] for user in lists}, truth, "recall@2")
     both = {"a": result, "b": others}
-    runs = {"a": run, "b": run.with_columns(what=pl.when(pl.col("what") == 1).then(1).otherwise(5 - pl.col("what")))}
+    runs = {
+        "a": run,
+        "b": run.with_columns(
+            what=pl.when(pl.col("what") == 1).then(1).otherwise(5 - pl.col("what"))
+        ),
+    }
     for made in (
         rw.report(both, recommendations=runs, **tables),
         rw.compare(both).report(recommendations=runs, **tables),
@@ -582,7 +680,8 @@ def test_columns_of_tables_are_named():
 def test_many_systems_are_readable():
     rng = np.random.default_rng(0)
     tables = {
-        f"system {n}": pl.DataFrame({"user": range(1_000), "ndcg@10": rng.random(1_000) + n / 9}) for n in range(20)
+        f"system {n}": pl.DataFrame({"user": range(1_000), "ndcg@10": rng.random(1_000) + n / 9})
+        for n in range(20)
     }
     made = {name: rw.from_per_user(table) for name, table in tables.items()}
     report = rw.report(made, baseline="system 3")
@@ -592,7 +691,11 @@ def test_many_systems_are_readable():
     assert board.rows[0][4][0].mark == "▲"
     (forest,) = blocks(report, "differences", Forest)
     assert [row.name for row in forest.rows] == [f"system {n}" for n in (19, 18, 17, 16, 15, 14)]
-    assert any("13 more pairs" in note for block in blocks(report, "differences", Notes) for note in block.notes)
+    assert any(
+        "13 more pairs" in note
+        for block in blocks(report, "differences", Notes)
+        for note in block.notes
+    )
 
 
 def test_estimates_are_shared():
@@ -617,7 +720,9 @@ HOSTILE = {
 @pytest.mark.parametrize("alone", [True, False])
 def test_odd_values(case, alone):
     count, values = HOSTILE[case]
-    table = pl.DataFrame({"user": list(range(count)), "ndcg@10": values(count), "<x>": values(count)})
+    table = pl.DataFrame(
+        {"user": list(range(count)), "ndcg@10": values(count), "<x>": values(count)}
+    )
     result = rw.from_per_user(table)
     report = rw.report(result if alone else {"a": result, "b": result})
     assert "an error inside" not in report.html
@@ -633,13 +738,17 @@ def test_ids_of_two_types():
 def test_groups_of_a_comparison(results):
     report = rw.compare(results, by="country").report(recommendations=RUNS, truth=TRUTH)
     assert "an error inside" not in report.html
-    assert "within country show a difference" in report.html or "No difference is shown" in report.html
+    assert (
+        "within country show a difference" in report.html or "No difference is shown" in report.html
+    )
 
 
 @pytest.mark.parametrize("kind", ["ratings", "exact ranks", "huge k"])
 def test_other_evaluations(kind):
     if kind == "ratings":
-        pairs = pl.DataFrame({"user": [1, 1, 2, 2, 3], "item": [1, 2, 1, 2, 1], "score": [3.0, 4, 5, 1, 2]})
+        pairs = pl.DataFrame(
+            {"user": [1, 1, 2, 2, 3], "item": [1, 2, 1, 2, 1], "score": [3.0, 4, 5, 1, 2]}
+        )
         truth = pairs.rename({"score": "rating"}).with_columns(pl.col("rating") + 0.5)
         made = {
             name: rw.evaluate(pairs.with_columns(pl.col("score") + shift), truth, ["rmse", "mae"])
@@ -709,9 +818,18 @@ def test_requests_lose_and_gain_where_means_are_over_requests():
 def equivalent():
     """Return per-user values of systems with equal means: in b and c 20 users gain, and 20 lose."""
     users = list(range(200))
-    swapped = {"a": (), "b": (0, 1), "c": (2, 3)}  # last digits of users whose values are turned round
+    swapped = {
+        "a": (),
+        "b": (0, 1),
+        "c": (2, 3),
+    }  # last digits of users whose values are turned round
     tables = {
-        name: pl.DataFrame({"user": users, "recall@1": [float((user % 10 in digits) != user % 2) for user in users]})
+        name: pl.DataFrame(
+            {
+                "user": users,
+                "recall@1": [float((user % 10 in digits) != user % 2) for user in users],
+            }
+        )
         for name, digits in swapped.items()
     }
     return {name: rw.from_per_user(table) for name, table in tables.items()}
@@ -725,7 +843,11 @@ def test_the_card_of_equivalent_systems_is_about_the_margin():
     (sure,) = (fact for fact in report.head.facts if fact.title == "How sure")
     assert (sure.big, sure.bold) == ("Clear", "p < 0.0001 (margin).")
     assert sure.rest == "Level 0.05, two one-sided tests."
-    (sure,) = (fact for fact in rw.report(rw.compare(pair, baseline="a")).head.facts if fact.title == "How sure")
+    (sure,) = (
+        fact
+        for fact in rw.report(rw.compare(pair, baseline="a")).head.facts
+        if fact.title == "How sure"
+    )
     assert (sure.big, sure.rest) == ("Not shown", "Level 0.05, two-sided.")
 
 
@@ -735,7 +857,10 @@ def test_intervals_and_p_values_of_equivalence_are_named():
     assert {row.outcome_small for row in forest.rows} == {"p (Holm) < 0.0001 (margin)"}
     assert all(row.value_small.endswith(" (90 %)") for row in forest.rows)
     text = blocks(report, "differences", Text)[0].text
-    assert "Thin, of equivalent systems: 90 % interval; the verdict needs it within the margin." in text
+    assert (
+        "Thin, of equivalent systems: 90 % interval; the verdict needs it within the margin."
+        in text
+    )
     assert "clear of 0" not in text
 
 
@@ -745,7 +870,10 @@ def test_a_grouping_that_does_not_compare_leaves_the_others():
     one = rw.evaluate(RUNS["low"], TRUTH, "recall@4", train=TRAIN, **options)
     other = rw.evaluate(RUNS["high"], TRUTH, "recall@4", train=less, **options)
     without = rw.evaluate(RUNS["high"], TRUTH, "recall@4", users=GROUPS, by="country")
-    for second, why in ((other, "sliced differently by repeat"), (without, "b has no slices by 'repeat'")):
+    for second, why in (
+        (other, "sliced differently by repeat"),
+        (without, "b has no slices by 'repeat'"),
+    ):
         report = rw.report({"a": one, "b": second}, baseline="a")
         assert why in report.missing["groups by repeat"]
         assert any(gap.title == "groups by repeat" for gap in report.gaps)
@@ -757,6 +885,8 @@ def test_a_grouping_that_does_not_compare_leaves_the_others():
 
 def test_one_pair_more_is_singular():
     notes = [
-        note for block in blocks(rw.report(rw.compare(equivalent())), "differences", Notes) for note in block.notes
+        note
+        for block in blocks(rw.report(rw.compare(equivalent())), "differences", Notes)
+        for note in block.notes
     ]
     assert notes == ["1 more pair is in the table of all pairs."]

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.core import kernels
-from rankwise.core.digests import added, column_words, digest_in_parts, id_words, number_words, row_digest
+from rankwise.core.digests import (
+    added,
+    column_words,
+    digest_in_parts,
+    id_words,
+    number_words,
+    row_digest,
+)
 from rankwise.core.ids import id_numbers
 from rankwise.errors import ParameterError
 
@@ -26,9 +33,15 @@ TRUTH = pl.DataFrame(
 LISTS = {user: [0, 6, 3, 8] for user in range(USERS)}
 TRAIN = pl.DataFrame({"user": [0, 0, 1, 2, 3], "item": [1, 2, 2, 4, 8]})
 ITEMS = pl.DataFrame(
-    {"item": range(9), "genres": ["a|b", "b", "a", "c", "b|a", "c", "a", "b", "a|c"], "group": ["x", "y", "x"] * 3}
+    {
+        "item": range(9),
+        "genres": ["a|b", "b", "a", "c", "b|a", "c", "a", "b", "a|c"],
+        "group": ["x", "y", "x"] * 3,
+    }
 )
-GROUPS = pl.DataFrame({"user": range(USERS), "sex": ["f", "m"] * 15, "weight": [1.0, 2.0, 0.5] * 10})
+GROUPS = pl.DataFrame(
+    {"user": range(USERS), "sex": ["f", "m"] * 15, "weight": [1.0, 2.0, 0.5] * 10}
+)
 
 
 def digests(truth=TRUTH, metrics="recall@3", lists=LISTS, **options):
@@ -53,11 +66,16 @@ def as_json_lines(folder):
 CONTAINERS = {
     "shuffled": lambda _: TRUTH.sample(fraction=1, shuffle=True, seed=1),
     "pandas": lambda _: TRUTH.to_pandas(),
-    "int32, float32": lambda _: TRUTH.cast({"user": pl.Int32, "item": pl.UInt16, "rating": pl.Float32}),
+    "int32, float32": lambda _: TRUTH.cast(
+        {"user": pl.Int32, "item": pl.UInt16, "rating": pl.Float32}
+    ),
     "arrow": lambda _: TRUTH.to_arrow(),
-    "csr": lambda _: sp.csr_array((TRUTH["rating"].to_numpy(), (TRUTH["user"].to_numpy(), TRUTH["item"].to_numpy()))),
+    "csr": lambda _: sp.csr_array(
+        (TRUTH["rating"].to_numpy(), (TRUTH["user"].to_numpy(), TRUTH["item"].to_numpy()))
+    ),
     "dict": lambda _: {
-        user[0]: dict(zip(rows["item"], rows["rating"], strict=True)) for user, rows in TRUTH.group_by("user")
+        user[0]: dict(zip(rows["item"], rows["rating"], strict=True))
+        for user, rows in TRUTH.group_by("user")
     },
     "csv": as_csv,
     "parquet": as_parquet,
@@ -89,23 +107,41 @@ def test_pieces_chunks_and_processes_have_the_digest_of_the_whole(tmp_path):
         shared.update(lists)
         in_pieces.update(lists, truth=TRUTH.filter(pl.col("user").is_in(part)))
     table = pl.DataFrame(
-        [(u, i, r) for u, row in LISTS.items() for r, i in enumerate(row, 1)], ["user", "item", "rank"], orient="row"
+        [(u, i, r) for u, row in LISTS.items() for r, i in enumerate(row, 1)],
+        ["user", "item", "rank"],
+        orient="row",
     )
     table.write_parquet(tmp_path / "lists.parquet")
     chunked = rw.evaluate(tmp_path / "lists.parquet", TRUTH, metrics, chunk_rows=20, **options)
     loaded = rw.load(whole.save(tmp_path / "saved"))
     for result in (shared.result(), in_pieces.result(), chunked, loaded):
         assert result.provenance["digests"] == whole.provenance["digests"]
-    assert whole.provenance["digests"].keys() == {"truth", "train", "weights", "categories(categories)"}
+    assert whole.provenance["digests"].keys() == {
+        "truth",
+        "train",
+        "weights",
+        "categories(categories)",
+    }
 
 
-@given(st.lists(st.tuples(st.integers(-5, 2**62), st.text(max_size=15), st.floats(width=32)), max_size=30), st.data())
+@given(
+    st.lists(
+        st.tuples(st.integers(-5, 2**62), st.text(max_size=15), st.floats(width=32)), max_size=30
+    ),
+    st.data(),
+)
 def test_compiled_loops_and_numpy_agree_and_pieces_add_up(rows, data):
-    columns = [pl.Series("a", [row[0] for row in rows], pl.Int64), pl.Series("b", [row[1] for row in rows], pl.String)]
+    columns = [
+        pl.Series("a", [row[0] for row in rows], pl.Int64),
+        pl.Series("b", [row[1] for row in rows], pl.String),
+    ]
     numbers = np.array([row[2] for row in rows], dtype=np.float64)
 
     def digest(first=0, stop=None):
-        words = [*(id_words(column[first:stop]) for column in columns), number_words(numbers[first:stop])]
+        words = [
+            *(id_words(column[first:stop]) for column in columns),
+            number_words(numbers[first:stop]),
+        ]
         return row_digest([*words, None])
 
     whole, cut = digest(), data.draw(st.integers(0, len(rows)))
@@ -114,29 +150,59 @@ def test_compiled_loops_and_numpy_agree_and_pieces_add_up(rows, data):
         assert digest() == whole
 
 
-@given(st.lists(st.one_of(st.integers().map(str), st.text("-0123456789", max_size=22), st.text(max_size=30))))
+@given(
+    st.lists(
+        st.one_of(st.integers().map(str), st.text("-0123456789", max_size=22), st.text(max_size=30))
+    )
+)
 def test_ids_in_text_have_the_same_number_with_and_without_compiled_loops(ids):
     column = pl.Series(ids, dtype=pl.String)
     compiled = id_numbers(column).tolist()
     with kernels.disabled():
         assert id_numbers(column).tolist() == compiled
     for text, number in zip(ids, compiled, strict=True):
-        if text.lstrip("-").isdecimal() and str(int(text)) == text and -(2**63) <= int(text) < 2**63:
+        if (
+            text.lstrip("-").isdecimal()
+            and str(int(text)) == text
+            and -(2**63) <= int(text) < 2**63
+        ):
             assert number == int(text)
 
 
 def test_numbers_in_text_are_numbers_and_missing_ones_differ_from_0():
-    assert column_words(pl.Series(["1", "2.5", None])).tolist() == column_words(pl.Series([1.0, 2.5, None])).tolist()
-    assert column_words(pl.Series([0.0, None, -0.0])).tolist().count(column_words(pl.Series([0]))[0]) == 2
+    assert (
+        column_words(pl.Series(["1", "2.5", None])).tolist()
+        == column_words(pl.Series([1.0, 2.5, None])).tolist()
+    )
+    assert (
+        column_words(pl.Series([0.0, None, -0.0])).tolist().count(column_words(pl.Series([0]))[0])
+        == 2
+    )
 
 
 CHANGED = {
-    "truth": ("recall@3", {"truth": TRUTH.with_columns(item=9 - pl.col("item"))}, "different truths"),
-    "grades": ("recall@3", {"truth": TRUTH.with_columns(rating=pl.col("rating") + 1)}, "different truths"),
-    "train": ("novelty@3", {"train": TRAIN.with_columns(item=9 - pl.col("item"))}, "training interactions"),
+    "truth": (
+        "recall@3",
+        {"truth": TRUTH.with_columns(item=9 - pl.col("item"))},
+        "different truths",
+    ),
+    "grades": (
+        "recall@3",
+        {"truth": TRUTH.with_columns(rating=pl.col("rating") + 1)},
+        "different truths",
+    ),
+    "train": (
+        "novelty@3",
+        {"train": TRAIN.with_columns(item=9 - pl.col("item"))},
+        "training interactions",
+    ),
     "catalogue": ("gini@3", {"items": ITEMS[:8]}, "different catalogues"),
     "seen": ("recall@3", {"exclude_seen": True, "train": TRAIN[1:]}, "training interactions"),
-    "categories": ("category_count@3", {"items": ITEMS.with_columns(genres=pl.lit("a"))}, "columns of categories"),
+    "categories": (
+        "category_count@3",
+        {"items": ITEMS.with_columns(genres=pl.lit("a"))},
+        "columns of categories",
+    ),
     "item groups": (
         "reo@3",
         {"items": ITEMS.with_columns(group=pl.Series(["y", "x", "x"] * 3))},
@@ -152,7 +218,11 @@ CHANGED = {
         {"users": GROUPS.with_columns(weight=1 + pl.col("weight")), "weights": "weight"},
         "weights of users",
     ),
-    "reference": ("overlap@3", {"reference": {user: [0, 3] for user in range(USERS)}}, "reference lists"),
+    "reference": (
+        "overlap@3",
+        {"reference": {user: [0, 3] for user in range(USERS)}},
+        "reference lists",
+    ),
 }
 SAME = {
     "train": TRAIN,
@@ -210,4 +280,6 @@ def test_a_table_of_many_parts_has_one_digest_on_any_number_of_threads():
     def words(rows):
         return [id_words(ids[rows]), id_words(items[rows]), None]
 
-    assert {digest_in_parts(n, words, threads) for threads in (1, 2, 5)} == {row_digest(words(slice(0, n)))}
+    assert {digest_in_parts(n, words, threads) for threads in (1, 2, 5)} == {
+        row_digest(words(slice(0, n)))
+    }

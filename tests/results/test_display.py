@@ -48,7 +48,9 @@ def test_a_value_has_its_interval_beside_it_where_that_takes_no_resampling():
 
 def test_a_value_that_is_no_mean_of_users_has_the_interval_of_the_jackknife():
     lists, truth = {u: [u % 3, 9] for u in range(200)}, {u: {0} for u in range(200)}
-    result = rw.evaluate(lists, truth, ["gini@2", "coverage@2", "mrr"], items=range(12), jackknife=20)
+    result = rw.evaluate(
+        lists, truth, ["gini@2", "coverage@2", "mrr"], items=range(12), jackknife=20
+    )
     gini = result.interval("gini@2")
     shown = f"{gini.low:.4f} to {gini.high:.4f}"
     (view,) = result.views
@@ -68,7 +70,9 @@ def test_the_interval_is_of_the_largest_cut_off_however_they_are_listed():
 
 
 def test_limits_of_few_clusters_stay_within_the_range():
-    lists = pl.DataFrame({"user": [1, 1, 2], "request_id": [1, 2, 3], "item": [5, 6, 5], "rank": [1, 1, 1]})
+    lists = pl.DataFrame(
+        {"user": [1, 1, 2], "request_id": [1, 2, 3], "item": [5, 6, 5], "rank": [1, 1, 1]}
+    )
     truth = pl.DataFrame({"user": [1, 1, 2], "request_id": [1, 2, 3], "item": [5, 5, 6]})
     interval = rw.evaluate(lists, truth, "recall@1").interval("recall@1")
     assert (interval.low, interval.high) == (0.0, 1.0)
@@ -93,7 +97,9 @@ def users_note(result: rw.Result) -> str:
 def test_notes_say_that_most_lists_are_shorter_than_the_largest_cutoff():
     truth = {user: {0} for user in range(6)}
     lengths = {0: 3, 1: 4, 2: 7, 3: 20, 4: 8}
-    result = rw.evaluate({user: list(range(n)) for user, n in lengths.items()}, truth, ["ndcg@5", "recall@9"])
+    result = rw.evaluate(
+        {user: list(range(n)) for user, n in lengths.items()}, truth, ["ndcg@5", "recall@9"]
+    )
     note = "4 of 5 lists shorter than k = 9 (median length 7)"
     assert users_note(result).endswith(f"6 users with a relevant item; 1 without a list; {note}")
     assert note in result._repr_html_()
@@ -105,14 +111,18 @@ def test_notes_say_nothing_of_lists_if_half_are_long_enough_or_there_is_no_cutof
     lists = {1: [5, 6, 7], 2: [5]}
     for metrics in ("ndcg@3", "mrr"):
         assert "shorter" not in users_note(rw.evaluate(lists, {1: {5}, 2: {5}}, metrics))
-    assert "1 of 1 list shorter than k = 4 (median length 3)" in users_note(rw.evaluate(lists, {1: {5}}, "ndcg@4"))
+    assert "1 of 1 list shorter than k = 4 (median length 3)" in users_note(
+        rw.evaluate(lists, {1: {5}}, "ndcg@4")
+    )
 
 
 def test_notes_say_nothing_of_lists_whose_lengths_are_not_known():
     users = pl.DataFrame({"user": [1, 2], "ndcg@10": [0.5, 1.0]})
     assert "shorter" not in users_note(from_per_user(users))
     users = users.with_columns(list_length=pl.Series([3, 4]))
-    assert users_note(from_per_user(users)).endswith("2 of 2 lists shorter than k = 10 (median length 3.5)")
+    assert users_note(from_per_user(users)).endswith(
+        "2 of 2 lists shorter than k = 10 (median length 3.5)"
+    )
 
 
 def test_notes_say_once_that_lists_are_shorter_than_requested():
@@ -120,7 +130,9 @@ def test_notes_say_once_that_lists_are_shorter_than_requested():
     notes = users_note(rw.evaluate(ranking, {0: {0}, 1: {1}, 2: {1}}, "ndcg@5"))
     assert "3 lists shorter than requested: too few candidates" in notes
     assert "k = 5" not in notes
-    assert "k = 9" in users_note(rw.evaluate(rw.rank(np.eye(3), 3), {0: {0}, 1: {1}, 2: {1}}, "ndcg@9"))
+    assert "k = 9" in users_note(
+        rw.evaluate(rw.rank(np.eye(3), 3), {0: {0}, 1: {1}, 2: {1}}, "ndcg@9")
+    )
 
 
 def test_notes_say_once_that_users_have_nothing_left_to_rank():
@@ -129,8 +141,14 @@ def test_notes_say_once_that_users_have_nothing_left_to_rank():
             return np.tile(np.arange(3.0), (len(users), 1))
 
     truth, train = {1: {8}, 2: {9}}, {1: [7], 2: [7, 8, 9]}
-    result = rw.evaluate_model(Model(), truth, "recall@2", train=train, exclude_seen=True, items=[7, 8, 9])
-    assert result.counts["users_with_too_few_items"] == result.counts["users_with_nothing_to_rank"] == 1
+    result = rw.evaluate_model(
+        Model(), truth, "recall@2", train=train, exclude_seen=True, items=[7, 8, 9]
+    )
+    assert (
+        result.counts["users_with_too_few_items"]
+        == result.counts["users_with_nothing_to_rank"]
+        == 1
+    )
     assert "1 with nothing left to rank" in users_note(result)
     assert "requested" not in users_note(result)
 
@@ -143,7 +161,9 @@ def test_notes_say_once_what_is_counted_of_lists_and_of_the_truth():
         "all": "; 1 without a list; 2 without a relevant item; 1 user of the ground truth without a relevant item",
     }
     for population, expected in ending.items():
-        assert users_note(rw.evaluate(lists, truth, "mrr", population=population)).endswith(expected)
+        assert users_note(rw.evaluate(lists, truth, "mrr", population=population)).endswith(
+            expected
+        )
     del lists[3]
     assert users_note(rw.evaluate(lists, truth, "mrr")).endswith(
         "; 1 without a list; 1 user without a relevant item, left out"
@@ -157,7 +177,10 @@ def test_the_footnote_names_the_columns_that_were_read_and_those_that_were_not()
         result = rw.evaluate(lists, truth, "mrr", relevance_threshold=threshold)
         _, rules, read = result.views_at("full")[-1].notes
         assert rules == f"relevant: stars {rule}"
-        assert [note.split(":")[0] for note in result.views[-1].notes] == ["1 user with a relevant item", "relevant"]
+        assert [note.split(":")[0] for note in result.views[-1].notes] == [
+            "1 user with a relevant item",
+            "relevant",
+        ]
         assert read == (
             "lists ordered by rank (column 'rank'); recommendations: polars table (user=uid, item=movieId, rank), not read: 'note', 'at'; "
             "truth: polars table (user, item, relevance=stars), not read: 'text'"
@@ -186,7 +209,9 @@ def test_a_table_that_is_too_wide_goes_on_below(monkeypatch):
 
 
 def test_a_name_that_leaves_no_room_for_numbers_goes_on_below(monkeypatch):
-    long = TableView(["", "a"], [["recall@10  a long name − another 映画館 name", "0.5000"], ["b", "1"]])
+    long = TableView(
+        ["", "a"], [["recall@10  a long name − another 映画館 name", "0.5000"], ["b", "1"]]
+    )
     assert "another 映画館 name  0.5000" in plain(long)
     monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -201,10 +226,18 @@ def test_a_name_that_leaves_no_room_for_numbers_goes_on_below(monkeypatch):
 
 def test_a_table_of_one_column_takes_the_whole_line(monkeypatch):
     view = TableView(["what was found"], [["a row of 20 columns,"], ["a row of 21 columns, "]])
-    assert plain(view).splitlines() == ["what was found", "a row of 20 columns,", "a row of 21 columns,"]
+    assert plain(view).splitlines() == [
+        "what was found",
+        "a row of 20 columns,",
+        "a row of 21 columns,",
+    ]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "20")
-    assert plain(view).splitlines() == ["what was found", "a row of 20 columns,", "a row of 21 columns,"]
+    assert plain(view).splitlines() == [
+        "what was found",
+        "a row of 20 columns,",
+        "a row of 21 columns,",
+    ]
     monkeypatch.setenv("COLUMNS", "19")
     assert plain(view).splitlines()[1:3] == ["a row of 20", "    columns,"]
 
@@ -238,13 +271,20 @@ def test_foreign_text_is_text_in_every_medium():
 def test_every_latex_table_has_one_shape():
     lists = {"ann": [5, 6], "bob": [6, 5]}
     users = {"user": ["ann", "bob"], "country": ["AT", "DE"]}
-    result = rw.evaluate(lists, {"ann": {6}, "bob": {5}, "cyd": {5}}, "mrr", users=users, by="country")
+    result = rw.evaluate(
+        lists, {"ann": {6}, "bob": {5}, "cyd": {5}}, "mrr", users=users, by="country"
+    )
     tables = [text.split("\n") for text in result.export("latex").split("\n\n")]
     tables = [lines for lines in tables if not lines[0].startswith("%")]
     tables.append(rw.compare({"a": result, "b": result}).export("latex").rstrip("\n").split("\n"))
     over = r" over 3 users with a relevant item; relevant: every row of the ground truth.}"
-    assert [lines[2] for lines in tables[:2]] == [rf"\caption{{Values{over}", rf"\caption{{Values by country{over}"]
-    assert tables[2][2].startswith(r"\caption{Means over 3 users. \textbf{Best}, \underline{second}.")
+    assert [lines[2] for lines in tables[:2]] == [
+        rf"\caption{{Values{over}",
+        rf"\caption{{Values by country{over}",
+    ]
+    assert tables[2][2].startswith(
+        r"\caption{Means over 3 users. \textbf{Best}, \underline{second}."
+    )
     assert [*tables[2][:2], tables[2][3]] == [
         r"\begin{table*}",
         r"\centering\small\setlength{\tabcolsep}{4pt}",
@@ -296,7 +336,9 @@ HOSTILE = "=1+1\n\x1b[31m\x9b\u202e\u2066\u200f\ufeff\ud800<script>_a_\\|[x](y)"
 
 def test_hostile_groups_are_harmless_in_every_export():
     users = pl.DataFrame({"user": [1, 2, 3], "group": [HOSTILE.replace("\ud800", ""), "-5", "+a"]})
-    result = rw.evaluate({1: [5], 2: [5], 3: [5]}, {1: {5}, 2: {6}, 3: {7}}, "mrr", users=users, by="group")
+    result = rw.evaluate(
+        {1: [5], 2: [5], 3: [5]}, {1: {5}, 2: {6}, 3: {7}}, "mrr", users=users, by="group"
+    )
     forms = {form: result.export(form) for form in ("csv", "json", "markdown", "latex")}
     for text in (*forms.values(), repr(result), result._repr_html_()):
         assert "[31m" in text

@@ -64,8 +64,12 @@ def groups_of(result, lists, truth, users):
     from rankwise.evaluation.summary import JACKKNIFE, assign_jackknife_groups
     from rankwise.tables.read import read_tables
 
-    made = assign_jackknife_groups(read_tables(None, truth=truth, recommendations=lists), 10, None).users
-    frame = result.per_user.select("user").join(made.frame, on="user", how="left", maintain_order="left")
+    made = assign_jackknife_groups(
+        read_tables(None, truth=truth, recommendations=lists), 10, None
+    ).users
+    frame = result.per_user.select("user").join(
+        made.frame, on="user", how="left", maintain_order="left"
+    )
     return frame[JACKKNIFE].to_list()
 
 
@@ -75,7 +79,9 @@ def test_intervals_of_means():
     values = result.per_user["recall@5"].to_numpy()
     assert result.interval("recall@5") == stats.t_interval(values)
     assert result.interval("recall@5", method="bca", seed=3) == stats.bootstrap(values, seed=3)
-    few = rw.evaluate({u: lists[u] for u in range(50)}, {u: truth[u] for u in range(50)}, "recall@5")
+    few = rw.evaluate(
+        {u: lists[u] for u in range(50)}, {u: truth[u] for u in range(50)}, "recall@5"
+    )
     of_few = few.per_user["recall@5"].to_numpy()
     assert few.interval("recall@5") == stats.bounded_mean_interval(of_few, bounds=(0, 1))
     assert few.interval("recall@5", method="bounded") == few.interval("recall@5")
@@ -92,7 +98,9 @@ def test_intervals_of_metrics_without_bounds():
 
 def test_the_interval_of_hits_is_clopper_and_pearsons():
     for hits, users in ((1, 30), (3, 60), (59, 60)):
-        frame = pl.DataFrame({"user": range(users), "hit_rate@5": [1.0] * hits + [0.0] * (users - hits)})
+        frame = pl.DataFrame(
+            {"user": range(users), "hit_rate@5": [1.0] * hits + [0.0] * (users - hits)}
+        )
         interval = rw.from_per_user(frame).interval("hit_rate@5")
         assert interval.low == pytest.approx(beta.ppf(0.025, hits, users - hits + 1), rel=0.04)
         assert interval.high == pytest.approx(beta.ppf(0.975, hits + 1, users - hits), rel=0.01)
@@ -104,7 +112,10 @@ def test_intervals_of_groups():
     result = rw.evaluate(lists, truth, ["recall@5", "gini@5"], users=users, by=["team", "year"])
     values = result.per_user["recall@5"].to_numpy()
     team = [user >= 9 for user in range(60)]
-    for group, inside in (("x", [t and u % 2 == 0 for u, t in enumerate(team)]), (None, np.invert(team))):
+    for group, inside in (
+        ("x", [t and u % 2 == 0 for u, t in enumerate(team)]),
+        (None, np.invert(team)),
+    ):
         found = result.interval("recall@5", by="team", group=group, method="t")
         assert found == stats.t_interval(values[inside])
         own = result.slices.filter(by="team").filter(pl.col("group").eq_missing(group))
@@ -195,11 +206,15 @@ def test_power_of_a_comparison():
     second = rw.evaluate({u: own[::-1] for u, own in lists.items()}, truth, ["recall@5", "mrr@5"])
     spread = first.per_user["recall@5"].std()
     expected = stats.power_of(400, 0.05 / (spread * 2**0.5))
-    of_bound = rw.power(first, "recall@5", difference=0.05)  # the test of a bounded mean, below 1,000 users
+    of_bound = rw.power(
+        first, "recall@5", difference=0.05
+    )  # the test of a bounded mean, below 1,000 users
     assert expected - 0.02 < of_bound < expected
     assert rw.power(first, "recall@5", difference=0.05, correlation=0.8) > expected
     assert rw.power(first, difference=0.05) == of_bound  # the only metric
-    many = rw.from_per_user(pl.concat([first.per_user.with_columns(pl.col("user") + 400 * at) for at in range(3)]))
+    many = rw.from_per_user(
+        pl.concat([first.per_user.with_columns(pl.col("user") + 400 * at) for at in range(3)])
+    )
     spread_of_many = many.per_user["recall@5"].std()
     by_t = stats.power_of(1200, 0.02 / (spread_of_many * 2**0.5))
     assert rw.power(many, "recall@5", difference=0.02) == pytest.approx(by_t)
@@ -209,7 +224,10 @@ def test_power_of_a_comparison():
     assert needed.low < needed.users < needed.high
     assert not needed.flags
     small = rw.from_per_user(first.per_user.head(20))
-    assert "is a poor estimate of the variance" in rw.sample_size(small, "recall@5", difference=0.05).flags[0]
+    assert (
+        "is a poor estimate of the variance"
+        in rw.sample_size(small, "recall@5", difference=0.05).flags[0]
+    )
     four = rw.from_per_user(pl.DataFrame({"user": range(4), "recall@5": [0.1, 0.2, 0.5, 0.9]}))
     few = rw.sample_size(four, "recall@5", difference=0.05)
     assert (few.low, few.high) == (None, None)
@@ -224,27 +242,44 @@ def test_plans_read_shares_and_margins_as_comparisons_do():
     base = rng.beta(2, 6, 900)
     frame = pl.DataFrame({"user": range(900), "ndcg@5": base, "rmse": base})
     first = rw.from_per_user(frame)
-    second = rw.from_per_user(frame.with_columns(pl.col("ndcg@5", "rmse") + rng.normal(0, 0.03, 900)))
+    second = rw.from_per_user(
+        frame.with_columns(pl.col("ndcg@5", "rmse") + rng.normal(0, 0.03, 900))
+    )
     mean, plan = first["ndcg@5"], {"metric": "ndcg@5", "other": second}
     for function in (rw.power, rw.sample_size):
-        assert function(first, difference="5%", **plan) == function(first, difference=mean * 0.05, **plan)
+        assert function(first, difference="5%", **plan) == function(
+            first, difference=mean * 0.05, **plan
+        )
         # A share is of each user's value, which varies: nearly the number, and not quite.
         for loss in ({}, {"difference": "-1%"}):
             number = dict.fromkeys(loss, mean * -0.01)
-            shares = function(first, margin="3%", **loss, **plan), function(first, margin=mean * 0.03, **number, **plan)
+            shares = (
+                function(first, margin="3%", **loss, **plan),
+                function(first, margin=mean * 0.03, **number, **plan),
+            )
             assert shares[0] != shares[1]
-            assert float(int(shares[0]) or shares[0]) == pytest.approx(float(int(shares[1]) or shares[1]), rel=0.05)
+            assert float(int(shares[0]) or shares[0]) == pytest.approx(
+                float(int(shares[1]) or shares[1]), rel=0.05
+            )
     spread = (second.per_user["ndcg@5"] - first.per_user["ndcg@5"]).std()
     by_t = stats.power_of(900, 0, margin=0.005 / spread)
     assert by_t - 0.15 < rw.power(first, margin=0.005, **plan) < by_t  # what the bound costs
     needed = [
         int(rw.sample_size(first, margin=0.002, difference=d, equivalence=equivalence, **plan))
-        for d, equivalence in [(0.0005, False), (None, False), (0, False), (-0.0005, False), (None, True)]
+        for d, equivalence in [
+            (0.0005, False),
+            (None, False),
+            (0, False),
+            (-0.0005, False),
+            (None, True),
+        ]
     ]
     assert needed[0] < needed[1] == needed[2] < needed[3]
     assert needed[4] > needed[1]
     plan["metric"] = "rmse"  # lower is better: a gain in it is a loss
-    worse, better = (int(rw.sample_size(first, margin=0.002, difference=d, **plan)) for d in (0.0005, -0.0005))
+    worse, better = (
+        int(rw.sample_size(first, margin=0.002, difference=d, **plan)) for d in (0.0005, -0.0005)
+    )
     assert worse > better
     assert needed[3] > worse  # it has no bound: by t
 
@@ -258,7 +293,9 @@ def test_planned_users_show_the_margin():
         old, differ = rng.beta(2, 5, n), rng.random(n) < 0.3
         return old, np.where(differ, rng.beta(2, 5, n), old)
 
-    first, second = (rw.from_per_user(pl.DataFrame({"user": range(20_000), "ndcg@5": v})) for v in draw(20_000))
+    first, second = (
+        rw.from_per_user(pl.DataFrame({"user": range(20_000), "ndcg@5": v})) for v in draw(20_000)
+    )
     for margin, test, least, most in (
         (0.02, stats.non_inferiority, 0.74, 0.86),
         (0.02, stats.equivalence, 0.74, 0.86),
@@ -271,7 +308,9 @@ def test_planned_users_show_the_margin():
 
 
 def test_plans_that_are_refused():
-    frame = pl.DataFrame({"user": range(6), "ndcg@5": [0.1, 0.4, 0.3, 0.2, 0.6, 0.5], "overlap@5": [0.3, -0.3] * 3})
+    frame = pl.DataFrame(
+        {"user": range(6), "ndcg@5": [0.1, 0.4, 0.3, 0.2, 0.6, 0.5], "overlap@5": [0.3, -0.3] * 3}
+    )
     result = rw.from_per_user(frame)
     for options, said in [
         ({}, "pass difference=, the difference to detect, or margin="),
@@ -281,7 +320,10 @@ def test_plans_that_are_refused():
         ({"margin": 0.1, "difference": -0.1}, "a loss of the margin or more is never shown"),
         ({"difference": 0.1, "equivalence": True}, "equivalence needs a margin"),
         ({"metric": "overlap@5", "margin": "5%"}, "equivalence=True plans"),
-        ({"metric": "overlap@5", "margin": "5%", "equivalence": True}, "a share of 0 is 0: pass a number"),
+        (
+            {"metric": "overlap@5", "margin": "5%", "equivalence": True},
+            "a share of 0 is 0: pass a number",
+        ),
     ]:
         with pytest.raises(ParameterError) as caught:
             rw.sample_size(result, **options)
@@ -303,10 +345,16 @@ def test_intervals_of_coverage_say_that_they_are_wide():
         seen.append(interval.estimate)
         errors.append((interval.high - interval.low) / 2 / 2.0395)  # t of 31 degrees
     assert 1.1 < np.mean(errors) / np.std(seen, ddof=1) < 1.9
-    assert interval.flags == ("of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be",)
+    assert interval.flags == (
+        "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be",
+    )
     assert not result.interval("gini@5").flags
     other = rw.evaluate(
-        {u: items[::-1] for u, items in lists.items()}, truth, "coverage@5", items=range(800), jackknife=32
+        {u: items[::-1] for u, items in lists.items()},
+        truth,
+        "coverage@5",
+        items=range(800),
+        jackknife=32,
     )
     assert interval.flags[0] in rw.compare(result, other, metrics="coverage@5")["B"]["flags"]
 
@@ -333,12 +381,24 @@ def test_gaps_between_groups_come_from_each_users_value_and_group():
 def test_gaps_between_groups_are_compared_over_all_pairs():
     lists, truth, users = data(200)
     other = data(200, seed=1)[0]
-    old, new = (rw.evaluate(x, truth, ["recall@5", *GAPS], users=users, by="team") for x in (lists, other))
+    old, new = (
+        rw.evaluate(x, truth, ["recall@5", *GAPS], users=users, by="team") for x in (lists, other)
+    )
     comparison = rw.compare({"old": old, "new": new})
     gap = old.cell(GAPS[0])
     row = comparison.table.row(by_predicate=pl.col("metric") == gap, named=True)
     columns = (new.per_user["recall@5"], old.per_user["recall@5"], old.per_user["group(team)"])
     interval, p = compare_groups(*(column.to_numpy() for column in columns))
-    assert (row["low_alone"], row["high_alone"], row["p"], row["test"]) == (*interval, p, "max-T of groups")
-    plain = [rw.evaluate(x, truth, ["recall@5", *GAPS], users=users, jackknife=10) for x in (lists, other)]
-    assert "by='team'" in rw.compare(dict(zip(("old", "new"), plain, strict=True))).settings["not_compared"][gap]
+    assert (row["low_alone"], row["high_alone"], row["p"], row["test"]) == (
+        *interval,
+        p,
+        "max-T of groups",
+    )
+    plain = [
+        rw.evaluate(x, truth, ["recall@5", *GAPS], users=users, jackknife=10)
+        for x in (lists, other)
+    ]
+    assert (
+        "by='team'"
+        in rw.compare(dict(zip(("old", "new"), plain, strict=True))).settings["not_compared"][gap]
+    )

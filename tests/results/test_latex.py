@@ -96,7 +96,12 @@ def exports():
     of_users = {"user": users, "\\by_%": [name[:40] for name in HOSTILE]}
     of_items = {"item": [*items, "i"], "kind": [*(name[:40] for name in HOSTILE), "i"]}
     result = rw.evaluate(
-        lists, truth, ["recall@[1,2]", "mrr", "reo(item_group=kind)@2"], users=of_users, by="\\by_%", items=of_items
+        lists,
+        truth,
+        ["recall@[1,2]", "mrr", "reo(item_group=kind)@2"],
+        users=of_users,
+        by="\\by_%",
+        items=of_items,
     )
     simple = rw.evaluate(lists, truth, "ndcg@2")
     results = dict.fromkeys(HOSTILE[:20], simple)

@@ -30,7 +30,9 @@ def test_weights_come_back_with_the_values(tmp_path, form):
 
 
 def test_users_without_a_value_have_no_weight():
-    table = pl.DataFrame({"user": ["a", "b", "c"], "ndcg@5": [1.0, 0.0, None], "weight": [1.0, 3.0, 100.0]})
+    table = pl.DataFrame(
+        {"user": ["a", "b", "c"], "ndcg@5": [1.0, 0.0, None], "weight": [1.0, 3.0, 100.0]}
+    )
     assert rw.from_per_user(table)["ndcg@5"] == 0.25
 
 
@@ -41,7 +43,9 @@ def test_a_weight_is_a_number_of_0_or_more(weight):
 
 
 def test_a_request_without_a_weight_is_named():
-    table = pl.DataFrame({"user": [1, 1], "request": [1, 2], "ndcg@5": [0.5, 1.0], "weight": [1.0, None]})
+    table = pl.DataFrame(
+        {"user": [1, 1], "request": [1, 2], "ndcg@5": [0.5, 1.0], "weight": [1.0, None]}
+    )
     with pytest.raises(ColumnError, match="user 1, request 2") as caught:
         rw.from_per_user(table)
     assert caught.value.found == "None (1 such requests)"
@@ -55,7 +59,10 @@ def test_a_sum_over_users_comes_back_as_a_sum():
 
 def test_a_metric_that_is_no_mean_over_users_is_named():
     scores = {user: {item: 3.0 + item % 2 for item in (1, 2, 3)} for user in range(9)}
-    ratings = {user: {item: 1 + (user + item) % 5 for item in (1, 2, 3)[: 1 + user % 3]} for user in range(9)}
+    ratings = {
+        user: {item: 1 + (user + item) % 5 for item in (1, 2, 3)[: 1 + user % 3]}
+        for user in range(9)
+    }
     result = rw.evaluate(scores, ratings, "rmse")
     back = rw.from_per_user(result.per_user)
     assert back["rmse"] != result["rmse"]
@@ -63,12 +70,16 @@ def test_a_metric_that_is_no_mean_over_users_is_named():
 
 
 def test_the_label_of_sampled_candidates_comes_back():
-    table = pl.DataFrame({"user": [1, 2], "ndcg@5": [0.5, 1.0], "label": ["sampled (m=100, seed=42)"] * 2})
+    table = pl.DataFrame(
+        {"user": [1, 2], "ndcg@5": [0.5, 1.0], "label": ["sampled (m=100, seed=42)"] * 2}
+    )
     back = rw.from_per_user(table)
     assert back.label == "sampled (m=100, seed=42)"
     assert "sampled (m=100, seed=42)" in repr(back)
     with pytest.raises(ColumnError, match="one label"):
-        rw.from_per_user(table.with_columns(pl.Series("label", ["sampled (m=100)", "sampled (m=50)"])))
+        rw.from_per_user(
+            table.with_columns(pl.Series("label", ["sampled (m=100)", "sampled (m=50)"]))
+        )
 
 
 def test_results_without_a_common_metric_are_told_apart_from_weighted_ones():
@@ -82,7 +93,10 @@ def test_results_without_a_common_metric_are_told_apart_from_weighted_ones():
         rw.compare(weighted, weighted)
     assert "its mean is weighted (evaluate with jackknife=64)" in str(error.value)
     other = {user: [9] for user in TRUTH}
-    pair = [rw.evaluate(lists, TRUTH, "ndcg@5", weights=WEIGHTS, jackknife=16) for lists in (LISTS, other)]
+    pair = [
+        rw.evaluate(lists, TRUTH, "ndcg@5", weights=WEIGHTS, jackknife=16)
+        for lists in (LISTS, other)
+    ]
     row = rw.compare(*pair).table.row(0, named=True)  # as the hint says
     assert np.isfinite([row["low"], row["high"]]).all()
 
@@ -95,7 +109,9 @@ def saved(folder):
     VALUES.to_csv(folder / "a.csv")
     VALUES.to_csv(folder / "b.csv", index_label="index")
     VALUES.reset_index().to_parquet(folder / "c.parquet")
-    VALUES[VALUES["ndcg@10"] < 1].pipe(lambda frame: pd.concat([VALUES.iloc[[1]], frame])).to_csv(folder / "d.csv")
+    VALUES[VALUES["ndcg@10"] < 1].pipe(lambda frame: pd.concat([VALUES.iloc[[1]], frame])).to_csv(
+        folder / "d.csv"
+    )
     pd.read_csv(folder / "a.csv").to_csv(folder / "e.csv", index=False)
     VALUES.reset_index().to_json(folder / "f.json", orient="records")
     pl.from_pandas(VALUES).with_row_index().write_csv(folder / "g.tsv", separator="\t")
@@ -107,7 +123,9 @@ def test_numbers_of_rows_are_no_metric(tmp_path):
         result = rw.from_per_user(path)
         assert dict(result.values) == {"ndcg@10": pytest.approx(1.75 / 3)}, path.name
         assert "not read: " in result.notes[-1]
-    comparison = rw.compare({path.name: rw.from_per_user(path) for path in tmp_path.iterdir()}, force=True)
+    comparison = rw.compare(
+        {path.name: rw.from_per_user(path) for path in tmp_path.iterdir()}, force=True
+    )
     assert {row["metric"] for row in comparison.table.to_dicts()} == {"ndcg@10"}
 
 

@@ -47,7 +47,9 @@ def test_a_result_is_a_mapping(result):
     assert len({result, copy.copy(result)}) == 2
 
 
-@pytest.mark.parametrize("name", ["ndcg@10", "nonsense", "ndcg@", "", 0, None, "reo@1[x=", "-" * 99])
+@pytest.mark.parametrize(
+    "name", ["ndcg@10", "nonsense", "ndcg@", "", 0, None, "reo@1[x=", "-" * 99]
+)
 def test_what_a_result_does_not_have(result, name):
     assert name not in result
     assert result.get(name) is None
@@ -90,7 +92,18 @@ def test_provenance_says_it_all(result):
 
 def test_exports(result):
     csv = pl.read_csv(result.export("csv").encode())
-    assert csv.columns == ["metric", "k", "cell", "value", "users", "better", "label", "by", "group", "definition_of"]
+    assert csv.columns == [
+        "metric",
+        "k",
+        "cell",
+        "value",
+        "users",
+        "better",
+        "label",
+        "by",
+        "group",
+        "definition_of",
+    ]
     assert csv["definition_of"].unique().to_list() == ["rankwise"]
     assert csv["value"][0] == result["ndcg@1"]
     assert json.loads(result.export("json"))["values"]["rbp"] == result["rbp"]

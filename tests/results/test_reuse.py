@@ -17,7 +17,9 @@ TRUTH = {user: {1, 2} for user in USERS}
 
 def system(hits, truth=TRUTH):
     """The result of a system that recommends both relevant items to so many users, and one to the others."""
-    return rw.evaluate({user: [1, 2] if user < hits else [1, 3] for user in USERS}, truth, "recall@2")
+    return rw.evaluate(
+        {user: [1, 2] if user < hits else [1, 3] for user in USERS}, truth, "recall@2"
+    )
 
 
 def uses(folder):
@@ -80,8 +82,9 @@ def test_a_comparison_of_some_of_the_systems_says_so(tmp_path):
     assert note in repr(rw.compare(first, last, earlier=2))
     told = repr(rw.compare(first, last, earlier=3))
     assert note not in told
-    assert "P-values are corrected for 3 pairs that were compared earlier on this test set, too." in " ".join(
-        told.split()
+    assert (
+        "P-values are corrected for 3 pairs that were compared earlier on this test set, too."
+        in " ".join(told.split())
     )
     others = [rw.load(tmp_path / f"system-{at}") for at in range(1, 4)]
     assert note not in repr(rw.compare(first, last, *others))
@@ -90,11 +93,16 @@ def test_a_comparison_of_some_of_the_systems_says_so(tmp_path):
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "hochberg", "bh", "by"])
 def test_earlier_pairs_are_tests_that_were_not_significant(correction):
     results = {str(hits): system(hits) for hits in (3, 9, 16)}
-    alone, told = (rw.compare(results, correction=correction, earlier=earlier).table for earlier in (0, 4))
+    alone, told = (
+        rw.compare(results, correction=correction, earlier=earlier).table for earlier in (0, 4)
+    )
     assert told["p"].to_list() == alone["p"].to_list()
     expected = adjust([*alone["p"].to_list(), 1.0, 1.0, 1.0, 1.0], correction)[:3]
     assert told["p_adjusted"].to_list() == pytest.approx(expected.tolist())
-    assert (told["high_together"] - told["low_together"] > alone["high_together"] - alone["low_together"]).all()
+    assert (
+        told["high_together"] - told["low_together"]
+        > alone["high_together"] - alone["low_together"]
+    ).all()
 
 
 def test_earlier_pairs_share_the_level_of_joint_tests():
@@ -103,7 +111,8 @@ def test_earlier_pairs_share_the_level_of_joint_tests():
     doubled = [min(2 * p, 1.0) for p in alone.table["p_adjusted"]]
     assert told.table["p_adjusted"].to_list() == pytest.approx(doubled)
     assert (
-        told.ranks["rank_high"] - told.ranks["rank_low"] >= alone.ranks["rank_high"] - alone.ranks["rank_low"]
+        told.ranks["rank_high"] - told.ranks["rank_low"]
+        >= alone.ranks["rank_high"] - alone.ranks["rank_low"]
     ).all()
 
 
@@ -131,7 +140,10 @@ def test_candidates_in_calls_of_their_own_are_corrected_for(samples):
         old = named(base)
         new = [named(base + rng.normal(0, 0.02, 1_000)) for _ in range(20)]
         for told in wrong:
-            verdicts = (rw.compare(old, one, earlier=at * told)["B"]["verdict"] for at, one in enumerate(new))
+            verdicts = (
+                rw.compare(old, one, earlier=at * told)["B"]["verdict"]
+                for at, one in enumerate(new)
+            )
             wrong[told] += "better" in verdicts
     assert wrong[False] / samples > 0.2
     assert wrong[True] / samples <= 0.15

@@ -25,7 +25,9 @@ def evaluated(hits=1, jackknife=2):
     lists = {user: [1 if user < hits else 2] for user in range(8)}
     truth = {user: {1} for user in range(8)}
     users = {"user": range(8), "team": ["x", "y"] * 4}
-    return rw.evaluate(lists, truth, ["recall@1", "gini@1"], jackknife=jackknife, users=users, by="team")
+    return rw.evaluate(
+        lists, truth, ["recall@1", "gini@1"], jackknife=jackknife, users=users, by="team"
+    )
 
 
 def saved_hits(folder):
@@ -99,7 +101,9 @@ def test_a_save_that_fails_leaves_the_old_result(tmp_path, monkeypatch, owner, s
 def process(folder, code):
     """Start a process that runs code with the helpers of this file."""
     head = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-    return subprocess.Popen([sys.executable, "-c", head + "from test_saving import *\n" + code], cwd=folder)
+    return subprocess.Popen(
+        [sys.executable, "-c", head + "from test_saving import *\n" + code], cwd=folder
+    )
 
 
 @pytest.mark.slow
@@ -292,7 +296,9 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
     for place in (tmp_path / "file", tmp_path / "file" / "out", tmp_path / ("x" * 300)):
         with pytest.raises(OutputError, match="cannot be written"):
             evaluated().save(place)
-        with pytest.raises(FileError, match=r"does not hold a saved decision|nothing that rankwise has saved"):
+        with pytest.raises(
+            FileError, match=r"does not hold a saved decision|nothing that rankwise has saved"
+        ):
             rw.load(place)
     assert names(tmp_path) == ["file"]
     (tmp_path / "result.json").symlink_to("/dev/zero")
@@ -304,4 +310,6 @@ def test_paths_that_are_no_text(tmp_path):
     run = Path(os.fsdecode(os.fsencode(tmp_path) + b"/r\xff.csv"))
     run.write_text("user,item\n1,5\n")
     result = rw.evaluate(run, {1: {5}}, "mrr")
-    assert rw.load(result.save(tmp_path / "out")).provenance["inputs"] == result.provenance["inputs"]
+    assert (
+        rw.load(result.save(tmp_path / "out")).provenance["inputs"] == result.provenance["inputs"]
+    )

@@ -24,7 +24,9 @@ METRICS = ["ndcg@2", "map(normaliser=k)@[1,2]", "mrr", "reo(item_group=kind)@2",
 def result():
     """Return a result with cells, one of whose groups has a strange name, and values of NaN."""
     items = {"item": [1, 2, 3], "kind": ["a", "R&B", "New York"], "group": ["x", "x", "y"]}
-    result = rw.evaluate({"ann": [1, 2], "bob": [3, 1]}, {"ann": {2, 3}, "bob": {1}}, METRICS, items=items)
+    result = rw.evaluate(
+        {"ann": [1, 2], "bob": [3, 1]}, {"ann": {2, 3}, "bob": {1}}, METRICS, items=items
+    )
     values = type(result.values)(result.values | {"mrr": math.nan})
     object.__setattr__(result, "values", values)
     return result
@@ -37,7 +39,9 @@ def mlflow_in(folder, monkeypatch):
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     monkeypatch.setenv("DO_NOT_TRACK", "true")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"(mlflow|pydantic|google|fastapi|starlette)(\.|$)")
+        warnings.filterwarnings(
+            "ignore", module=r"(mlflow|pydantic|google|fastapi|starlette)(\.|$)"
+        )
         mlflow = pytest.importorskip("mlflow", reason="mlflow-skinny is not installed")
         before = mlflow.get_tracking_uri()
         mlflow.set_tracking_uri(folder.as_uri())
@@ -96,7 +100,10 @@ def test_mlflow_logs_into_the_active_run(result, tmp_path, monkeypatch):
         client = mlflow.MlflowClient()
         assert [file.path for file in client.list_artifacts(active.info.run_id)] == ["test"]
         saved = client.list_artifacts(active.info.run_id, "test/rankwise")
-    assert {file.path.split("-")[0] for file in saved} == {"test/rankwise/per_user", "test/rankwise/result.json"}
+    assert {file.path.split("-")[0] for file in saved} == {
+        "test/rankwise/per_user",
+        "test/rankwise/result.json",
+    }
     assert run.data.metrics["test/ndcg_at_2"] == run.data.metrics["again ndcg_at_2"]
     assert run.data.metrics["test/counts/users"] == 2
     assert run.data.params["test/rankwise.ties"] == "input"
@@ -108,7 +115,9 @@ def test_mlflow_logs_into_the_active_run(result, tmp_path, monkeypatch):
 def test_mlflow_takes_more_values_than_one_call_does(tmp_path, monkeypatch):
     import polars as pl
 
-    result = from_per_user(pl.DataFrame({"user": [1, 2], **{f"own{at}": [0.0, at] for at in range(1100)}}))
+    result = from_per_user(
+        pl.DataFrame({"user": [1, 2], **{f"own{at}": [0.0, at] for at in range(1100)}})
+    )
     with mlflow_in(tmp_path / "store", monkeypatch) as mlflow:
         result.log_mlflow(artifacts=False)
         (run,) = mlflow.search_runs(output_format="list")
@@ -166,7 +175,11 @@ def test_wandb_starts_and_ends_a_run(result, wandb):
     assert run.summary == finite | counts
     missing = [f"{name}: {v}" for name, v in result.values.items() if not math.isfinite(v)]
     assert run.config == {
-        "rankwise": {"settings": result.provenance["settings"], "version": rw.__version__, "not_logged": missing}
+        "rankwise": {
+            "settings": result.provenance["settings"],
+            "version": rw.__version__,
+            "not_logged": missing,
+        }
     }
     (artifact,) = run.artifacts
     assert (artifact.name, artifact.type) == ("rankwise-r1", "rankwise-result")

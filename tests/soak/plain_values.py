@@ -41,7 +41,10 @@ def plain_world(case: Case) -> World | None:
         return world
     if any(threshold <= value <= 0 for value in values):
         return None  # relevant items without a gain
-    truth = {u: {i: v if v >= threshold else min(v, 0) for i, v in own.items()} for u, own in case.world.truth.items()}
+    truth = {
+        u: {i: v if v >= threshold else min(v, 0) for i, v in own.items()}
+        for u, own in case.world.truth.items()
+    }
     return replace(world, truth=truth)
 
 
@@ -55,7 +58,10 @@ def _plain_lists(case: Case) -> dict[int, list[int]] | None:
         return None
     step = {"item": 1, "item_desc": -1}.get(ties or "", 0)
     as_text = case.options.get("ids") == "text" and not case.text  # 10 before 9
-    place = {item: at_row for at_row, item in enumerate(sorted(case.world.catalogue, key=str if as_text else None))}
+    place = {
+        item: at_row
+        for at_row, item in enumerate(sorted(case.world.catalogue, key=str if as_text else None))
+    }
     return {
         user: sorted(own, key=lambda item, own=own: (-own[item], step * place[item]))
         for user, own in case.world.lists.items()
@@ -76,7 +82,9 @@ def evaluated(case: Case, world: World) -> set[int]:
     }[case.options.get("population", "truth")]
 
 
-def plain_differences(case: Case, metrics: tuple[str, ...], result: rw.Result) -> Iterator[tuple[str, float, float]]:
+def plain_differences(
+    case: Case, metrics: tuple[str, ...], result: rw.Result
+) -> Iterator[tuple[str, float, float]]:
     """Yield each value that is compared with its plain definition: name, value, plain value."""
     world = plain_world(case)
     if world is None:
@@ -89,7 +97,9 @@ def plain_differences(case: Case, metrics: tuple[str, ...], result: rw.Result) -
         elif name in WHOLE:
             yield from _of_all(_only(world, members), result, cell, name, k)
         elif name in RATING and "weights" not in case.options:
-            pairs = pairs_of({u: own for u, own in case.world.lists.items() if u in members}, case.world.truth)
+            pairs = pairs_of(
+                {u: own for u, own in case.world.lists.items() if u in members}, case.world.truth
+            )
             yield cell, result[cell], RATING[name]([pair for own in pairs.values() for pair in own])
         elif name and name not in RATING:
             lists = _only(world, members).lists
@@ -108,13 +118,17 @@ def _of_users(
     about = getattr(metric, "defined_for", "")
     expected = {}
     for user in members:
-        expected[user] = _value(case, world, user, name, k, "relevance" if metric.needs_relevant else about)
+        expected[user] = _value(
+            case, world, user, name, k, "relevance" if metric.needs_relevant else about
+        )
     ids = [int(str(user).lstrip("u")) for user in result.per_user["user"]]
     if cell in result.per_user.columns:
         for user, value in zip(ids, result.per_user[cell], strict=True):
             yield f"{cell} of user {user}", value, expected[user]
     if isinstance(metric, PerUser) and metric.aggregate == "mean":
-        weights = {user: (at_row % 4 + 1) / 4 for at_row, user in enumerate(sorted(case.world.user_groups))}
+        weights = {
+            user: (at_row % 4 + 1) / 4 for at_row, user in enumerate(sorted(case.world.user_groups))
+        }
         without = any(not world.relevant.get(user) for user in members)
         if case.options.get("undefined") == "nan" and metric.needs_relevant and without:
             yield cell, result[cell], math.nan
@@ -134,10 +148,14 @@ def _value(case: Case, world: World, user: int, name: str, k: int, about: str) -
     return float(plain_value(PER_USER[name], items, judged, k, len(world.catalogue)))
 
 
-def _of_all(world: World, result: rw.Result, cell: str, name: str, k: int) -> Iterator[tuple[str, float, float]]:
+def _of_all(
+    world: World, result: rw.Result, cell: str, name: str, k: int
+) -> Iterator[tuple[str, float, float]]:
     expected = WHOLE[name](world, k)
     for key, value in result.values.items():
-        if key.partition("[")[0] == cell:  # a group of which nothing is known is none of the plain definition
+        if (
+            key.partition("[")[0] == cell
+        ):  # a group of which nothing is known is none of the plain definition
             yield key, value, expected.get(key.removeprefix(cell).strip("[]"), math.nan)
 
 

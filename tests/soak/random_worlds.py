@@ -86,22 +86,36 @@ class Case:
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables by role."""
         world = self.named
-        lists = _rows(world.lists, "score").with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
+        lists = _rows(world.lists, "score").with_columns(
+            rank=pl.int_range(1, pl.len() + 1).over("user")
+        )
         if self.gaps:
             lists = lists.with_columns(rank=pl.col("rank") * 2)
-        ordering = {"rank": ["rank"], "score": ["score"], "both": ["rank", "score"], "rows": []}[self.order]
+        ordering = {"rank": ["rank"], "score": ["score"], "both": ["rank", "score"], "rows": []}[
+            self.order
+        ]
         lists = lists.select("user", "item", *ordering)
         beside = world.around
-        items = pl.DataFrame(beside["items"], schema_overrides={"genres": pl.List(pl.String), "group": pl.String})
+        items = pl.DataFrame(
+            beside["items"], schema_overrides={"genres": pl.List(pl.String), "group": pl.String}
+        )
         users = pl.DataFrame(beside["users"], schema_overrides={"group": pl.String})
-        reference = _rows({u: dict.fromkeys(own, 1.0) for u, own in world.reference.items()}, "score")
+        reference = _rows(
+            {u: dict.fromkeys(own, 1.0) for u, own in world.reference.items()}, "score"
+        )
         return {
             "recommendations": pl.concat([lists, lists.head(self.repeats)]),
             "truth": _rows(world.truth, "relevance"),
-            "train": _rows({u: dict.fromkeys(own, 1.0) for u, own in world.train.items()}, "score").drop("score"),
+            "train": _rows(
+                {u: dict.fromkeys(own, 1.0) for u, own in world.train.items()}, "score"
+            ).drop("score"),
             "items": items,
-            "users": users.with_columns(weight=(pl.int_range(pl.len()) % 4 + 1) / 4, age=pl.int_range(pl.len()) % 3),
-            "reference": reference.select("user", "item", rank=pl.int_range(1, pl.len() + 1).over("user")),
+            "users": users.with_columns(
+                weight=(pl.int_range(pl.len()) % 4 + 1) / 4, age=pl.int_range(pl.len()) % 3
+            ),
+            "reference": reference.select(
+                "user", "item", rank=pl.int_range(1, pl.len() + 1).over("user")
+            ),
         }
 
     def __str__(self) -> str:
@@ -120,7 +134,9 @@ class Case:
 
 
 def _rows(table: Mapping[Any, Mapping[Any, float]], value: str) -> pl.DataFrame:
-    rows = [(user, item, float(number)) for user, own in table.items() for item, number in own.items()]
+    rows = [
+        (user, item, float(number)) for user, own in table.items() for item, number in own.items()
+    ]
     return pl.DataFrame(rows, schema=["user", "item", value], orient="row")
 
 
@@ -159,7 +175,9 @@ UNGRADED = worlds(scores=True, graded=False)
 @cache
 def names_of(convention: str) -> tuple[str, ...]:
     """Return the names of metrics that a convention offers."""
-    return tuple(entry.name for entry in rw.conventions()[convention].metrics.values() if not entry.refused)
+    return tuple(
+        entry.name for entry in rw.conventions()[convention].metrics.values() if not entry.refused
+    )
 
 
 @st.composite
@@ -200,7 +218,10 @@ def options(draw: st.DrawFn, order: str, convention: str | None) -> dict[str, An
     always: dict[str, Any] = {}
     if convention is None:
         always = {"population": Population, "undefined": Undefined, "without_list": WithoutList}
-        often_default |= {"relevance_threshold": [0, 1, 2, 3, 4.5], "relevance": get_args(Relevance)}
+        often_default |= {
+            "relevance_threshold": [0, 1, 2, 3, 4.5],
+            "relevance": get_args(Relevance),
+        }
         often_default |= {"catalogue": ["train"], "ids": ["text"]}
         if order in ("score", "both"):
             often_default |= {"score_precision": ["float32"], "ties": get_args(Ties)}

@@ -27,13 +27,17 @@ WHOLE_ONLY = {"exclude_seen", "warm_and_cold", "jackknife"}
 
 def around(tables: Tables) -> dict[str, pl.DataFrame]:
     """Return the tables beside lists and ground truth."""
-    return {role: table for role, table in tables.items() if role not in ("recommendations", "truth")}
+    return {
+        role: table for role, table in tables.items() if role not in ("recommendations", "truth")
+    }
 
 
 def base(case: Case, tables: Tables, metrics: tuple[str, ...], **more: Any) -> rw.Result:
     """Evaluate in one thread with kernels: what the other roads are compared with."""
     options = {"threads": 1, **case.options, **more}
-    return rw.evaluate(tables["recommendations"], tables["truth"], list(metrics), **around(tables), **options)
+    return rw.evaluate(
+        tables["recommendations"], tables["truth"], list(metrics), **around(tables), **options
+    )
 
 
 def numpy(case: Case, tables: Tables, metrics: tuple[str, ...]) -> rw.Result:
@@ -49,10 +53,17 @@ def threads(case: Case, tables: Tables, metrics: tuple[str, ...]) -> rw.Result:
 
 def shuffled(case: Case, tables: Tables, metrics: tuple[str, ...]) -> rw.Result | None:
     """Evaluate rows in another order; none where their order means something."""
-    ordered = case.order == "rows" or case.repeats or "input" in (case.options.get("ties"), _ties(case))
+    ordered = (
+        case.order == "rows" or case.repeats or "input" in (case.options.get("ties"), _ties(case))
+    )
     kept = ("reference", *(["recommendations"] if ordered else []))
     return base(
-        case, {r: t if r in kept else t.sample(fraction=1, shuffle=True, seed=7) for r, t in tables.items()}, metrics
+        case,
+        {
+            r: t if r in kept else t.sample(fraction=1, shuffle=True, seed=7)
+            for r, t in tables.items()
+        },
+        metrics,
     )
 
 
@@ -68,7 +79,9 @@ def pieces(case: Case, tables: Tables, metrics: tuple[str, ...]) -> rw.Result | 
     users = tables["recommendations"]["user"].unique().sort()
     evaluators = []
     for part in range(min(3, len(users))):
-        evaluator = rw.Evaluator(list(metrics), truth=tables["truth"], **around(tables), **case.options)
+        evaluator = rw.Evaluator(
+            list(metrics), truth=tables["truth"], **around(tables), **case.options
+        )
         own = pl.col("user").is_in(users.gather_every(3, part).implode())
         evaluators.append(evaluator.update(tables["recommendations"].filter(own)))
     first, *rest = evaluators[::-1]
@@ -122,7 +135,11 @@ def session() -> Any:
     """Start one Spark session."""
     from pyspark.sql import SparkSession
 
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR"}
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.log.level": "ERROR",
+    }
     return SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 
 
@@ -136,10 +153,18 @@ def spark(case: Case, tables: Tables, metrics: tuple[str, ...]) -> rw.Result | N
         return None  # rows have no order in Spark
     sent = on_spark(session(), tables)
     lists, truth = sent["recommendations"], sent["truth"]
-    return rs.evaluate(lists, truth, list(metrics), spark=session(), buckets=3, **around(sent), **case.options)
+    return rs.evaluate(
+        lists, truth, list(metrics), spark=session(), buckets=3, **around(sent), **case.options
+    )
 
 
-FAST: dict[str, Road] = {"numpy": numpy, "threads": threads, "shuffled": shuffled, "pieces": pieces, "chunks": chunks}
+FAST: dict[str, Road] = {
+    "numpy": numpy,
+    "threads": threads,
+    "shuffled": shuffled,
+    "pieces": pieces,
+    "chunks": chunks,
+}
 COMMANDS: dict[str, Road] = {"cli_parquet": cli_parquet, "cli_csv": cli_csv}
 SPARK: dict[str, Road] = {"spark": spark} if installed("pyspark") and java() else {}
 ROADS = {**FAST, **COMMANDS, **SPARK}
@@ -164,7 +189,9 @@ def compared(ours: rw.Result, theirs: rw.Result) -> Iterator[tuple[str, Any, Any
 def is_same(ours: Any, theirs: Any, tolerance: float) -> bool:
     """Return whether two values are equal, or near enough."""
     if isinstance(ours, list) and isinstance(theirs, list):
-        return len(ours) == len(theirs) and all(is_same(a, b, tolerance) for a, b in zip(ours, theirs, strict=True))
+        return len(ours) == len(theirs) and all(
+            is_same(a, b, tolerance) for a, b in zip(ours, theirs, strict=True)
+        )
     if isinstance(ours, float) and isinstance(theirs, int | float):
         return bool(np.isclose(ours, theirs, rtol=tolerance, atol=tolerance / 10, equal_nan=True))
     return bool(ours == theirs)

@@ -93,7 +93,9 @@ class Soak:
             out += self.on_road(road, partial(values_of, road, case, tables, metrics, reference))
         return [one for one in out if one.key not in self.reported]
 
-    def on_road(self, road: str, values: Callable[[], Iterator[tuple[str, Any, Any]]]) -> Iterator[Difference]:
+    def on_road(
+        self, road: str, values: Callable[[], Iterator[tuple[str, Any, Any]]]
+    ) -> Iterator[Difference]:
         """Yield the differences of one road; an exception is one."""
         tolerance = {PLAIN: 1e-9, TORCH: 1e-12}.get(road, 0.0)
         try:
@@ -106,7 +108,12 @@ class Soak:
                 yield Difference(road, type(error).__name__, str(error), "a value")
         except Exception as error:  # noqa: BLE001 - whatever a road raises where another gives a value
             place = traceback.extract_tb(error.__traceback__)[-1]
-            yield Difference(road, f"{type(error).__name__} in {Path(place.filename).name}", str(error), "a value")
+            yield Difference(
+                road,
+                f"{type(error).__name__} in {Path(place.filename).name}",
+                str(error),
+                "a value",
+            )
 
     def run_seed(self, seed: int) -> None:
         """Draw the worlds of a seed, and report the smallest one of each kind of difference."""
@@ -185,7 +192,9 @@ def main() -> None:
     )
     parser.add_argument("minutes", type=float, nargs="?", help="how long; without it one seed")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")
-    parser.add_argument("--only", choices=NAMES, action="append", help="a road; may be repeated (default: all)")
+    parser.add_argument(
+        "--only", choices=NAMES, action="append", help="a road; may be repeated (default: all)"
+    )
     arguments = parser.parse_args()
     soak = Soak(tuple(arguments.only or NAMES))
     end = time.monotonic() + 60 * (arguments.minutes or 0)

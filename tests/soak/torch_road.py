@@ -12,12 +12,25 @@ from tensor_worlds import around, collected, evaluated, tensors_of
 import rankwise as rw
 from rankwise.errors import InputError
 
-OPTIONS = ("population", "undefined", "without_list", "relevance_threshold", "relevance", "by", "ties", "convention")
+OPTIONS = (
+    "population",
+    "undefined",
+    "without_list",
+    "relevance_threshold",
+    "relevance",
+    "by",
+    "ties",
+    "convention",
+)
 
 
 def torch_values(case: Case, metrics: tuple[str, ...]) -> Iterator[tuple[str, Any, Any]]:
     """Yield each value on tensors beside that of tables; scores are mapped to (0, 1) first."""
-    options = {name: value for name, value in case.options.items() if name in OPTIONS and value != ["age", "group"]}
+    options = {
+        name: value
+        for name, value in case.options.items()
+        if name in OPTIONS and value != ["age", "group"]
+    }
     tensors = tensors_of(case.world, ties=case.order != "rank")
     lists = {user: own for user, own in tensors.lists.items() if own}
     try:
@@ -28,7 +41,9 @@ def torch_values(case: Case, metrics: tuple[str, ...]) -> Iterator[tuple[str, An
     try:
         ours = collected(tensors, list(metrics), **options, **around(case.world)).result()
     except InputError as error:
-        if "a catalogue must hold every item" in str(error):  # every column is an item; tables saw some of them
+        if "a catalogue must hold every item" in str(
+            error
+        ):  # every column is an item; tables saw some of them
             return
         raise
     for name, value, expected in compared(ours, theirs):

@@ -57,9 +57,18 @@ def kills_its_executor(vectors):
 
 def evaluated(spark, tables, metrics):
     sent = on_spark(spark, tables)
-    around = {role: table for role, table in sent.items() if role not in ("recommendations", "truth")}
+    around = {
+        role: table for role, table in sent.items() if role not in ("recommendations", "truth")
+    }
     result = rs.evaluate(
-        sent["recommendations"], sent["truth"], metrics, **around, by="group", spark=spark, buckets=6, collect=False
+        sent["recommendations"],
+        sent["truth"],
+        metrics,
+        **around,
+        by="group",
+        spark=spark,
+        buckets=6,
+        collect=False,
     )
     return result, result.per_user
 
@@ -77,7 +86,9 @@ def wide(spark):
     import polars as pl
 
     n = 1_000_000
-    lists = pl.DataFrame({"user": range(2_000), "item": range(0, n, 500)}).with_columns(rank=pl.lit(1))
+    lists = pl.DataFrame({"user": range(2_000), "item": range(0, n, 500)}).with_columns(
+        rank=pl.lit(1)
+    )
     truth = lists.select("user", item=pl.col("item") + pl.col("user") % 2)
     items = pl.DataFrame({"item": range(n)})
     metrics = ["gini@5", "item_coverage@5", "auc(seen=included)"]

@@ -14,7 +14,9 @@ def frames(seed=0, *, users=40, items=30, text=False, ranks=False):
 
     def pairs(share, most):
         chosen = [u for u in range(users + 10) if rng.random() < share]
-        rows = [(u, int(i)) for u in chosen for i in rng.permutation(items)[: rng.integers(1, most)]]
+        rows = [
+            (u, int(i)) for u in chosen for i in rng.permutation(items)[: rng.integers(1, most)]
+        ]
         return pl.DataFrame(rows, schema=["user", "item"], orient="row")
 
     lists, truth, train, reference = pairs(0.8, 12), pairs(0.8, 6), pairs(0.9, 9), pairs(0.8, 12)
@@ -66,6 +68,8 @@ def frames(seed=0, *, users=40, items=30, text=False, ranks=False):
 def on_spark(spark, tables):
     """The tables by user in Spark, their rows in another order; the catalogue stays as it is."""
     return {
-        role: table if role == "items" else send(spark, table.sample(fraction=1, shuffle=True, seed=1))
+        role: table
+        if role == "items"
+        else send(spark, table.sample(fraction=1, shuffle=True, seed=1))
         for role, table in tables.items()
     }

@@ -28,7 +28,9 @@ TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 7]})
 def work():
     job = prepare(Settings.read(["recall@2", "gini@2"], {}), Tables(), counted=Counted())
     tables = {"recommendations": LISTS, "truth": TRUTH}
-    sources = {role: read_table(frame, role).with_frame(frame.clear()) for role, frame in tables.items()}
+    sources = {
+        role: read_table(frame, role).with_frame(frame.clear()) for role, frame in tables.items()
+    }
     return bucket_work.BucketWork(cloudpickle.dumps(job), sources, {})
 
 
@@ -86,5 +88,7 @@ row = one_row(pa.schema([("partial", pa.binary()), ("buckets", pa.list_(pa.int32
 assert row.to_batches()[0].num_rows == 1
 print("pandas" in sys.modules, row.to_pylist())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split(maxsplit=1) == ["False", "[{'partial': b'1', 'buckets': None}]\n"]

@@ -27,7 +27,19 @@ def files(tmp_path):
 def test_evaluate_on_spark(spark, files, tmp_path):
     saved = str(tmp_path / "out")
     ran = CliRunner().invoke(
-        cli, ["evaluate", *files, "-m", "ndcg@5", "--engine", "spark", "--buckets", "2", "--save", saved]
+        cli,
+        [
+            "evaluate",
+            *files,
+            "-m",
+            "ndcg@5",
+            "--engine",
+            "spark",
+            "--buckets",
+            "2",
+            "--save",
+            saved,
+        ],
     )
     assert ran.exit_code == 0, ran.output
     assert rw.load(saved)["ndcg@5"] == rw.evaluate(*files, "ndcg@5")["ndcg@5"]
@@ -38,14 +50,20 @@ def test_off_policy_on_spark(spark, tmp_path):
     log = str(tmp_path / "log.parquet")
     rw.datasets.logged(users=200, seed=1).exposures.write_parquet(log)
     command = ["off-policy", log, "--target", "new=column:p_new", "--format", "json"]
-    here, there = (CliRunner().invoke(cli, [*command, *more]) for more in ([], ["--engine", "spark", "--buckets", "2"]))
+    here, there = (
+        CliRunner().invoke(cli, [*command, *more])
+        for more in ([], ["--engine", "spark", "--buckets", "2"])
+    )
     assert there.exit_code == 0, there.output
     assert json.loads(there.output)["table"] == json.loads(here.output)["table"]
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
-    [(["--engine", "spark", "--chunk-rows", "10"], "whole files"), (["--master", "yarn"], "need --engine spark")],
+    [
+        (["--engine", "spark", "--chunk-rows", "10"], "whole files"),
+        (["--master", "yarn"], "need --engine spark"),
+    ],
 )
 def test_options_that_do_not_go_together(files, more, message):
     ran = CliRunner().invoke(cli, ["evaluate", *files, *more])

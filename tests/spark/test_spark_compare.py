@@ -27,14 +27,20 @@ METRICS = ["ndcg@5", "recall@5", "gini@5"]
 def systems():
     """Lists of three systems for the same users, one of them without a few users."""
     rng = np.random.default_rng(5)
-    truth = pl.DataFrame({"user": np.repeat(np.arange(USERS), 3), "item": rng.integers(0, 40, 3 * USERS)}).unique()
+    truth = pl.DataFrame(
+        {"user": np.repeat(np.arange(USERS), 3), "item": rng.integers(0, 40, 3 * USERS)}
+    ).unique()
     lists = {}
     for name, share in (("one", 0.2), ("two", 0.35), ("three", 0.2)):
         items = np.array([rng.permutation(40)[:5] for _ in range(USERS)])
         hit = rng.random(USERS) < share
         items[hit, 0] = 40 + np.flatnonzero(hit)
         own = pl.DataFrame(
-            {"user": np.repeat(np.arange(USERS), 5), "item": items.ravel(), "rank": np.tile(np.arange(1, 6), USERS)}
+            {
+                "user": np.repeat(np.arange(USERS), 5),
+                "item": items.ravel(),
+                "rank": np.tile(np.arange(1, 6), USERS),
+            }
         )
         lists[name] = own
     extra = pl.DataFrame({"user": np.arange(USERS), "item": 40 + np.arange(USERS)})
@@ -44,7 +50,12 @@ def systems():
 def test_why_a_value_is_not_compared(spark):
     """With a jackknife and without groups: the way out is the other function, not the jackknife."""
     lists = {"ann": [4, 5], "bob": [5, 6]}
-    pair = [rs.evaluate(lists, {"ann": [5], "bob": [6]}, ["coverage@2", "mrr"], jackknife=2, spark=spark) for _ in "AB"]
+    pair = [
+        rs.evaluate(
+            lists, {"ann": [5], "bob": [6]}, ["coverage@2", "mrr"], jackknife=2, spark=spark
+        )
+        for _ in "AB"
+    ]
     (reason,) = rs.compare(*pair).settings["not_compared"].values()
     assert "rankwise.compare takes it" in reason
     assert "groups" not in reason
@@ -55,7 +66,9 @@ def test_why_a_value_is_not_compared(spark):
 def test_it_is_the_comparison_of_one_process(spark, systems):
     lists, truth = systems
     there = {
-        name: rs.evaluate(send(spark, own), send(spark, truth), METRICS, spark=spark, buckets=2, collect=False)
+        name: rs.evaluate(
+            send(spark, own), send(spark, truth), METRICS, spark=spark, buckets=2, collect=False
+        )
         for name, own in lists.items()
     }
     here = {name: rw.evaluate(own, truth, METRICS) for name, own in lists.items()}
@@ -65,9 +78,18 @@ def test_it_is_the_comparison_of_one_process(spark, systems):
     assert ours.settings["not_compared"].keys() == theirs.settings["not_compared"].keys()
     assert ours.table.columns == theirs.table.columns
     of_margins = {name for name in theirs.table.columns if name.startswith("margin_")}
-    of_users = {"p_equivalence", "p_equivalence_adjusted", "p_non_inferior", "users_needed", "within_margin", "flags"}
+    of_users = {
+        "p_equivalence",
+        "p_equivalence_adjusted",
+        "p_non_inferior",
+        "users_needed",
+        "within_margin",
+        "flags",
+    }
     of_users |= of_margins  # which bounded means of users invert
-    assert any("margin tested by t" in flag for flag in ours["two"]["flags"])  # sums do not tell of rare losses
+    assert any(
+        "margin tested by t" in flag for flag in ours["two"]["flags"]
+    )  # sums do not tell of rare losses
     for column in theirs.table.columns:
         if column in of_users:
             continue
@@ -83,7 +105,9 @@ def test_it_is_the_comparison_of_one_process(spark, systems):
 
 def test_every_option_that_moves_a_number_is_compared(spark, systems):
     lists, truth = systems
-    whole = rs.evaluate(send(spark, lists["one"]), send(spark, truth), "recall@5", spark=spark, ties=None)
+    whole = rs.evaluate(
+        send(spark, lists["one"]), send(spark, truth), "recall@5", spark=spark, ties=None
+    )
     for name, entry in compared_options().items():
         if entry.metadata["agreement"] == "where_read":
             continue  # recall reads no catalogue
@@ -91,7 +115,9 @@ def test_every_option_that_moves_a_number_is_compared(spark, systems):
         for value in ("one", "other"):
             settings = {**whole.provenance["settings"], name: value, "ties_given": True}
             counts = {**whole.counts, "lists_with_rank_gaps": 1}
-            sides.append(replace(whole, counts=counts, provenance={**whole.provenance, "settings": settings}))
+            sides.append(
+                replace(whole, counts=counts, provenance={**whole.provenance, "settings": settings})
+            )
         with pytest.raises(ParameterError, match=f"different settings of {name}\n"):
             rs.compare(*sides)
 
@@ -100,7 +126,9 @@ def test_missing_users(spark, systems):
     lists, truth = systems
     whole = rs.evaluate(send(spark, lists["one"]), send(spark, truth), "recall@5", spark=spark)
     some = lists["two"].filter(pl.col("user") >= 10)
-    part = rs.evaluate(send(spark, some), send(spark, truth), "recall@5", spark=spark, population="both")
+    part = rs.evaluate(
+        send(spark, some), send(spark, truth), "recall@5", spark=spark, population="both"
+    )
     with pytest.raises(ParameterError, match="different settings of population"):
         rs.compare(whole, part)
     with pytest.raises(ParameterError, match="a value of recall@5 in one result"):

@@ -55,7 +55,9 @@ def evaluate(spark, tables, metrics, **options):
     sent = on_spark(spark, ours)
     local = {name: value for name, value in options.items() if name not in ("buckets", "collect")}
     one = rw.evaluate(ours["recommendations"], ours.get("truth"), metrics, **around(ours), **local)
-    there = rs.evaluate(sent["recommendations"], sent.get("truth"), metrics, spark=spark, **around(sent), **options)
+    there = rs.evaluate(
+        sent["recommendations"], sent.get("truth"), metrics, spark=spark, **around(sent), **options
+    )
     return one, there
 
 
@@ -78,7 +80,16 @@ def check_same(one, there):
     for ours, theirs in ((one.slices, there.slices), (one.replicates, there.replicates)):
         assert (ours is None) == (theirs is None)
         assert ours is None or ours.equals(theirs, null_equal=True)
-    for name in ("settings", "metrics", "facts", "groups", "jackknife", "split", "candidates", "digests"):
+    for name in (
+        "settings",
+        "metrics",
+        "facts",
+        "groups",
+        "jackknife",
+        "split",
+        "candidates",
+        "digests",
+    ):
         assert there.provenance[name] == one.provenance[name], name
     rows = {role: card["rows"] for role, card in there.provenance["inputs"].items()}
     assert rows == {role: card["rows"] for role, card in one.provenance["inputs"].items()}
@@ -95,7 +106,8 @@ def test_lists_that_look_sampled_have_the_label_of_one_process(spark, collect):
     lists, truth = as_tables(*sampled(n_items=300, negatives=100))
     kinds = pl.DataFrame({"user": range(60), "kind": ["a", None, "b"] * 20})
     train = pl.concat(
-        [truth.select("user", item=5), lists.select(pl.lit(-1).alias("user"), "item").unique()], how="vertical_relaxed"
+        [truth.select("user", item=5), lists.select(pl.lit(-1).alias("user"), "item").unique()],
+        how="vertical_relaxed",
     )
     tables = {"recommendations": lists, "truth": truth, "users": kinds, "train": train}
     options = {"buckets": 3, "collect": collect, "by": "kind", "warm_and_cold": collect}
@@ -111,19 +123,28 @@ def test_lists_that_look_sampled_have_the_label_of_one_process(spark, collect):
 def test_users_without_a_group_are_evaluated_as_by_themselves(spark, collect):
     tables, metrics = frames(7), ["ndcg@3", "gini@3", "catalog_coverage@3"]
     roles = ("recommendations", "truth", "users", "items")
-    tables = {role: tables[role] for role in roles} | {"users": tables["users"].filter(pl.col("user") % 5 > 0)}
+    tables = {role: tables[role] for role in roles} | {
+        "users": tables["users"].filter(pl.col("user") % 5 > 0)
+    }
     grouped = tables["users"].filter(pl.col("group").is_not_null())
     by_themselves = {role: tables[role].join(grouped, on="user", how="anti") for role in roles[:2]}
     expected = rw.evaluate(*by_themselves.values(), metrics, items=tables["items"])
     _, there = evaluate(spark, tables, metrics, by="group", buckets=3, collect=collect)
     row = there.slices.filter(pl.col("group").is_null()).to_dicts()
-    assert row == [{"by": "group", "group": None, "users": expected.counts["users"], **expected.values}]
+    assert row == [
+        {"by": "group", "group": None, "users": expected.counts["users"], **expected.values}
+    ]
 
 
 OPTIONS = {
     "groups and weights": {"by": ["group", "age"], "weights": "weight"},
     "undefined": {"population": "recommended", "undefined": "nan"},
-    "terciles": {"by": ["activity", "group", "popularity"], "population": "all", "jackknife": 3, "warm_and_cold": True},
+    "terciles": {
+        "by": ["activity", "group", "popularity"],
+        "population": "all",
+        "jackknife": 3,
+        "warm_and_cold": True,
+    },
     "terciles in Spark": {"by": ["popularity", "activity"], "collect": False},
     "bins": {"by": ["age[9,11]", "age[10.5]", "group"]},
     "warm and cold rows": {"warm_and_cold": True, "population": "both"},
@@ -146,7 +167,9 @@ PARTS_OF_OTHERS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options", [*OPTIONS.values(), *deep(*PARTS_OF_OTHERS.values())], ids=[*OPTIONS, *PARTS_OF_OTHERS]
+    "options",
+    [*OPTIONS.values(), *deep(*PARTS_OF_OTHERS.values())],
+    ids=[*OPTIONS, *PARTS_OF_OTHERS],
 )
 def test_options(spark, options):
     text = "weights" in options
@@ -215,7 +238,14 @@ def test_terciles_of_training_users_without_a_table_of_users(spark):
         ({}, "by their training interactions"),
     ):
         with pytest.raises(ParameterError, match=said):
-            rs.evaluate(sent["recommendations"], sent["truth"], "recall@5", by="activity", spark=spark, **options)
+            rs.evaluate(
+                sent["recommendations"],
+                sent["truth"],
+                "recall@5",
+                by="activity",
+                spark=spark,
+                **options,
+            )
 
 
 def test_groups_in_a_collation_are_those_of_their_letters(spark):
@@ -247,9 +277,16 @@ def test_a_threshold_is_met_in_the_precision_of_the_ratings(spark, dtype):
     grade = (pl.col("relevance") / 10 + 0.4).cast(dtype)
     tables["truth"] = tables["truth"].with_columns(grade)
     for threshold in (0.6, 0.7):
-        check_same(*evaluate(spark, tables, ["recall@5", "gini@5"], jackknife=3, relevance_threshold=threshold))
+        check_same(
+            *evaluate(
+                spark, tables, ["recall@5", "gini@5"], jackknife=3, relevance_threshold=threshold
+            )
+        )
     expected = tables["truth"].filter(pl.col("relevance") > 0.65)["user"].n_unique()
-    assert rw.evaluate(**tables, metrics="recall@5", relevance_threshold=0.7).counts["users"] == expected
+    assert (
+        rw.evaluate(**tables, metrics="recall@5", relevance_threshold=0.7).counts["users"]
+        == expected
+    )
 
 
 def test_no_truth_and_no_buckets_named(spark):
@@ -276,7 +313,13 @@ def test_nothing_brings_the_values_of_users_unasked(spark, pair, monkeypatch):
     monkeypatch.setattr("rankwise.spark.engine.collected", None)
     lists, truth = pair["recommendations"], pair["truth"]
     result = rs.evaluate(
-        lists, truth, ["ndcg@5", "gini@5"], train=truth, warm_and_cold=True, collect=False, spark=spark
+        lists,
+        truth,
+        ["ndcg@5", "gini@5"],
+        train=truth,
+        warm_and_cold=True,
+        collect=False,
+        spark=spark,
     )
     assert not result.is_collected
     assert "ndcg" in repr(result)
@@ -286,7 +329,12 @@ def test_nothing_brings_the_values_of_users_unasked(spark, pair, monkeypatch):
 
 def test_values_stay_in_spark(spark, pair, tmp_path):
     result = rs.evaluate(
-        pair["recommendations"], pair["truth"], "ndcg(gain=exponential)@5", collect=False, buckets=2, spark=spark
+        pair["recommendations"],
+        pair["truth"],
+        "ndcg(gain=exponential)@5",
+        collect=False,
+        buckets=2,
+        spark=spark,
     )
     assert not result.is_collected
     result.write_per_user(str(tmp_path / "users"))
@@ -320,8 +368,12 @@ def test_bucketed_files(spark, tmp_path):
         if role != "items"
     }
     paths["items"] = tables["items"]
-    one = rw.evaluate(tables["recommendations"], tables["truth"], SOME, by="group", **around(tables))
-    there = rs.evaluate(paths["recommendations"], paths["truth"], SOME, by="group", spark=spark, **around(paths))
+    one = rw.evaluate(
+        tables["recommendations"], tables["truth"], SOME, by="group", **around(tables)
+    )
+    there = rs.evaluate(
+        paths["recommendations"], paths["truth"], SOME, by="group", spark=spark, **around(paths)
+    )
     check_same(one, there)
     mixed = rs.evaluate(paths["recommendations"], sent["truth"], "ndcg@5", spark=spark)
     assert mixed["ndcg@5"] == one["ndcg@5"]
@@ -332,7 +384,9 @@ def test_bucketed_files(spark, tmp_path):
     part = next((tmp_path / "truth").glob("rankwise_bucket=*/*.parquet"))
     pl.read_parquet(part).head(1).write_parquet(part.with_name("more.parquet"))
     with pytest.raises(FileError, match="changed since they were bucketed"):
-        rs.evaluate(paths["recommendations"], paths["truth"], "ndcg@5", spark=spark, duplicates="first")
+        rs.evaluate(
+            paths["recommendations"], paths["truth"], "ndcg@5", spark=spark, duplicates="first"
+        )
 
 
 @pytest.mark.slow
@@ -340,10 +394,15 @@ def test_what_cannot_be_bucketed(spark, pair, value_of_pair, tmp_path):
     good = tmp_path / "a b%20ü"  # a name that addresses escape
     path = rs.bucket(pair["truth"], good, role="truth", buckets=2, spark=spark)
     nulls = pair["truth"].withColumn("user", sf.lit(None).cast("long"))
-    for table, message in ((nulls, "a user id is null"), (pair["truth"].where("false"), "is empty")):
+    for table, message in (
+        (nulls, "a user id is null"),
+        (pair["truth"].where("false"), "is empty"),
+    ):
         with pytest.raises(InputError, match=message):
             rs.bucket(table, good, role="truth", overwrite=True, spark=spark)
-    assert rs.evaluate(pair["recommendations"], path, "ndcg@5", spark=spark)["ndcg@5"] == value_of_pair
+    assert (
+        rs.evaluate(pair["recommendations"], path, "ndcg@5", spark=spark)["ndcg@5"] == value_of_pair
+    )
     with pytest.raises(ColumnError, match="no order"):
         rs.bucket(pair["truth"].drop("relevance"), tmp_path / "x", spark=spark)
     with pytest.raises(ParameterError, match="into itself"):
@@ -400,10 +459,22 @@ def test_null_ids_are_counted(spark, pair, tmp_path):
 BAD = {
     "no column": (lambda t: t.drop("item"), ColumnError, "no column for the item"),
     "no order": (lambda t: t.drop("score"), ColumnError, "no order"),
-    "lists": (lambda t: t.groupBy("user").agg(sf.collect_list("item").alias("items")), ColumnError, "one row per item"),
+    "lists": (
+        lambda t: t.groupBy("user").agg(sf.collect_list("item").alias("items")),
+        ColumnError,
+        "one row per item",
+    ),
     "twice": (lambda t: t.select("user", "item", "score", "score"), ColumnError, "two columns"),
-    "float ids": (lambda t: t.withColumn("user", sf.col("user").cast("double")), IdError, "integers or strings"),
-    "two types": (lambda t: t.withColumn("item", sf.col("item").cast("string")), IdError, "none would match"),
+    "float ids": (
+        lambda t: t.withColumn("user", sf.col("user").cast("double")),
+        IdError,
+        "integers or strings",
+    ),
+    "two types": (
+        lambda t: t.withColumn("item", sf.col("item").cast("string")),
+        IdError,
+        "none would match",
+    ),
     "NaN": (
         lambda t: t.withColumn("score", sf.expr("if(user = 2, double('nan'), score)")),
         ScoreError,
@@ -414,8 +485,16 @@ BAD = {
         ColumnError,
         "in some case",
     ),
-    "text": (lambda t: t.withColumn("score", sf.col("score").cast("string")), ColumnError, "must be a number"),
-    "no Arrow type": (lambda t: t.withColumn("x", sf.expr("interval '1' month")), ColumnError, "Arrow does not have"),
+    "text": (
+        lambda t: t.withColumn("score", sf.col("score").cast("string")),
+        ColumnError,
+        "must be a number",
+    ),
+    "no Arrow type": (
+        lambda t: t.withColumn("x", sf.expr("interval '1' month")),
+        ColumnError,
+        "Arrow does not have",
+    ),
     "a query that fails": (
         lambda t: t.withColumn("score", sf.expr("cast('abc' as double)")),
         InputError,
@@ -429,7 +508,9 @@ BAD = {
 @pytest.mark.parametrize(("change", "kind", "message"), BAD.values(), ids=BAD)
 def test_bad_recommendations(spark, pair, change, kind, message):
     with pytest.raises(kind, match=message):
-        rs.evaluate(change(pair["recommendations"]), pair["truth"], "ndcg@5", buckets=3, spark=spark)
+        rs.evaluate(
+            change(pair["recommendations"]), pair["truth"], "ndcg@5", buckets=3, spark=spark
+        )
 
 
 CASTS = {
@@ -452,7 +533,10 @@ def value_of_pair():
 @pytest.mark.parametrize(("kind", "cast"), CASTS.items())
 def test_the_hint_for_ids_works(spark, pair, value_of_pair, kind, cast):
     """It names the column at fault, and keeps ids apart that are."""
-    values = {"date": "date_add(date'2020-01-01', cast({0} as int))", "binary": "cast(cast({0} as string) as binary)"}
+    values = {
+        "date": "date_add(date'2020-01-01', cast({0} as int))",
+        "binary": "cast(cast({0} as string) as binary)",
+    }
     values["struct<id: bigint>"] = "named_struct('id', {0})"
     changed = values.get(kind, f"cast({{0}} as {kind})")
     lists, truth = (
@@ -470,8 +554,14 @@ def test_the_hint_for_ids_works(spark, pair, value_of_pair, kind, cast):
 
 
 def test_decimal_ranks(spark):
-    tables = {role: table for role, table in frames(3, ranks=True).items() if role in ("recommendations", "truth")}
-    tables["recommendations"] = tables["recommendations"].drop("score").cast({"rank": pl.Decimal(10, 0)})
+    tables = {
+        role: table
+        for role, table in frames(3, ranks=True).items()
+        if role in ("recommendations", "truth")
+    }
+    tables["recommendations"] = (
+        tables["recommendations"].drop("score").cast({"rank": pl.Decimal(10, 0)})
+    )
     one, there = evaluate(spark, tables, ["ndcg@5", "mrr"])
     check_same(one, there)
     integers = tables["recommendations"].cast({"rank": pl.Int64})
@@ -485,13 +575,21 @@ def test_lists_of_als(spark):
     flat = sent["recommendations"].select(
         "user", sf.struct(sf.col("item").alias("movieId"), sf.col("score").alias("rating"))
     )
-    packed = flat.toDF("userId", "pair").groupBy("userId").agg(sf.collect_list("pair").alias("recommendations"))
+    packed = (
+        flat.toDF("userId", "pair")
+        .groupBy("userId")
+        .agg(sf.collect_list("pair").alias("recommendations"))
+    )
     empty = packed.limit(1).select(
         sf.lit(10**6).alias("userId"), sf.slice("recommendations", 1, 0).alias("recommendations")
     )
     there = rs.evaluate(packed.union(empty), sent["truth"], ["ndcg@5", "coverage@5"], spark=spark)
-    check_same(rw.evaluate(tables["recommendations"], tables["truth"], ["ndcg@5", "coverage@5"]), there)
-    nulls = packed.withColumn("recommendations", sf.expr("if(userId % 9 = 0, null, recommendations)"))
+    check_same(
+        rw.evaluate(tables["recommendations"], tables["truth"], ["ndcg@5", "coverage@5"]), there
+    )
+    nulls = packed.withColumn(
+        "recommendations", sf.expr("if(userId % 9 = 0, null, recommendations)")
+    )
     with pytest.raises(IdError, match="an item id is null") as error:
         rs.evaluate(nulls, sent["truth"], "ndcg@5", spark=spark)
     assert error.value.found == f"{nulls.where('recommendations is null').count()} null ids"
@@ -499,7 +597,9 @@ def test_lists_of_als(spark):
         rs.evaluate(packed.withColumn("rating", sf.lit(1.0)), sent["truth"], "ndcg@5", spark=spark)
 
 
-@pytest.mark.parametrize("options", [{"order_by": "score", "ties": "item"}, {"convention": "trec_eval"}])
+@pytest.mark.parametrize(
+    "options", [{"order_by": "score", "ties": "item"}, {"convention": "trec_eval"}]
+)
 def test_scores_order_lists_that_have_ranks_too(spark, options):
     tables = frames(6, ranks=True)
     only = {role: tables[role] for role in ("recommendations", "truth")}
@@ -515,7 +615,14 @@ def test_bad_questions(spark, pair):
     with pytest.raises(ParameterError, match="no order"):
         ask("ndcg@5", ties="input")
     with pytest.raises(ParameterError, match="no order"):
-        rs.evaluate(lists.withColumn("rank", sf.lit(1)), truth, "ndcg@5", spark=spark, ties="input", order_by="score")
+        rs.evaluate(
+            lists.withColumn("rank", sf.lit(1)),
+            truth,
+            "ndcg@5",
+            spark=spark,
+            ties="input",
+            order_by="score",
+        )
     with pytest.raises(ParameterError, match="exclude_seen needs training interactions"):
         ask("ndcg@5", exclude_seen=True)
     with pytest.raises(MetricError, match="needs training interactions"):
@@ -535,7 +642,9 @@ def test_bad_questions(spark, pair):
     with pytest.raises(ParameterError, match="buckets"):
         ask("ndcg@5", buckets=0)
     with pytest.raises(ParameterError, match="differs between processes"):
-        ask(rw.ILD(distance=functools.partial(lambda vectors: vectors)) @ 5, items=frames()["items"])
+        ask(
+            rw.ILD(distance=functools.partial(lambda vectors: vectors)) @ 5, items=frames()["items"]
+        )
     with pytest.raises(ColumnError, match="'country'"):
         ask("ndcg@5", users=truth, by="country")
 
@@ -545,7 +654,10 @@ def test_paths_are_read_by_spark(spark, tmp_path):
     tables["recommendations"].write_csv(tmp_path / "lists.csv")
     tables["truth"].write_parquet(tmp_path / "truth.parquet")
     there = rs.evaluate(tmp_path / "lists.csv", tmp_path / "truth.parquet", "ndcg@5", spark=spark)
-    assert there["ndcg@5"] == rw.evaluate(tables["recommendations"], tables["truth"], "ndcg@5")["ndcg@5"]
+    assert (
+        there["ndcg@5"]
+        == rw.evaluate(tables["recommendations"], tables["truth"], "ndcg@5")["ndcg@5"]
+    )
     assert there.provenance["inputs"]["truth"]["source"] == str(tmp_path / "truth.parquet")
     with pytest.raises(FileError, match="Spark cannot read this"):
         rs.evaluate(tmp_path / "nothing.parquet", tmp_path / "truth.parquet", "ndcg@5", spark=spark)
@@ -558,7 +670,9 @@ def test_conventions(spark, name):
     tables = {role: table for role, table in frames(seed=5).items() if role in kept}
     if name == "rank_of_items":
         name = rw.Convention("mine", base="recommenders", ties="item")
-    one, there = evaluate(spark, tables, ["ndcg@3", "precision@3", "recall@3", "gini@3"], convention=name, buckets=3)
+    one, there = evaluate(
+        spark, tables, ["ndcg@3", "precision@3", "recall@3", "gini@3"], convention=name, buckets=3
+    )
     check_same(one, there)
     assert there["ndcg@3"] == one["ndcg@3"]
     assert there.provenance["rules"] == one.provenance["rules"]
@@ -570,7 +684,11 @@ def test_a_convention_that_takes_tied_rows_in_their_order_is_refused(spark):
 
 
 def test_a_convention_that_orders_ties_reads_lists_with_ranks(spark):
-    tables = {role: table for role, table in frames(3, ranks=True).items() if role in ("recommendations", "truth")}
+    tables = {
+        role: table
+        for role, table in frames(3, ranks=True).items()
+        if role in ("recommendations", "truth")
+    }
     one, there = evaluate(spark, tables, ["ndcg@3", "ncrr@3"], convention="cornac", ranks="keep")
     check_same(one, there)
 
@@ -582,7 +700,10 @@ def with_requests(by_request):
     for user in range(30):
         for request in range(rng.integers(1, 4)):
             if user % 7:
-                lists += [(user, request, int(item), at) for at, item in enumerate(rng.permutation(12)[:4], 1)]
+                lists += [
+                    (user, request, int(item), at)
+                    for at, item in enumerate(rng.permutation(12)[:4], 1)
+                ]
             truth += [(user, request, int(item)) for item in rng.permutation(12)[:2]]
     columns = ["user", "request", "item"]
     judged = pl.DataFrame(truth, schema=columns, orient="row")
@@ -611,7 +732,9 @@ def test_what_requests_do_not_have_in_spark(spark):
     with pytest.raises(ParameterError, match="are collected on the driver"):
         evaluate(spark, tables, ["recall@2"], collect=False)
     _, there = evaluate(spark, tables, ["recall@2"], buckets=2)
-    with pytest.raises(ParameterError, match="Spark compares values of users, and these are of requests"):
+    with pytest.raises(
+        ParameterError, match="Spark compares values of users, and these are of requests"
+    ):
         rs.compare(there, there)
 
 
@@ -619,6 +742,10 @@ def test_what_pyspark_says_of_pandas_is_left_out_and_nothing_else():
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         with rs.tables.errors_of_spark():
-            warnings.warn("PySpark does not yet fully support pandas >= 3.0.0. Some", FutureWarning, stacklevel=1)
+            warnings.warn(
+                "PySpark does not yet fully support pandas >= 3.0.0. Some",
+                FutureWarning,
+                stacklevel=1,
+            )
             warnings.warn("PySpark will drop this", FutureWarning, stacklevel=1)
     assert [str(warning.message) for warning in said] == ["PySpark will drop this"]

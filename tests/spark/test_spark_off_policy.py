@@ -30,20 +30,26 @@ def assert_same(there, here):
 
 def test_the_bits_of_one_process(spark):
     here = rw.off_policy(LOG.exposures, targets=TARGETS, by="segment")
-    assert_same(rs.off_policy(send(spark, LOG.exposures), targets=TARGETS, by="segment", buckets=3), here)
+    assert_same(
+        rs.off_policy(send(spark, LOG.exposures), targets=TARGETS, by="segment", buckets=3), here
+    )
 
 
 def test_slates_and_text(spark):
     frame = SLATES.with_columns(pl.format("u{}", "user").alias("user"))
     here = rw.off_policy(frame, targets={"new": "p_new"}, propensities="conditional")
-    there = rs.off_policy(send(spark, frame), targets={"new": "p_new"}, propensities="conditional", buckets=2)
+    there = rs.off_policy(
+        send(spark, frame), targets={"new": "p_new"}, propensities="conditional", buckets=2
+    )
     assert_same(there, here)
 
 
 def test_outcomes_of_a_spark_table(spark):
     exposures = LOG.exposures.drop("click")
     clicks = LOG.exposures.filter(click=1).select("request", "item")
-    there = rs.off_policy(send(spark, exposures), send(spark, clicks), targets={"new": "p_new"}, buckets=2)
+    there = rs.off_policy(
+        send(spark, exposures), send(spark, clicks), targets={"new": "p_new"}, buckets=2
+    )
     assert_same(there, rw.off_policy(exposures, clicks, targets={"new": "p_new"}))
 
 
@@ -62,6 +68,8 @@ def test_errors_come_back(spark):
     with pytest.raises(EmptyError, match="exposures"):
         rs.off_policy(send(spark, bad.clear()), targets={"new": "p_new"}, buckets=1)
     with pytest.raises(ParameterError, match="needs the log at once"):
-        rs.off_policy(send(spark, bad), targets={"new": "p_new"}, propensity="shares", within=["segment"])
+        rs.off_policy(
+            send(spark, bad), targets={"new": "p_new"}, propensity="shares", within=["segment"]
+        )
     with pytest.raises(ParameterError, match="threads is for one process"):
         rs.off_policy(send(spark, bad), targets={"new": "p_new"}, threads=2)

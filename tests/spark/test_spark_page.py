@@ -24,6 +24,8 @@ def test_the_page_says_what_is_printed(spark, tmp_path):
 def test_ray_gives_the_same_numbers():
     pytest.importorskip("ray", reason="Ray is not installed: its example is left out")
     script = ROOT / "examples" / "evaluate_with_ray.py"
-    ran = subprocess.run([sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=200)
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=200
+    )
     assert ran.returncode == 0, ran.stderr[-2000:]
     assert "ndcg@10" in ran.stdout

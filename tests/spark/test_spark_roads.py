@@ -25,7 +25,9 @@ def test_spark_gives_the_numbers_of_the_plain_call_or_refuses(spark, row, text):
     lists, truth = tables.pop("recommendations"), tables.pop("truth")
     with pytest.raises(RankwiseError) if refused else nullcontext() as raised:
         try:
-            result = rs.evaluate(lists, truth, list(tried.metrics), spark=spark, buckets=3, **tables, **tried.options)
+            result = rs.evaluate(
+                lists, truth, list(tried.metrics), spark=spark, buckets=3, **tables, **tried.options
+            )
         except RankwiseError as error:
             if refused:
                 raise

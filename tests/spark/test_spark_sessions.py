@@ -36,7 +36,10 @@ def test_local_workers_run_the_interpreter_of_the_driver(spark, workers):
 
 def test_splits_use_it_too(spark, workers):
     rows = [(user, item, user + item) for user in range(3) for item in range(5)]
-    split(spark.createDataFrame(rows, "user long, item long, timestamp long"), LeaveOut(1, which="last"))
+    split(
+        spark.createDataFrame(rows, "user long, item long, timestamp long"),
+        LeaveOut(1, which="last"),
+    )
     assert workers.pythonExec == sys.executable
 
 
@@ -79,14 +82,20 @@ def test_workers_without_a_python(spark, workers, monkeypatch):
 
 
 RAISED = {
-    "no pandas": (PySparkImportError("[PACKAGE_NOT_INSTALLED] Pandas"), "lacks a package", 'pip install "rankwise'),
+    "no pandas": (
+        PySparkImportError("[PACKAGE_NOT_INSTALLED] Pandas"),
+        "lacks a package",
+        'pip install "rankwise',
+    ),
     "no rankwise": (
         PySparkRuntimeError("a stack trace\nModuleNotFoundError: No module named 'rankwise'\n"),
         "workers lack a package",
         "PYSPARK_PYTHON=",
     ),
     "another Python": (
-        PySparkRuntimeError("PySparkRuntimeError: Python in worker has different version: 3.9 than that in driver"),
+        PySparkRuntimeError(
+            "PySparkRuntimeError: Python in worker has different version: 3.9 than that in driver"
+        ),
         "another version of Python",
         "PYSPARK_PYTHON=",
     ),
@@ -101,7 +110,9 @@ def test_faults_of_an_installation(spark, raised, message, hint):
     assert "stack" not in error.value.found
 
 
-@pytest.mark.parametrize("raised", [PySparkRuntimeError("[DIVIDE_BY_ZERO] by zero"), Py4JError("by zero")])
+@pytest.mark.parametrize(
+    "raised", [PySparkRuntimeError("[DIVIDE_BY_ZERO] by zero"), Py4JError("by zero")]
+)
 def test_faults_of_tables(raised):
     with pytest.raises(InputError, match="fails to compute") as error, errors_of_spark():
         raise raised
@@ -138,11 +149,17 @@ def test_plans_of_spark_connect(plan, repeatable):
 
 def test_the_text_of_a_plan_says_what_spark_says(spark):
     table = spark.range(4).selectExpr("id as user", "id + 1 as item")
-    changes = ["rand()", "randn(3)", "uuid()", "monotonically_increasing_id()", "spark_partition_id()"]
+    changes = [
+        "rand()",
+        "randn(3)",
+        "uuid()",
+        "monotonically_increasing_id()",
+        "spark_partition_id()",
+    ]
     changes += ["shuffle(array(user, 2))", "uniform(1, 5)", "round(rand() * 3)"]
     for expression in ["user * 2", "hash(user)", *changes]:
         other = table.selectExpr("*", f"{expression} as x")
         text = other._jdf.queryExecution().toString()
-        assert _is_repeatable(SimpleNamespace(_explain_string=lambda extended, text=text: text)) == _is_repeatable(
-            other
-        )
+        assert _is_repeatable(
+            SimpleNamespace(_explain_string=lambda extended, text=text: text)
+        ) == _is_repeatable(other)

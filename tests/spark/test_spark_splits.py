@@ -16,11 +16,28 @@ from pyspark.sql import functions as sf
 
 import rankwise as rw
 from rankwise import splits
-from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, RankwiseError, ScoreError
+from rankwise.errors import (
+    ColumnError,
+    EmptyError,
+    IdError,
+    InputError,
+    ParameterError,
+    RankwiseError,
+    ScoreError,
+)
 from rankwise.spark.evaluate import evaluate
 from rankwise.spark.splits import k_core, split
 from rankwise.spark.tables import collected, send
-from rankwise.splits import Deduplicate, GlobalTime, Holdout, KCore, LeaveOut, MinRating, MinRows, UserHoldout
+from rankwise.splits import (
+    Deduplicate,
+    GlobalTime,
+    Holdout,
+    KCore,
+    LeaveOut,
+    MinRating,
+    MinRows,
+    UserHoldout,
+)
 from rankwise.tables.table import is_card
 from tools import deep
 
@@ -58,7 +75,9 @@ COLUMNS = {"user": "uid", "item": "product id", "timestamp": "when"}
 
 RULES = [
     GlobalTime(share=0.3, gap="2s", until=1_000_016, validation=LeaveOut(1)),
-    GlobalTime(last="6s", until=1_000_015, target="random", seed=-3, cold_users="drop", seen="drop"),
+    GlobalTime(
+        last="6s", until=1_000_015, target="random", seed=-3, cold_users="drop", seen="drop"
+    ),
     Holdout(0.4, seed=5, validation=Holdout(0.3, "user", seed=5)),
     GlobalTime(at="best", validation=GlobalTime(last="3s", target="first"), seen="drop"),
     GlobalTime(share=0.4, target="last", filters=[KCore(7, 3), MinRating(2)], cold_users="drop"),
@@ -126,7 +145,9 @@ def text(spark):
 def test_same_rows_as_in_memory(rule, numbers):
     made, memory = assert_same(rule, numbers, NUMBERS)
     assert (made.validation is None) == (rule.validation is None)
-    if rule in ONE_WITH_THE_SAME_PARTS:  # what is known are whole parts, which depend on their names alone
+    if (
+        rule in ONE_WITH_THE_SAME_PARTS
+    ):  # what is known are whole parts, which depend on their names alone
         assert as_multiset(collected(made.known()).to_arrow()) == as_multiset(memory.known())
 
 
@@ -185,7 +206,9 @@ def test_no_times(numbers):
 
 
 def test_a_rating_is_compared_in_its_own_precision(spark):
-    table = pl.DataFrame({"user": [1] * 6, "item": range(6), "rating": [0.7, 0.6, 0.9, 0.8, 0.7, 0.1]})
+    table = pl.DataFrame(
+        {"user": [1] * 6, "item": range(6), "rating": [0.7, 0.6, 0.9, 0.8, 0.7, 0.1]}
+    )
     table = table.cast({"rating": pl.Float32})
     rule = LeaveOut(1, "random", filters=[MinRating(0.7)])
     parts, _ = in_memory(rule, table)
@@ -194,7 +217,9 @@ def test_a_rating_is_compared_in_its_own_precision(spark):
 
 
 def test_equal_rows_are_drawn_one_by_one(numbers):
-    table = NUMBERS.select("user", "item", "rating").vstack(NUMBERS.select("user", "item", "rating"))
+    table = NUMBERS.select("user", "item", "rating").vstack(
+        NUMBERS.select("user", "item", "rating")
+    )
     frame = send(numbers.sparkSession, table)
     for rule in (LeaveOut(3, "random", seed=1), Holdout(0.3, seed=2)):
         assert_same(rule, frame, table)
@@ -206,8 +231,13 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
     assert made.card["known"] == memory.card["known"]
     before = as_multiset(collected(made.known("validation")).to_arrow())
     assert before == as_multiset(memory.known("validation").to_arrow())
-    lists = NUMBERS.select("user", "item", score=pl.col("rating")).unique(["user", "item"], maintain_order=True)
-    metrics, options = ["recall@3", "novelty@3", "repeated@3", "coverage@3"], {"by": ["activity", "popularity"]}
+    lists = NUMBERS.select("user", "item", score=pl.col("rating")).unique(
+        ["user", "item"], maintain_order=True
+    )
+    metrics, options = (
+        ["recall@3", "novelty@3", "repeated@3", "coverage@3"],
+        {"by": ["activity", "popularity"]},
+    )
     expected = rw.evaluate(lists, memory.test, metrics, train=memory, **options)
     found = evaluate(lists, made.test, metrics, train=made, **options)
     assert found.values == expected.values
@@ -217,8 +247,12 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
     assert evaluate(lists, made.test, popularity, train=made).counts == expected.counts
     rule = GlobalTime(share=0.4, target="last")  # of two parts, from here on
     made, memory = split(numbers, rule), rule.split(NUMBERS)
-    masked = rw.evaluate(lists, memory.test, "recall@3", train=memory, exclude_seen=True, warm_and_cold=True)
-    taken = evaluate(lists, made.test, "recall@3", train=made, exclude_seen=True, warm_and_cold=True)
+    masked = rw.evaluate(
+        lists, memory.test, "recall@3", train=memory, exclude_seen=True, warm_and_cold=True
+    )
+    taken = evaluate(
+        lists, made.test, "recall@3", train=made, exclude_seen=True, warm_and_cold=True
+    )
     assert taken.values == masked.values
     assert taken.slices.equals(masked.slices)
     assert taken.counts["seen_items_taken_out"] == masked.counts["seen_items_taken_out"]
@@ -231,8 +265,13 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
 def test_a_split_is_its_test_part_with_what_is_known_before_it(numbers):
     rule = GlobalTime(share=0.4, target="last")
     made, memory = split(numbers, rule), rule.split(NUMBERS)
-    lists = NUMBERS.select("user", "item", score=pl.col("rating")).unique(["user", "item"], maintain_order=True)
-    metrics, options = ["ndcg@3", "novelty@3"], {"columns": {"truth.relevance": "rating"}, "threshold": 2.5}
+    lists = NUMBERS.select("user", "item", score=pl.col("rating")).unique(
+        ["user", "item"], maintain_order=True
+    )
+    metrics, options = (
+        ["ndcg@3", "novelty@3"],
+        {"columns": {"truth.relevance": "rating"}, "threshold": 2.5},
+    )
     expected = rw.evaluate(lists, memory, metrics, **options)
     for truth in (made, memory):
         result = evaluate(lists, truth, metrics, **options)
@@ -291,7 +330,9 @@ def test_missing_values_are_counted(column, numbers):
 
 def test_ratings_may_be_missing_where_no_filter_reads_them(numbers):
     frame = numbers.withColumn("rating", sf.expr("if(rating = 1, double('nan'), rating)"))
-    table = NUMBERS.with_columns(rating=pl.when(pl.col("rating") == 1).then(float("nan")).otherwise("rating"))
+    table = NUMBERS.with_columns(
+        rating=pl.when(pl.col("rating") == 1).then(float("nan")).otherwise("rating")
+    )
     assert_same(LeaveOut(1), frame, table)
     for rule in (MinRating(2), Deduplicate("highest")):
         with pytest.raises(ScoreError, match="this filter compares ratings") as caught:

@@ -26,11 +26,15 @@ def write(path, text):
 
 def both(spark, lists, truth, metrics="mrr"):
     """Return the values in memory and on Spark."""
-    return rw.evaluate(lists, truth, metrics).values, evaluate(lists, truth, metrics, spark=spark).values
+    return rw.evaluate(lists, truth, metrics).values, evaluate(
+        lists, truth, metrics, spark=spark
+    ).values
 
 
 def test_ids_of_text_files_are_what_is_written(spark, tmp_path):
-    memory, on_spark = both(spark, write(tmp_path / "l.csv", LISTS), write(tmp_path / "t.csv", TRUTH))
+    memory, on_spark = both(
+        spark, write(tmp_path / "l.csv", LISTS), write(tmp_path / "t.csv", TRUTH)
+    )
     assert dict(on_spark) == dict(memory) == {"mrr": pytest.approx(2 / 3)}
 
 
@@ -48,7 +52,9 @@ def test_a_folder_of_text_files_is_read(spark, tmp_path):
         write(tmp_path / "lists" / f"part-{number}.csv", f"user,item,score\n{row}\n")
     write(tmp_path / "lists" / "_SUCCESS", "")
     truth = write(tmp_path / "t.csv", TRUTH)
-    assert evaluate(str(tmp_path / "lists"), truth, "mrr", spark=spark)["mrr"] == pytest.approx(2 / 3)
+    assert evaluate(str(tmp_path / "lists"), truth, "mrr", spark=spark)["mrr"] == pytest.approx(
+        2 / 3
+    )
 
 
 def test_folders_that_are_named_for_users_are_text(spark, tmp_path):
@@ -93,7 +99,9 @@ def test_dates_as_numbers_with_one_other_number_are_refused(spark, tmp_path, odd
 
 def test_a_time_that_stands_for_an_unknown_one_is_refused(spark):
     seconds = [1_500_000_000, 1_510_000_000, 1_520_000_000, -1]
-    frame = spark.createDataFrame([(1, item, time) for item, time in enumerate(seconds)], "user int, item int, ts long")
+    frame = spark.createDataFrame(
+        [(1, item, time) for item, time in enumerate(seconds)], "user int, item int, ts long"
+    )
     with pytest.raises(InputError, match="stands for an unknown time"):
         split(frame, LeaveOut(1))
     assert split(frame, LeaveOut(1), time_unit="s").test.count() == 1
@@ -109,7 +117,10 @@ def test_items_that_no_table_has_are_refused(spark, tmp_path):
 def test_recommended_items_of_the_training_are_counted(spark, tmp_path):
     lists = {1: [3, 4], 2: [5, 6]}
     truth, train = {1: {4}, 2: {7}}, {1: [3, 9], 2: [6, 5]}
-    one, there = rw.evaluate(lists, truth, "mrr", train=train), evaluate(lists, truth, "mrr", train=train, spark=spark)
+    one, there = (
+        rw.evaluate(lists, truth, "mrr", train=train),
+        evaluate(lists, truth, "mrr", train=train, spark=spark),
+    )
     assert one.counts["recommendations_seen_in_training"] == 3
     assert there.counts == one.counts
     assert there.provenance["doubts"] == one.provenance["doubts"]

@@ -48,7 +48,12 @@ def check(rule, table, expected):
     assert plain.held(table, split.masks["train"]) == rest
 
 
-@given(plain.tables(timed=False), st.integers(1, 3), st.sampled_from(["last", "random"]), st.integers(0, 3))
+@given(
+    plain.tables(timed=False),
+    st.integers(1, 3),
+    st.sampled_from(["last", "random"]),
+    st.integers(0, 3),
+)
 def test_leave_out(table, n, which, seed):
     which = which if "timestamp" in table.columns else "random"
     number = lambda rows: n if rows > n else 0  # noqa: E731
@@ -65,7 +70,9 @@ def test_users_with_too_few_rows(table, n, short):
     assert plain.held(table, split.masks["test"]) == expected
     sizes = {user: len(rows) for user, rows in plain.of_users(table).items()}
     assert split.found["users_too_short"] == sum(rows <= n for rows in sizes.values())
-    gone = Counter(row for row in table.rows() if sizes[row[0]] <= n) if short == "drop" else Counter()
+    gone = (
+        Counter(row for row in table.rows() if sizes[row[0]] <= n) if short == "drop" else Counter()
+    )
     rest = Counter(table.rows()) - expected - gone
     assert plain.held(table, split.masks["train"]) == rest
 
@@ -101,7 +108,9 @@ def test_gap_and_until(table, at, gap, until):
         return
     assert plain.held(table, split.masks["train"]) == Counter(r for r in rows if r[2] < at - gap)
     assert plain.held(table, split.masks["test"]) == Counter(r for r in rows if r[2] >= at)
-    assert split.card["input"]["rows_unused"] == len(table) - sum(mask.sum() for mask in split.masks.values())
+    assert split.card["input"]["rows_unused"] == len(table) - sum(
+        mask.sum() for mask in split.masks.values()
+    )
 
 
 @given(plain.tables(), st.none() | st.integers(3, 8))
@@ -114,14 +123,18 @@ def test_best_moment(table, until):
         return
     split = GlobalTime(at="best", until=until).split(table)
     assert split.found["moment"] == moment
-    assert plain.held(table, split.masks["test"]) == Counter(r for r in inside.rows() if r[2] >= moment)
+    assert plain.held(table, split.masks["test"]) == Counter(
+        r for r in inside.rows() if r[2] >= moment
+    )
 
 
 @given(plain.tables(), SHARES | st.integers(1, 4), st.integers(2, 8))
 def test_moments_are_sought_among_the_rows_before_until(table, length, until):
     inside = sorted(plain.until_of(table, until)["timestamp"])
     by_share = length < 1
-    rule = GlobalTime(share=length, until=until) if by_share else GlobalTime(last=length, until=until)
+    rule = (
+        GlobalTime(share=length, until=until) if by_share else GlobalTime(last=length, until=until)
+    )
     split = split_or_side(rule, table)
     if not inside:
         assert "no rows before until" in split
@@ -136,7 +149,12 @@ def test_moments_are_sought_among_the_rows_before_until(table, length, until):
     assert plain.held(table, split.masks["train"]) == Counter(r for r in rows if r[2] < moment)
 
 
-@given(plain.tables(), st.integers(1, 7), st.sampled_from(["first", "last", "random"]), st.integers(0, 2))
+@given(
+    plain.tables(),
+    st.integers(1, 7),
+    st.sampled_from(["first", "last", "random"]),
+    st.integers(0, 2),
+)
 def test_targets(table, at, target, seed):
     split = split_or_side(GlobalTime(at=at, target=target, seed=seed), table)
     if isinstance(split, str):
@@ -224,7 +242,11 @@ def test_folds_test_every_row_once(table, k, per_user, seed):
         order = plain.at_random(table.rows(), seed)
     else:
         users = plain.of_users(table)
-        order = [row for user in plain.users_at_random(users, seed) for row in plain.at_random(users[user], seed)]
+        order = [
+            row
+            for user in plain.users_at_random(users, seed)
+            for row in plain.at_random(users[user], seed)
+        ]
         for user in users:
             own = [split.test["user"].to_list().count(user) for split in cuts]
             assert max(own) - min(own) <= 1
@@ -249,11 +271,20 @@ def test_filters_act_on_the_rows_that_are_left_for_training(table, k, n, at):
     assert split.found["rows_filtered(KCore)"] == len(left) - core.total()
 
 
-@given(plain.tables(min_size=6), st.integers(2, 7), st.sampled_from(["keep", "drop", "only"]), st.booleans())
+@given(
+    plain.tables(min_size=6),
+    st.integers(2, 7),
+    st.sampled_from(["keep", "drop", "only"]),
+    st.booleans(),
+)
 def test_what_is_known_is_masked_and_warm(table, at, cold, seen):
     """Users are warm, and pairs seen, by training, validation and the rows before the target."""
     rule = GlobalTime(
-        at=at, target="last", validation=GlobalTime(share=0.3), cold_users=cold, seen="drop" if seen else "keep"
+        at=at,
+        target="last",
+        validation=GlobalTime(share=0.3),
+        cold_users=cold,
+        seen="drop" if seen else "keep",
     )
     split = split_or_side(rule, table)
     if isinstance(split, str):
@@ -274,7 +305,9 @@ def test_what_is_known_is_masked_and_warm(table, at, cold, seen):
     for name, rows in parts.items():
         if rows:
             width = len({row[0] for row in rows}) * len({row[1] for row in rows})
-            assert parts_of_card[name]["density"] == pytest.approx(len({row[:2] for row in rows}) / width)
+            assert parts_of_card[name]["density"] == pytest.approx(
+                len({row[:2] for row in rows}) / width
+            )
 
 
 @given(plain.tables(min_size=12, max_size=40), st.integers(2, 4), st.integers(0, 3))
@@ -296,7 +329,9 @@ def test_users_are_held_out_as_a_whole(table, k, seed):
     asked = Counter()
     for split in UserKFold(k, fold_in=None, seed=seed).split(table):
         assert not set(split.train["user"]) & set(split.test["user"])
-        assert plain.held(table, split.masks["train"] | split.masks["test"]) == Counter(table.rows())
+        assert plain.held(table, split.masks["train"] | split.masks["test"]) == Counter(
+            table.rows()
+        )
         asked.update(set(split.test["user"]))
     assert asked == Counter(users)
 
@@ -309,7 +344,9 @@ def test_fold_in_rows_are_known_and_not_tested(table, share, strong, seed):
         return
     users = set(split.rows.user.vocabulary.decode(split.rows.user.of_row[split.masks["test"]]))
     expected = plain.last_rows(table, lambda rows: 1 if rows > 1 else 0)
-    assert plain.held(table, split.masks["test"]) == Counter({row: n for row, n in expected.items() if row[0] in users})
+    assert plain.held(table, split.masks["test"]) == Counter(
+        {row: n for row, n in expected.items() if row[0] in users}
+    )
     assert split.found["users_held_out"] == plain.half_up(share, len(set(table["user"])))
     if strong:
         assert not users & set(split.train["user"])
@@ -318,18 +355,24 @@ def test_fold_in_rows_are_known_and_not_tested(table, share, strong, seed):
 
 @given(plain.tables(min_size=8, max_size=40), st.integers(0, 2))
 def test_two_stages_share_nothing(table, seed):
-    split = split_or_side(TwoStage(share=0.25, inner_share=0.4, validation_share=0.5, seed=seed), table)
+    split = split_or_side(
+        TwoStage(share=0.25, inner_share=0.4, validation_share=0.5, seed=seed), table
+    )
     if isinstance(split, str):
         return
     parts = {name: split.part(name) for name in split.masks}
-    candidates, ranker, checked = (parts[name] for name in ("candidate_train", "ranker_train", "ranker_validation"))
+    candidates, ranker, checked = (
+        parts[name] for name in ("candidate_train", "ranker_train", "ranker_validation")
+    )
     assert parts["train"]["timestamp"].max() < parts["test"]["timestamp"].min()
     for labels in (ranker, checked):
         assert candidates["timestamp"].max() < labels["timestamp"].min()
         assert labels["timestamp"].max() < parts["test"]["timestamp"].min()
         assert set(labels["user"]) <= set(candidates["user"])
     assert not set(ranker["user"]) & set(checked["user"])
-    inside = [split.masks[name] for name in ("candidate_train", "ranker_train", "ranker_validation")]
+    inside = [
+        split.masks[name] for name in ("candidate_train", "ranker_train", "ranker_validation")
+    ]
     assert not any((mask & ~split.masks["train"]).any() for mask in inside)
     unused = split.masks["train"].sum() - sum(mask.sum() for mask in inside)
     assert unused == split.found["rows_of_cold_users_dropped"]

@@ -15,11 +15,21 @@ import pytest
 
 import rankwise as rw
 from rankwise import splits
-from rankwise.errors import ColumnError, FileError, InputError, OutputError, ParameterError, RankwiseError, ScoreError
+from rankwise.errors import (
+    ColumnError,
+    FileError,
+    InputError,
+    OutputError,
+    ParameterError,
+    RankwiseError,
+    ScoreError,
+)
 
 ROWS = {"user": [1, 1, 1, 2, 2, 2], "item": [1, 2, 3, 1, 2, 4], "timestamp": [1, 5, 9, 15, 20, 31]}
 TABLE = pl.DataFrame(ROWS)
-DAYS = TABLE.with_columns(timestamp=pl.Series([datetime(2020, 1, day) for day in ROWS["timestamp"]]))
+DAYS = TABLE.with_columns(
+    timestamp=pl.Series([datetime(2020, 1, day) for day in ROWS["timestamp"]])
+)
 
 
 def daily(count, start=datetime(2019, 6, 1)):
@@ -50,10 +60,14 @@ def test_users_held_out_whole_come_back_from_their_card():
     assert "fold_in=None" in repr(rule)
 
 
-@pytest.mark.parametrize("rule", [splits.GlobalTime(share=0.4, target="last"), splits.SuccessiveTargets(share=0.4)])
+@pytest.mark.parametrize(
+    "rule", [splits.GlobalTime(share=0.4, target="last"), splits.SuccessiveTargets(share=0.4)]
+)
 def test_our_own_splits_in_time_pass_their_audit(rule):
     rng = np.random.default_rng(0)
-    table = pl.DataFrame({"user": rng.integers(0, 9, 99), "item": range(99), "timestamp": range(99)})
+    table = pl.DataFrame(
+        {"user": rng.integers(0, 9, 99), "item": range(99), "timestamp": range(99)}
+    )
     split = rule.split(table)
     split = split[1] if isinstance(split, splits.Folds) else split
     found = rw.audit(split)
@@ -90,7 +104,14 @@ def test_rule_and_card_agree_on_who_is_cold():
 
 
 @pytest.mark.parametrize(
-    "extra", [[3, 1, 2, 7], [0.5, 1.0, 2.5, 3.0], [True, False, True, False], [9, None, 3, 1], ["b", "a", "007", "d"]]
+    "extra",
+    [
+        [3, 1, 2, 7],
+        [0.5, 1.0, 2.5, 3.0],
+        [True, False, True, False],
+        [9, None, 3, 1],
+        ["b", "a", "007", "d"],
+    ],
 )
 def test_other_columns_decide_alike_in_a_file(tmp_path, extra):
     table = pl.DataFrame({"user": [1] * 4, "item": [2] * 4, "timestamp": [3] * 4, "extra": extra})
@@ -137,7 +158,9 @@ def test_audit_reads_numbers_in_files(tmp_path):
     counts = TABLE.group_by("item").len("raters")
     counts.write_csv(tmp_path / "items.csv")
     assert rw.audit(train, test, items=tmp_path / "items.csv")["L13"].status == "fail"
-    pl.DataFrame({"item": [1, 4], "timestamp": [99, 1], "first": [10**9, 0]}).write_csv(tmp_path / "features.csv")
+    pl.DataFrame({"item": [1, 4], "timestamp": [99, 1], "first": [10**9, 0]}).write_csv(
+        tmp_path / "features.csv"
+    )
     found = rw.audit(train, test, features=tmp_path / "features.csv")
     assert (found["L13"].status, found["L13"].value) == ("fail", 1)
 
@@ -157,7 +180,9 @@ def test_units_go_along(tmp_path):
     found = rw.audit(split, features=features, time_unit="ms")
     assert found["L13"].status == "pass"
     fine = TABLE.with_columns(pl.col("timestamp").cast(pl.Datetime("ns")))
-    whole = fine.with_columns(timestamp=(pl.col("timestamp").cast(pl.Int64) * 1000).cast(pl.Datetime("ns")))
+    whole = fine.with_columns(
+        timestamp=(pl.col("timestamp").cast(pl.Int64) * 1000).cast(pl.Datetime("ns"))
+    )
     assert rw.audit(fine.head(3), whole.tail(3), claim="time")["L3"].status == "pass"
 
 
@@ -177,7 +202,10 @@ def test_what_is_said_is_what_was_used():
     assert rounded(4e-7, 10_000_000) == 4
     assert rounded(0.9999997, 10_000_000) == 9_999_997
     drawn = [
-        [split.masks["test"].tolist() for split in splits.LeavePOut(2, draws=5, seed=seed).split(TABLE)]
+        [
+            split.masks["test"].tolist()
+            for split in splits.LeavePOut(2, draws=5, seed=seed).split(TABLE)
+        ]
         for seed in (1, -1)
     ]
     assert drawn[0] != drawn[1]
@@ -188,7 +216,12 @@ def test_numpy_numbers_are_numbers():
     splits.Holdout(0.5, seed=np.uint8(3)).split(TABLE)
     splits.LeavePOut(2, draws=3, seed=np.int64(3)).split(TABLE)
     next(splits.leave_one_out_cv(np.ones((2, 2)), seed=np.int64(3)))
-    assert splits.GlobalTime(last=np.timedelta64(10, "D")).split(DAYS).found["moment"].startswith("2020-01-21")
+    assert (
+        splits.GlobalTime(last=np.timedelta64(10, "D"))
+        .split(DAYS)
+        .found["moment"]
+        .startswith("2020-01-21")
+    )
 
 
 def reader(_):
@@ -219,7 +252,9 @@ def test_a_stream_is_read_once():
         lambda: splits.from_dict({"rule": "LeaveOut", "filters": [{"filter": "MinRating"}]}),
         lambda: splits.from_dict({"rule": ["KFold"]}),
         lambda: splits.LeaveOut(1).split(pd.DataFrame({"user": [1], "item": [2], "time": [None]})),
-        lambda: splits.LeaveOut(1).split(pd.DataFrame({"user": [1, 2], "item": [2, 2], "time": [1, "a"]})),
+        lambda: splits.LeaveOut(1).split(
+            pd.DataFrame({"user": [1, 2], "item": [2, 2], "time": [1, "a"]})
+        ),
         lambda: splits.GlobalTime(last="1mo").split(TABLE.with_columns(timestamp=pl.lit(1e300))),
         lambda: splits.leave_one_out_cv([[1, 1], [1]]),
         lambda: splits.time_based_split(TABLE, None),
@@ -279,8 +314,14 @@ def test_cards_that_are_none(tmp_path, change):
         ((TABLE, TABLE, TABLE.head(0)), "validation part"),
         ((TABLE, TABLE, None, TABLE.head(0)), "recommendations"),
         ((TABLE, TABLE.rename({"user": "who"})), "test part"),
-        ((TABLE, TABLE, TABLE.with_columns(user=pl.lit(None, pl.Int64))), "validation part, column 'user', row 1"),
-        ((TABLE, TABLE.with_columns(timestamp=pl.lit("soon"))), "test part, column 'timestamp', row 1"),
+        (
+            (TABLE, TABLE, TABLE.with_columns(user=pl.lit(None, pl.Int64))),
+            "validation part, column 'user', row 1",
+        ),
+        (
+            (TABLE, TABLE.with_columns(timestamp=pl.lit("soon"))),
+            "test part, column 'timestamp', row 1",
+        ),
     ],
 )
 def test_errors_of_an_audit_name_the_part(parts, where):
@@ -315,15 +356,25 @@ def test_the_row_whose_time_is_none_is_named(times, row, value):
 
 def test_missing_ratings_stop_filters_alone(tmp_path):
     table = TABLE.with_columns(rating=pl.Series([1.0, float("nan"), 3.0, None, 5.0, 4.0]))
-    files = {"rows.csv": "user,item,timestamp,rating\n1,1,1,1\n1,2,5,\n1,3,9,nan\n", "rows.parquet": None}
+    files = {
+        "rows.csv": "user,item,timestamp,rating\n1,1,1,1\n1,2,5,\n1,3,9,nan\n",
+        "rows.parquet": None,
+    }
     for name, text in files.items():
         (tmp_path / name).write_text(text) if text else table.write_parquet(tmp_path / name)
-    for source in (table, table.to_pandas(), table.to_arrow(), *(tmp_path / name for name in files)):
+    for source in (
+        table,
+        table.to_pandas(),
+        table.to_arrow(),
+        *(tmp_path / name for name in files),
+    ):
         split = splits.GlobalTime(share=0.3).split(source)
         assert len(split.train)
         assert rw.audit(split)["L1"].value == 0
         for rule in (splits.MinRating(2), splits.Deduplicate("highest")):
-            with pytest.raises(ScoreError, match="a rating is null, NaN or infinite, and this filter") as caught:
+            with pytest.raises(
+                ScoreError, match="a rating is null, NaN or infinite, and this filter"
+            ) as caught:
                 rule.apply(source)
             assert "column 'rating', user 1" in caught.value.where
         splits.Deduplicate("first").apply(source)
@@ -358,7 +409,9 @@ def test_a_split_stands_for_its_training_where_training_is_asked_for():
     by_hand = rw.evaluate(lists, split.test, "novelty@2", train=split.train)
     assert rw.evaluate(lists, split.test, "novelty@2", train=split).values == by_hand.values
     scores = np.ones((3, 5))
-    assert rw.rank(scores, k=4, exclude=split).frame.equals(rw.rank(scores, k=4, exclude=split.train).frame)
+    assert rw.rank(scores, k=4, exclude=split).frame.equals(
+        rw.rank(scores, k=4, exclude=split.train).frame
+    )
     with pytest.raises(ParameterError, match="a split can be passed as truth or train"):
         rw.evaluate(split, split.test, "novelty@2", train=split)
 
@@ -371,14 +424,20 @@ def test_files_of_text_are_saved_as_they_were(tmp_path):
     table.write_csv(tmp_path / "rows.csv")
     split = splits.LeaveOut(1).split(tmp_path / "rows.csv")
     saved = pl.read_parquet(split.save(tmp_path / "out") / "train.parquet")
-    assert saved["tweet"].to_list() == [str(tweets[at]) for at in np.flatnonzero(split.masks["train"])]
+    assert saved["tweet"].to_list() == [
+        str(tweets[at]) for at in np.flatnonzero(split.masks["train"])
+    ]
     assert set(saved["version"]) == {"1.10"}
     assert set(saved["phone"]) == {"+49170"}
 
 
 @pytest.mark.parametrize(
     "extra",
-    [[datetime(2020, 1, day) for day in (4, 2, 3, 1)], ["0.5", "-0", "1e3", "x"], [10**18 + 7, 5, 10**18 + 6, 4]],
+    [
+        [datetime(2020, 1, day) for day in (4, 2, 3, 1)],
+        ["0.5", "-0", "1e3", "x"],
+        [10**18 + 7, 5, 10**18 + 6, 4],
+    ],
 )
 def test_ties_are_told_apart_alike_in_a_file(tmp_path, extra):
     table = pl.DataFrame({"user": [1] * 4, "item": [2] * 4, "timestamp": [3] * 4, "extra": extra})
@@ -416,7 +475,9 @@ def test_counts_over_all_three_parts_are_found():
 
 
 def test_odd_ids_in_any_column_order(tmp_path):
-    table = TABLE.select("timestamp", pl.lit('a "title"').alias("title"), "item", user=pl.lit(" ann "))
+    table = TABLE.select(
+        "timestamp", pl.lit('a "title"').alias("title"), "item", user=pl.lit(" ann ")
+    )
     with pytest.raises(OutputError, match="column 'user'"):
         splits.Holdout(0.5).split(table).save(tmp_path / "out", format="csv")
     fine = table.with_columns(user=pl.col("user").str.strip_chars())
@@ -456,7 +517,9 @@ def test_cards_of_numpy_parameters_are_written(tmp_path):
     for at, rule in enumerate(rules):
         split = rule.split(DAYS)
         split.save(tmp_path / str(at))
-        again = splits.from_dict(json.loads((tmp_path / str(at) / "split.json").read_text())["rule"])
+        again = splits.from_dict(
+            json.loads((tmp_path / str(at) / "split.json").read_text())["rule"]
+        )
         assert again.split(DAYS).card["id"] == split.card["id"]
 
 

@@ -74,7 +74,9 @@ def test_card_of_any_split(table, share, seed):
     for role in ("user", "item"):
         cold = set(test[role]) - set(train[role])
         assert card["cold"]["test"][f"{role}s"] == len(cold)
-    rows = sum(r[0] not in set(train["user"]) or r[1] not in set(train["item"]) for r in test.rows())
+    rows = sum(
+        r[0] not in set(train["user"]) or r[1] not in set(train["item"]) for r in test.rows()
+    )
     assert card["cold"]["test"]["rows"] == rows
     torn = [
         max(train.filter(pl.col("user") == user)["timestamp"], default=None)
@@ -121,12 +123,19 @@ def test_layouts(tmp_path):
         return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
     assert names("parquet") == ["split.json", "test.parquet", "train.parquet", "validation.parquet"]
-    assert names("recbole") == ["recbole.test.inter", "recbole.train.inter", "recbole.valid.inter", "split.json"]
+    assert names("recbole") == [
+        "recbole.test.inter",
+        "recbole.train.inter",
+        "recbole.valid.inter",
+        "split.json",
+    ]
     assert names("elliot") == ["0/0/train.tsv", "0/0/val.tsv", "0/split.json", "0/test.tsv"]
     assert names("warprec") == ["split.json", "test.tsv", "train.tsv", "validation.tsv"]
     head = (tmp_path / "recbole/recbole.train.inter").read_text().splitlines()[0]
     assert head == "user_id:token\titem_id:token\trating:float\ttimestamp:float"
-    assert (tmp_path / "warprec/train.tsv").read_text().startswith("user_id\titem_id\trating\ttimesta")
+    assert (
+        (tmp_path / "warprec/train.tsv").read_text().startswith("user_id\titem_id\trating\ttimesta")
+    )
     assert (tmp_path / "elliot/0/test.tsv").read_text().splitlines()[0].split("\t")[0].isdigit()
 
 
@@ -174,7 +183,8 @@ def test_folds_of_ours(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(28, "No space left on device"), pl.exceptions.ComputeError("No space left on device")]
+    "error",
+    [OSError(28, "No space left on device"), pl.exceptions.ComputeError("No space left on device")],
 )
 def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, error):
     def full(*_):
@@ -196,7 +206,9 @@ def test_a_split_takes_the_place_of_another_one(tmp_path, form):
     again = splits.LeaveOut(1, "random", seed=5).split(TABLE)
     again.save(folder, format="csv", overwrite=True)
     fresh = again.save(tmp_path / "fresh", format="csv")
-    assert sorted(path.name for path in folder.rglob("*")) == sorted(path.name for path in fresh.rglob("*"))
+    assert sorted(path.name for path in folder.rglob("*")) == sorted(
+        path.name for path in fresh.rglob("*")
+    )
     assert splits.read(folder).card["id"] == again.card["id"]
     folds = splits.KFold(2).split(TABLE)
     folds.save(folder, overwrite=True)
@@ -287,7 +299,9 @@ def test_results_of_different_splits_are_not_compared():
 
 
 def test_train_may_be_a_split_or_its_folder(tmp_path):
-    rows = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [5, 6, 7, 5, 7, 8], "timestamp": [1, 2, 9, 3, 4, 8]})
+    rows = pl.DataFrame(
+        {"user": [1, 1, 1, 2, 2, 2], "item": [5, 6, 7, 5, 7, 8], "timestamp": [1, 2, 9, 3, 4, 8]}
+    )
     split = rw.splits.GlobalTime(at=5).split(rows)
     lists, truth = {1: [5, 7], 2: [6, 8]}, {1: [7], 2: [8]}
     folder = split.save(tmp_path / "split")
@@ -298,7 +312,16 @@ def test_train_may_be_a_split_or_its_folder(tmp_path):
     for train in (split, folder, str(folder)):
         assert rw.evaluate(lists, truth, "arp@2", train=train).values == values
     done = rankwise_here(
-        tmp_path, "evaluate", "run.csv", "truth.csv", "-m", "arp@2", "--train", "split", "--format", "csv"
+        tmp_path,
+        "evaluate",
+        "run.csv",
+        "truth.csv",
+        "-m",
+        "arp@2",
+        "--train",
+        "split",
+        "--format",
+        "csv",
     )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.splitlines()[1].split(",")[3]) == values["arp@2"]
@@ -313,16 +336,26 @@ def test_folds_are_not_a_truth():
 
 def test_warm_and_cold_side_by_side():
     split = splits.GlobalTime(at=6).split(TABLE)
-    assert split.users.rows() == [(1, "warm", 2, 1), (2, "warm", 1, 1), (3, "warm", 1, 1), (4, "cold", 0, 1)]
+    assert split.users.rows() == [
+        (1, "warm", 2, 1),
+        (2, "warm", 1, 1),
+        (3, "warm", 1, 1),
+        (4, "cold", 0, 1),
+    ]
     assert dict(split.items.select("item", "history").rows())[10] == "warm"
     result = rw.evaluate({1: [12], 4: [14]}, split, "recall@1", users=split.users, by="history")
-    assert dict(result.slices.select("group", "recall@1").rows()) == {"cold": 1.0, "warm": pytest.approx(1 / 3)}
+    assert dict(result.slices.select("group", "recall@1").rows()) == {
+        "cold": 1.0,
+        "warm": pytest.approx(1 / 3),
+    }
 
 
 def test_rules_as_plain_values(tmp_path):
     rules = [
         splits.GlobalTime(last="14d", gap="1d", validation=splits.UserHoldout(0.1)),
-        splits.LeaveOut(3, "random", short="drop", seed=4, filters=[splits.KCore(2), splits.MinRating(3)]),
+        splits.LeaveOut(
+            3, "random", short="drop", seed=4, filters=[splits.KCore(2), splits.MinRating(3)]
+        ),
         splits.TwoStage(last="14d"),
         splits.UserKFold(3, fold_in=splits.LeaveOut(2)),
         splits.UserHoldout(0.3, fold_in=None),
@@ -360,7 +393,9 @@ def test_a_card_is_read_as_it_was_written(tmp_path):
             splits.read(folder)
 
 
-@pytest.mark.parametrize("name", ["../secret", "{}/secret", "link", "link/../secret", "\0", "x" * 999])
+@pytest.mark.parametrize(
+    "name", ["../secret", "{}/secret", "link", "link/../secret", "\0", "x" * 999]
+)
 def test_a_card_names_files_of_its_folder_alone(tmp_path, monkeypatch, name):
     (tmp_path / "secret").write_text("user,item\n1,2\n")
     name = name.replace("{}", str(tmp_path))
@@ -371,7 +406,9 @@ def test_a_card_names_files_of_its_folder_alone(tmp_path, monkeypatch, name):
     folder = saved(tmp_path, change)
     (folder / "link").symlink_to(tmp_path / "secret")
     monkeypatch.setattr("rankwise.splits.reading.file_hash", lambda path: pytest.fail(f"{path}"))
-    with pytest.raises(FileError, match=r"outside its folder|no such file|cannot be read") as caught:
+    with pytest.raises(
+        FileError, match=r"outside its folder|no such file|cannot be read"
+    ) as caught:
         splits.read(folder)
     assert "1,2" not in str(caught.value)
 
@@ -412,7 +449,9 @@ def test_rules_within_rules(levels):
         splits.from_dict(deep(levels))
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "[" * 50 + "]" * 50, '{"a":' * 9999, " " * 2**25, "\xff"])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "[" * 50 + "]" * 50, '{"a":' * 9999, " " * 2**25, "\xff"]
+)
 def test_settings_have_bounds(tmp_path, text):
     for name in ("split.json", "train.csv", "test.csv"):
         (tmp_path / name).write_text(text, encoding="latin-1")

@@ -80,9 +80,15 @@ def test_dates_that_are_the_same_either_way_are_read():
 @pytest.mark.parametrize(
     ("dates", "hint"),
     [
-        (["02/11/20", "03/10/20", "07/12/20", "08/01/20"], '"%d/%m/%y" or time_format="%m/%d/%y" or time_format="%y/'),
+        (
+            ["02/11/20", "03/10/20", "07/12/20", "08/01/20"],
+            '"%d/%m/%y" or time_format="%m/%d/%y" or time_format="%y/',
+        ),
         (["25/11/45", "03/10/45", "07/12/45", "08/01/45"], 'time_format="%d/%m/%y"'),
-        (["2/3/2020 1:05 PM", "2/4/2020 2:05 AM", "1/2/2020 1:00 AM", "1/3/2020 1:00 AM"], '"%d/%m/%Y %I:%M %p" or'),
+        (
+            ["2/3/2020 1:05 PM", "2/4/2020 2:05 AM", "1/2/2020 1:00 AM", "1/3/2020 1:00 AM"],
+            '"%d/%m/%Y %I:%M %p" or',
+        ),
     ],
 )
 def test_hints_name_formats_that_fit_every_row(dates, hint):
@@ -127,7 +133,12 @@ def test_what_is_no_format_is_an_error(time_format):
 
 
 def test_formats_may_have_zones():
-    dates = ["2020-02-11 10:00 +0100", "2020-02-11 10:00 +0000", "2020-02-11 01:00 -0500", "2020-02-11 05:30 +0000"]
+    dates = [
+        "2020-02-11 10:00 +0100",
+        "2020-02-11 10:00 +0000",
+        "2020-02-11 01:00 -0500",
+        "2020-02-11 05:30 +0000",
+    ]
     assert items_tested(dates, time_format="%Y-%m-%d %H:%M %z") == [5, 6]
 
 
@@ -139,13 +150,18 @@ def test_whole_numbers_that_are_dates_have_days_and_moments():
     for moment in (20200301, "2020-03-01", "20200301"):
         assert len(GlobalTime(at=moment).split(days).test) == 2
     assert GlobalTime(at=20200301).split(days, time_unit="s").card["time"]["unit"] == "s"
-    assert len(GlobalTime(at=20201301).split(table([20200228, 20201301, 20200229, 20201301])).test) == 2
+    assert (
+        len(GlobalTime(at=20201301).split(table([20200228, 20201301, 20200229, 20201301])).test)
+        == 2
+    )
 
 
 def test_an_index_of_dates_is_the_time():
     frame = table(EITHER).drop("date").to_pandas()
     for name in (None, "date"):
-        frame.index = pd.DatetimeIndex(["2020-01-04", "2020-01-02", "2020-01-01", "2020-01-03"], name=name)
+        frame.index = pd.DatetimeIndex(
+            ["2020-01-04", "2020-01-02", "2020-01-01", "2020-01-03"], name=name
+        )
         assert LeaveOut(1).split(frame).test["item"].to_list() == [5, 7]
 
 
@@ -167,7 +183,10 @@ def test_a_saved_split_keeps_its_format(tmp_path):
 def test_an_audit_reads_all_parts_in_one_format():
     train, test = (
         pl.DataFrame({"user": [1, 2], "item": items, "date": dates})
-        for items, dates in (([5, 6], ["02/11/2020", "13/11/2020"]), ([7, 8], ["01/12/2020", "05/12/2020"]))
+        for items, dates in (
+            ([5, 6], ["02/11/2020", "13/11/2020"]),
+            ([7, 8], ["01/12/2020", "05/12/2020"]),
+        )
     )
     assert rw.audit(train, test, claim="time")["L3"].status == "pass"
     with pytest.raises(ColumnError, match="more than one way"):
@@ -176,8 +195,14 @@ def test_an_audit_reads_all_parts_in_one_format():
 
 
 def test_the_command_and_the_configuration_take_a_format(tmp_path):
-    rows = [(user, user + item, f"{2 + item % 9:02d}/{1 + item:02d}/2020") for user in range(6) for item in range(8)]
-    pl.DataFrame(rows, schema=["user", "item", "date"], orient="row").write_csv(tmp_path / "rows.csv")
+    rows = [
+        (user, user + item, f"{2 + item % 9:02d}/{1 + item:02d}/2020")
+        for user in range(6)
+        for item in range(8)
+    ]
+    pl.DataFrame(rows, schema=["user", "item", "date"], orient="row").write_csv(
+        tmp_path / "rows.csv"
+    )
     split = ("split", "rows.csv", "--by", "last", "-o", "out")
     refused = rankwise_here(tmp_path, *split)
     assert refused.returncode
@@ -196,19 +221,30 @@ def test_the_command_and_the_configuration_take_a_format(tmp_path):
     run = rankwise_here(tmp_path, "run", "c.yaml")
     assert run.returncode == 0, run.stderr
     assert "no audit" not in run.stdout + run.stderr
-    assert "time_format: '%d/%m/%Y'" in next((tmp_path / "rankwise-results").glob("*.yaml")).read_text()
+    assert (
+        "time_format: '%d/%m/%Y'"
+        in next((tmp_path / "rankwise-results").glob("*.yaml")).read_text()
+    )
 
 
 def test_arrow_strings_of_every_kind_are_text():
     for kind in (pa.string(), pa.large_string()):
         columns = {"user": [1, 1], "item": [5, 6], "date": pa.array(EITHER[:2], kind)}
-        assert LeaveOut(1).split(pa.table(columns), time_format="%m/%d/%Y").test["item"].to_pylist() == [6]
+        assert LeaveOut(1).split(pa.table(columns), time_format="%m/%d/%Y").test[
+            "item"
+        ].to_pylist() == [6]
 
 
-@pytest.mark.parametrize("numbers", [[2018, 2019, 2020, 2021], [18500, 18503, 18505, 18510], [1, 2, 3, 4]])
+@pytest.mark.parametrize(
+    "numbers", [[2018, 2019, 2020, 2021], [18500, 18503, 18505, 18510], [1, 2, 3, 4]]
+)
 def test_small_numbers_have_no_calendar_until_their_unit_is_given(numbers):
     rows = table(numbers)
-    for rule in (GlobalTime(last="1d"), GlobalTime(at="2019-06-01"), GlobalTime(share=0.5, gap="2d")):
+    for rule in (
+        GlobalTime(last="1d"),
+        GlobalTime(at="2019-06-01"),
+        GlobalTime(share=0.5, gap="2d"),
+    ):
         with pytest.raises(ParameterError, match="hardly seconds since 1970") as caught:
             rule.split(rows)
         assert f"numbers from {numbers[0]} to {numbers[-1]}" in caught.value.found
@@ -223,14 +259,22 @@ def test_years_are_read_as_dates_by_their_format():
 
 
 def test_a_format_with_half_a_time_is_refused():
-    table = pl.DataFrame({"user": [4, 4], "item": [5, 6], "timestamp": ["02/11/2020 10", "03/11/2020 11"]})
+    table = pl.DataFrame(
+        {"user": [4, 4], "item": [5, 6], "timestamp": ["02/11/2020 10", "03/11/2020 11"]}
+    )
     with pytest.raises(ParameterError, match="time_format is the format of dates"):
         LeaveOut(1).split(table, time_format="%d/%m/%Y %H")
 
 
 @pytest.mark.parametrize(
     ("last", "whole"),
-    [(2.0**53 - 1, True), (2.0**52 + 1, True), (2.0**53, False), (1000.5, False), (-(2.0**53), False)],
+    [
+        (2.0**53 - 1, True),
+        (2.0**52 + 1, True),
+        (2.0**53, False),
+        (1000.5, False),
+        (-(2.0**53), False),
+    ],
 )
 def test_whole_fractions_are_integers_as_far_as_all_of_these_are_floats(last, whole):
     frame = pl.DataFrame({"user": [1, 1], "item": [5, 6], "timestamp": [1.0, last]})
@@ -244,7 +288,12 @@ def test_times_beyond_62_bits_are_refused():
         with pytest.raises(ColumnError, match="out of range"):
             LeaveOut(1).split({"user": [1, 1], "item": [5, 6], "timestamp": [1, number]})
     assert (
-        len(LeaveOut(1).split({"user": [1, 1], "item": [5, 6], "timestamp": [1, 2**62 - 1]}, time_unit="ns").test) == 1
+        len(
+            LeaveOut(1)
+            .split({"user": [1, 1], "item": [5, 6], "timestamp": [1, 2**62 - 1]}, time_unit="ns")
+            .test
+        )
+        == 1
     )
 
 
@@ -262,7 +311,12 @@ def test_units_are_told_by_magnitude(largest, unit):
 
 @pytest.mark.parametrize(
     ("values", "integers"),
-    [([1.0, 2.0**53 - 1], True), ([1.0, 2.0**53], False), ([-(2.0**53), 1.0], False), ([1.5, 2.0], False)],
+    [
+        ([1.0, 2.0**53 - 1], True),
+        ([1.0, 2.0**53], False),
+        ([-(2.0**53), 1.0], False),
+        ([1.5, 2.0], False),
+    ],
 )
 def test_floats_are_whole_ticks_below_2_to_the_53(values, integers):
     frame = pl.DataFrame({"user": [1, 2], "item": [1, 1], "timestamp": values})

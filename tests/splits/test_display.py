@@ -9,7 +9,9 @@ import polars as pl
 from html_tables import read_html
 from rankwise import splits
 
-TABLE = pl.DataFrame({"user": [1, 1, 1, 2, 2, 3], "item": [5, 6, 7, 5, 6, 7], "timestamp": [1, 2, 9, 3, 8, 4]})
+TABLE = pl.DataFrame(
+    {"user": [1, 1, 1, 2, 2, 3], "item": [5, 6, 7, 5, 6, 7], "timestamp": [1, 2, 9, 3, 8, 4]}
+)
 HOSTILE = "</td><script>alert(1)</script>\n\x1b[31m\u202e&amp;"
 SHOWN = "</td><script>alert(1)</script>  [31m &amp;"
 
@@ -48,7 +50,9 @@ def test_hostile_names_are_text():
     table = TABLE.with_columns(pl.Series(HOSTILE, ["a", "a", "b", "a", "b", "b"]))
     folds = splits.StratifiedKFold(2, by=HOSTILE).split(table)
     split = folds[0]
-    named = splits.Split(split.source, split.rows, {HOSTILE: split.masks["train"]}, split.rule, {HOSTILE: HOSTILE})
+    named = splits.Split(
+        split.source, split.rows, {HOSTILE: split.masks["train"]}, split.rule, {HOSTILE: HOSTILE}
+    )
     (parts, found), (rule, _) = read_html(named._repr_html_())
     assert parts[1][0] == SHOWN
     assert found[1] == [SHOWN, SHOWN]
@@ -86,4 +90,8 @@ def test_a_fold_that_is_empty_hides_no_other():
     folds = splits.UserKFold(2).split(table)
     (table,), (_, note) = read_html(folds._repr_html_())
     assert note == "fold 0: the test side of the split is empty"
-    assert table == [["fold", "train rows", "history rows", "test rows"], ["0", "–", "–", "–"], ["1", "1", "1", "2"]]
+    assert table == [
+        ["fold", "train rows", "history rows", "test rows"],
+        ["0", "–", "–", "–"],
+        ["1", "1", "1", "2"],
+    ]

@@ -41,7 +41,12 @@ FILTERS = [splits.KCore(3), splits.MinRating(2), splits.MinRows(2, 2), splits.De
         (splits.GlobalTime(share=0.5, target="last"), "f6683f97"),
         (splits.GlobalTime(share=0.5, target="random", seed=8), "dfa87f49"),
         (splits.GlobalTime(share=0.3, validation=splits.LeaveOut(1)), "81b4d858"),
-        (splits.GlobalTime(share=0.3, validation=splits.UserHoldout(0.3), seen="drop", cold_users="drop"), "260def62"),
+        (
+            splits.GlobalTime(
+                share=0.3, validation=splits.UserHoldout(0.3), seen="drop", cold_users="drop"
+            ),
+            "260def62",
+        ),
         (splits.GlobalTime(share=0.6, cold_items="only"), "db48d8b8"),
         (splits.Holdout(0.3, filters=FILTERS, seed=9), "ce2d7527"),
         (splits.Holdout(0.3, filters=FILTERS, filter_on="all", seed=10), "140a7bda"),

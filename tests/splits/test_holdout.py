@@ -38,7 +38,9 @@ def test_a_number_of_sets_has_4000_digits_at_most():
         splits.LeavePOut(6648).count(13_296)
 
 
-@pytest.mark.parametrize(("n", "first"), [(123, [1, 2, 3, 4, 7, 8, 9, 12]), (124, [1, 2, 3, 7, 10, 14, 15, 17])])
+@pytest.mark.parametrize(
+    ("n", "first"), [(123, [1, 2, 3, 4, 7, 8, 9, 12]), (124, [1, 2, 3, 7, 10, 14, 15, 17])]
+)
 def test_of_more_than_36_digits_of_sets_each_is_drawn_row_by_row(n, first):
     """Of 123 rows there are 10^35.9 sets of 61, of 124 rows 10^36.2 sets of 62: others would be drawn the other way."""
     (split,) = splits.LeavePOut(n // 2, draws=1, seed=1).split(table(n))
@@ -72,7 +74,10 @@ def test_sets_of_which_there_are_very_many_are_drawn_at_random(monkeypatch):
     folds = splits.LeavePOut(2, draws=40, seed=5).split(table(20))
     tested = [frozenset(split.test["item"]) for split in folds]
     assert {len(one) for one in tested} == {2}
-    assert tested == [frozenset(split.test["item"]) for split in splits.LeavePOut(2, draws=40, seed=5).split(table(20))]
+    assert tested == [
+        frozenset(split.test["item"])
+        for split in splits.LeavePOut(2, draws=40, seed=5).split(table(20))
+    ]
     assert len(set(tested)) > 20
 
 
@@ -93,7 +98,9 @@ def test_folds_have_a_row_at_least(rule):
 
 def test_folds_of_users_have_a_user_at_least():
     users = pl.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": range(6)})
-    assert [len(set(split.test["user"])) for split in splits.UserKFold(3, fold_in=None).split(users)] == [1, 1, 1]
+    assert [
+        len(set(split.test["user"])) for split in splits.UserKFold(3, fold_in=None).split(users)
+    ] == [1, 1, 1]
     with pytest.raises(InputError, match="4 folds need as many users") as caught:
         splits.UserKFold(4).split(users)
     assert caught.value.found == "3 users"
@@ -130,13 +137,17 @@ def test_users_with_n_rows_or_fewer_are_short(short, train, test):
 
 
 def test_a_user_who_is_too_short_is_named():
-    with pytest.raises(InputError, match="a user has too few rows to leave 2 out and keep one") as caught:
+    with pytest.raises(
+        InputError, match="a user has too few rows to leave 2 out and keep one"
+    ) as caught:
         splits.LeaveOut(2, short="error").split(SHORT)
     assert (caught.value.where, caught.value.found) == ("user 1", "1 rows (2 such users)")
     assert len(splits.LeaveOut(2, short="error").split(SHORT[3:]).test) == 2
 
 
-@pytest.mark.parametrize(("share", "sizes", "without"), [(0.5, [0, 1, 2], 1), (0.9, [0, 1, 2], 1), (0.1, [0, 0, 0], 3)])
+@pytest.mark.parametrize(
+    ("share", "sizes", "without"), [(0.5, [0, 1, 2], 1), (0.9, [0, 1, 2], 1), (0.1, [0, 0, 0], 3)]
+)
 def test_every_user_keeps_a_training_row(share, sizes, without):
     split = splits.Holdout(share, "user", "last")
     if not any(sizes):

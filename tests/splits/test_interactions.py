@@ -35,7 +35,9 @@ def times(values, unit="s", *, is_date=False, source="given", time_format=None):
 DATES = times([0, 86_400_000_000], "us", is_date=True, source="dates")
 
 
-@pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 1000), ("us", 10**6), ("ns", 10**9)])
+@pytest.mark.parametrize(
+    ("unit", "per_second"), [("s", 1), ("ms", 1000), ("us", 10**6), ("ns", 10**9)]
+)
 def test_moments_are_ticks_since_1970_in_utc(unit, per_second):
     clock = times([10**15], unit)
     assert clock.per_second == per_second
@@ -188,7 +190,9 @@ def test_lengths_of_numbers_and_of_python(length, expected):
     assert bool(expected) == (length not in (0, "0d"))
 
 
-@pytest.mark.parametrize("length", ["", "5", "d", "5 d", "-5d", "5d ", "5D", "1.5d", "1" * 19 + "d", None, True, [1]])
+@pytest.mark.parametrize(
+    "length", ["", "5", "d", "5 d", "-5d", "5d ", "5D", "1.5d", "1" * 19 + "d", None, True, [1]]
+)
 def test_what_is_no_length_is_refused(length):
     with pytest.raises(ParameterError, match="gap is a length of time") as caught:
         Duration.read("gap", length)
@@ -205,7 +209,12 @@ def test_lengths_are_added_and_multiplied_part_by_part():
     length = Duration(1, 20, 3.5)
     assert length * 3 == Duration(3, 60, 10.5)
     assert length + Duration(2, 5, 1) == Duration(3, 25, 4.5)
-    assert [bool(Duration(*parts)) for parts in ((0, 0, 0), (1,), (0, 1), (0, 0, 0.5))] == [False, True, True, True]
+    assert [bool(Duration(*parts)) for parts in ((0, 0, 0), (1,), (0, 1), (0, 0, 0.5))] == [
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -233,12 +242,16 @@ def test_whole_numbers_are_dates_if_every_one_is(numbers, are_dates):
 
 
 def test_years_from_1000_on_are_of_four_digits():
-    parsed = interactions._in_format(pl.Series(["1 Jan 1000", "1 Jan 0999", "1 Jan 20"]), "%d %b %Y")
+    parsed = interactions._in_format(
+        pl.Series(["1 Jan 1000", "1 Jan 0999", "1 Jan 20"]), "%d %b %Y"
+    )
     assert parsed.to_list() == [datetime(1000, 1, 1), None, None]
 
 
 def test_a_format_is_shared_by_columns_of_which_one_shows_it():
-    ambiguous, day_first, month_first = (pl.Series([text]) for text in ("01/02/2020", "13/02/2020", "01/13/2020"))
+    ambiguous, day_first, month_first = (
+        pl.Series([text]) for text in ("01/02/2020", "13/02/2020", "01/13/2020")
+    )
     assert shared_format([ambiguous, day_first]) == "%d/%m/%Y"
     assert shared_format([month_first, ambiguous, pl.Series([5])]) == "%m/%d/%Y"
     assert shared_format([day_first, month_first]) is None
@@ -287,11 +300,17 @@ def test_a_seed_has_at_most_64_bits():
 
 
 def test_folds_are_two_or_more_and_draws_one_or_more():
-    for rule, least in ((splits.KFold, 2), (splits.UserKFold, 2), (lambda n: splits.LeavePOut(1, n), 1)):
+    for rule, least in (
+        (splits.KFold, 2),
+        (splits.UserKFold, 2),
+        (lambda n: splits.LeavePOut(1, n), 1),
+    ):
         rule(least)
         rule(1_000_000)
         for wrong in (least - 1, 1_000_001):
-            with pytest.raises(ParameterError, match=f"whole number from {least}|must be at most 1,000,000"):
+            with pytest.raises(
+                ParameterError, match=f"whole number from {least}|must be at most 1,000,000"
+            ):
                 rule(wrong)
 
 
@@ -359,7 +378,10 @@ def test_selected_rows_keep_their_times_and_their_unit():
 @pytest.mark.parametrize(
     ("times", "expected"),
     [
-        ([20200914, 20200101], [1_600_041_600_000_000, 1_577_836_800_000_000]),  # written as whole numbers
+        (
+            [20200914, 20200101],
+            [1_600_041_600_000_000, 1_577_836_800_000_000],
+        ),  # written as whole numbers
         ([7.0, 5.0], [7, 5]),
         ([7.5, 5.0], [7.5, 5.0]),
     ],
@@ -380,7 +402,9 @@ def test_equal_rows_are_numbered_and_the_first_keeps_its_hash():
 
 
 def test_draws_of_equal_rows_differ_and_do_not_depend_on_the_order_of_rows():
-    equal = pl.DataFrame({"user": [1] * 4 + [2], "item": [3] * 5, "note": ["d", "a", "c", "b", "a"]})
+    equal = pl.DataFrame(
+        {"user": [1] * 4 + [2], "item": [3] * 5, "note": ["d", "a", "c", "b", "a"]}
+    )
     draws = rows_of(equal).draw(3)
     assert len(set(draws.tolist())) == 5
     again = rows_of(equal[[3, 1, 4, 0, 2]]).draw(3)
@@ -402,7 +426,9 @@ def test_ids_in_random_order_are_those_that_have_rows():
     orders = {tuple(codes.at_random(seed).tolist()) for seed in range(40)}
     assert len(orders) == 6
     text = Codes.of(pl.Series(["7", "3", "7", "900"]))
-    assert text.vocabulary.decode(text.at_random(1)).to_list() == [str(code) for code in codes.at_random(1).tolist()]
+    assert text.vocabulary.decode(text.at_random(1)).to_list() == [
+        str(code) for code in codes.at_random(1).tolist()
+    ]
 
 
 def test_nanoseconds_of_dates_decide_which_rows_are_drawn():
@@ -434,16 +460,35 @@ DAYS = pl.Series("timestamp", [date(1970, 1, 2), date(1970, 1, 1)])
         (DAYS, "us", [86_400 * 10**6, 0]),
         (DAYS.cast(pl.Datetime("ms")), "us", [86_400 * 10**6, 0]),
         (DAYS.cast(pl.Datetime("ns")), "us", [86_400 * 10**6, 0]),
-        ((DAYS.cast(pl.Int64) * 86_400 * 10**9 + 1000).cast(pl.Datetime("ns")), "us", [86_400 * 10**6 + 1, 1]),
-        ((DAYS.cast(pl.Int64) * 86_400 * 10**9 + 7).cast(pl.Datetime("ns")), "ns", [86_400 * 10**9 + 7, 7]),
         (
-            (DAYS.cast(pl.Int64) * 86_400 * 10**9 + 7).cast(pl.Datetime("ns")).dt.replace_time_zone("Etc/GMT+2"),
+            (DAYS.cast(pl.Int64) * 86_400 * 10**9 + 1000).cast(pl.Datetime("ns")),
+            "us",
+            [86_400 * 10**6 + 1, 1],
+        ),
+        (
+            (DAYS.cast(pl.Int64) * 86_400 * 10**9 + 7).cast(pl.Datetime("ns")),
+            "ns",
+            [86_400 * 10**9 + 7, 7],
+        ),
+        (
+            (DAYS.cast(pl.Int64) * 86_400 * 10**9 + 7)
+            .cast(pl.Datetime("ns"))
+            .dt.replace_time_zone("Etc/GMT+2"),
             "ns",
             [(86_400 + 7200) * 10**9 + 7, 7200 * 10**9 + 7],
         ),
-        (DAYS.cast(pl.Datetime("us")).dt.replace_time_zone("Etc/GMT+2"), "us", [(86_400 + 7200) * 10**6, 7200 * 10**6]),
+        (
+            DAYS.cast(pl.Datetime("us")).dt.replace_time_zone("Etc/GMT+2"),
+            "us",
+            [(86_400 + 7200) * 10**6, 7200 * 10**6],
+        ),
     ],
 )
 def test_dates_are_microseconds_in_utc_unless_they_have_nanoseconds(column, unit, values):
     times = rows_of(pl.DataFrame({"user": [1, 2], "item": [1, 1], "timestamp": column})).time
-    assert (times.unit, times.values.tolist(), times.is_date, times.unit_source) == (unit, values, True, "dates")
+    assert (times.unit, times.values.tolist(), times.is_date, times.unit_source) == (
+        unit,
+        values,
+        True,
+        "dates",
+    )

@@ -36,7 +36,10 @@ def by_user(frame):
 def test_what_is_known_before_each_part(split, tmp_path):
     assert by_user(split.known()) == KNOWN
     assert by_user(split.known("validation")) == {1: {1, 2}, 2: {1}}
-    assert split.card["known"] == {"test": ["train", "validation", "history"], "validation": ["train"]}
+    assert split.card["known"] == {
+        "test": ["train", "validation", "history"],
+        "validation": ["train"],
+    }
     assert by_user(splits.read(split.save(tmp_path / "out")).known()) == KNOWN
     assert type(RULE.split(TABLE.to_pandas()).known()).__module__.startswith("pandas")
     with pytest.raises(ParameterError, match="no part 'validation'"):
@@ -46,7 +49,9 @@ def test_what_is_known_before_each_part(split, tmp_path):
 
 
 def test_the_history_of_validation_users_is_known_before_both(split):
-    rule = splits.Holdout(0.2, seed=3, validation=splits.UserHoldout(0.5, fold_in=splits.LeaveOut(1, "random")))
+    rule = splits.Holdout(
+        0.2, seed=3, validation=splits.UserHoldout(0.5, fold_in=splits.LeaveOut(1, "random"))
+    )
     table = pl.DataFrame({"user": np.repeat(range(6), 8), "item": np.tile(range(8), 6)})
     made = rule.split(table)
     parts = {name: set(made.part(name).rows()) for name in made.masks}
@@ -57,7 +62,9 @@ def test_the_history_of_validation_users_is_known_before_both(split):
 
 def test_known_items_are_masked(split):
     everything = rw.rank(np.ones((3, 10)), k=10, exclude=split, user_ids=[1, 2, 3])
-    assert by_user(everything.frame) == {user: set(range(10)) - items for user, items in KNOWN.items()}
+    assert by_user(everything.frame) == {
+        user: set(range(10)) - items for user, items in KNOWN.items()
+    }
     lists = {1: [1, 3, 4, 6], 2: [2, 7], 3: [2, 9]}
     for source in ({"truth": split}, {"truth": split.test, "train": split}):
         result = rw.evaluate(lists, metrics="recall@1", exclude_seen=True, **source)
@@ -85,7 +92,10 @@ def test_jobs_and_evaluators_know_as_much(split):
     assert evaluator.result().values == whole.values
     settings = Settings.read(names, {})
     job = Job.from_bytes(prepare(settings, read_inputs(settings, truth=split)).to_bytes())
-    assert finish(job, [work(job, read_inputs(settings, recommendations=lists))]).values == whole.values
+    assert (
+        finish(job, [work(job, read_inputs(settings, recommendations=lists))]).values
+        == whole.values
+    )
     assert whole.per_user["repeated@2"].to_list()[:2] == [1.0, 0.5]
 
 
@@ -93,12 +103,17 @@ def test_exact_ranks_leave_known_items_out(split):
     scores = np.tile(np.arange(10.0, 0.0, -1.0), (3, 1))
     ranks = rw.rank_relevant(scores, truth=split, exclude=split, user_ids=[1, 2, 3])
     assert dict(ranks.frame.select("user", "first").rows()) == {1: 2, 2: 6, 3: 9}
-    assert dict(ranks.lengths.iter_rows()) == {user: 10 - len(items) for user, items in KNOWN.items()}
+    assert dict(ranks.lengths.iter_rows()) == {
+        user: 10 - len(items) for user, items in KNOWN.items()
+    }
 
 
 def test_items_are_counted_in_training_alone(split):
     truth, lists = split.test, {1: [6, 2], 2: [7, 2], 3: [9, 1]}
-    both = [rw.evaluate(lists, truth, ["novelty@2", "coverage@2"], train=train) for train in (split, split.train)]
+    both = [
+        rw.evaluate(lists, truth, ["novelty@2", "coverage@2"], train=train)
+        for train in (split, split.train)
+    ]
     assert both[0].values == both[1].values
     again = rw.evaluate(lists, split, "novelty@2", warm_and_cold=True)
     slices = dict(again.slices.select("group", "users").rows())
@@ -108,7 +123,9 @@ def test_items_are_counted_in_training_alone(split):
     drawn = rw.candidates.sampled({4: {1}}, 1, seed=1, train=split, by="popularity")
     assert set(drawn.frame["item"]) == {1, 2}
     negatives = {
-        item for seed in range(9) for item in rw.candidates.sampled({4: {1}}, 1, seed=seed, train=split).frame["item"]
+        item
+        for seed in range(9)
+        for item in rw.candidates.sampled({4: {1}}, 1, seed=seed, train=split).frame["item"]
     }
     assert negatives == {1, 2}
 
@@ -124,11 +141,20 @@ def test_histories_and_slices_by_activity_know_all_rows(split):
 def test_warm_users_have_any_known_row():
     """User 2 comes in validation, user 3 in the history, user 4 in the test part alone."""
     table = pl.DataFrame(
-        {"user": [1, 1, 2, 1, 2, 3, 3, 4], "item": [1, 2, 1, 3, 2, 1, 2, 2], "timestamp": [1, 2, 5, 10, 10, 10, 11, 11]}
+        {
+            "user": [1, 1, 2, 1, 2, 3, 3, 4],
+            "item": [1, 2, 1, 3, 2, 1, 2, 2],
+            "timestamp": [1, 2, 5, 10, 10, 10, 11, 11],
+        }
     )
     rule = {"at": 10, "target": "last", "validation": splits.GlobalTime(at=5)}
     split = splits.GlobalTime(**rule).split(table)
-    assert dict(split.users.select("user", "history").rows()) == {1: "warm", 2: "warm", 3: "warm", 4: "cold"}
+    assert dict(split.users.select("user", "history").rows()) == {
+        1: "warm",
+        2: "warm",
+        3: "warm",
+        4: "cold",
+    }
     assert split.card["cold"]["test"]["users"] == 1
     assert split.card["cold"]["validation"]["users"] == 1
     alone = splits.GlobalTime(**rule, cold_users="only").split(
@@ -140,7 +166,11 @@ def test_warm_users_have_any_known_row():
 
 def test_rows_that_repeat_validation_or_history_are_seen():
     table = pl.DataFrame(
-        {"user": [1, 1, 1, 1, 2, 2, 2], "item": [1, 2, 2, 3, 1, 3, 3], "timestamp": [1, 5, 10, 11, 1, 10, 11]}
+        {
+            "user": [1, 1, 1, 1, 2, 2, 2],
+            "item": [1, 2, 2, 3, 1, 3, 3],
+            "timestamp": [1, 5, 10, 11, 1, 10, 11],
+        }
     )
     rule = {"at": 10, "validation": splits.GlobalTime(at=5), "target": "last"}
     split = splits.GlobalTime(**rule).split(table)
@@ -156,8 +186,12 @@ def test_rows_that_repeat_validation_or_history_are_seen():
 
 def test_what_is_known_before_test_is_not_for_validation(split):
     lists = {1: [3, 8], 2: [2, 8]}
-    with pytest.raises(InputError, match="every ground truth row is a training interaction") as caught:
+    with pytest.raises(
+        InputError, match="every ground truth row is a training interaction"
+    ) as caught:
         rw.evaluate(lists, split.validation, "recall@1", train=split, exclude_seen=True)
     assert 'train=split.known("validation")' in caught.value.hint
-    right = rw.evaluate(lists, split.validation, "recall@1", train=split.known("validation"), exclude_seen=True)
+    right = rw.evaluate(
+        lists, split.validation, "recall@1", train=split.known("validation"), exclude_seen=True
+    )
     assert right["recall@1"] == 1.0

@@ -21,7 +21,9 @@ def table(times):
 
 
 @pytest.mark.parametrize("odd", [0, -1, 99999999, 201801011200, 20181399])
-@pytest.mark.parametrize("rule", [GlobalTime(last="60d"), GlobalTime(share=0.4, gap=3600), LeaveOut(1)])
+@pytest.mark.parametrize(
+    "rule", [GlobalTime(last="60d"), GlobalTime(share=0.4, gap=3600), LeaveOut(1)]
+)
 def test_dates_as_numbers_with_one_other_number_are_refused(odd, rule):
     with pytest.raises(ColumnError, match="most of these timestamps read as dates") as error:
         rule.split(table([*DAYS, odd]))
@@ -86,9 +88,14 @@ def test_fractions_of_seconds_in_text_are_times():
 
 
 def test_two_times_that_nothing_reads_are_no_error():
-    truth = pl.DataFrame({"user": [1, 2], "item": [5, 6], "date": ["2020-01-01", "2020-02-01"], "timestamp": [3, 4]})
+    truth = pl.DataFrame(
+        {"user": [1, 2], "item": [5, 6], "date": ["2020-01-01", "2020-02-01"], "timestamp": [3, 4]}
+    )
     lists = {1: [7, 5], 2: [6, 7]}
     assert rw.evaluate(lists, truth, "mrr")["mrr"] == 0.75
-    assert rw.evaluate(lists, truth, "mrr", train=truth.with_columns(item=pl.Series([7, 7])))["mrr"] == 0.75
+    assert (
+        rw.evaluate(lists, truth, "mrr", train=truth.with_columns(item=pl.Series([7, 7])))["mrr"]
+        == 0.75
+    )
     with pytest.raises(ColumnError, match="two columns could be the timestamp"):
         LeaveOut(1).split(truth)

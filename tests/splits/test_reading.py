@@ -61,7 +61,9 @@ def test_files_of_elliot_have_no_header(line, columns, tmp_path):
 
 
 def clock(values, unit="us", known_as="dates", **card):
-    table = Table(pl.DataFrame({} if values is None else {"timestamp": values}), "interactions", "a", "b", {})
+    table = Table(
+        pl.DataFrame({} if values is None else {"timestamp": values}), "interactions", "a", "b", {}
+    )
     return _saved_clock({"unit": unit, "unit_known_as": known_as, **card}, table)
 
 
@@ -72,7 +74,10 @@ def test_the_clock_of_a_card_is_that_of_the_file():
     assert clock([5], "ms", "guessed from the size of the numbers") == ("ms", None)
     assert clock([1_577_836_800]) == ("s", None)  # other libraries have dates as seconds
     assert clock(["2020-01-01"]) == (None, None)
-    assert clock(["01.02.2020"], known_as="dates written %d.%m.%Y", format="%d.%m.%Y") == (None, "%d.%m.%Y")
+    assert clock(["01.02.2020"], known_as="dates written %d.%m.%Y", format="%d.%m.%Y") == (
+        None,
+        "%d.%m.%Y",
+    )
     assert clock([20200101], known_as="dates written %Y%m%d", format="%Y%m%d") == (None, "%Y%m%d")
     assert clock([1_577_836_800], known_as="dates written %Y%m%d", format="%Y%m%d") == ("s", None)
     assert clock([20200101.0], known_as="dates written %Y%m%d", format="%Y%m%d") == ("s", None)
@@ -133,7 +138,9 @@ def test_parts_measure_time_in_one_way(tmp_path):
     ).write_parquet(tmp_path / "test.parquet")
     (tmp_path / "test.csv").unlink()
     (tmp_path / "train.csv").unlink()
-    pl.DataFrame({"user": [1], "item": [2], "timestamp": [5]}).write_parquet(tmp_path / "train.parquet")
+    pl.DataFrame({"user": [1], "item": [2], "timestamp": [5]}).write_parquet(
+        tmp_path / "train.parquet"
+    )
     with pytest.raises(FileError, match="measure time in different ways") as caught:
         splits.read(tmp_path)
     assert caught.value.found == "test: dates; train: numbers"
@@ -147,19 +154,29 @@ def test_a_rule_is_a_mapping_with_its_name(tmp_path):
         ({"rule": "LeaveOut", "filters": [1]}, "a filter is written as a mapping"),
         ({"rule": "LeaveOut", "filters": [{}]}, "there is no filter None"),
         ({"rule": "LeaveOut", "m": 1}, "LeaveOut has no parameter 'm'"),
-        ({"rule": "LeaveOut", "filters": [{"filter": "MinRating"}]}, "MinRating cannot be made of this"),
+        (
+            {"rule": "LeaveOut", "filters": [{"filter": "MinRating"}]},
+            "MinRating cannot be made of this",
+        ),
     ):
         with pytest.raises(ParameterError, match=said):
             splits.from_dict(rule)
     filters = [{"filter": "KCore", "k": 2}, {"filter": "MinRows", "users": 3}]
-    rule = splits.from_dict({"rule": "UserHoldout", "fold_in": {"rule": "LeaveOut", "n": 2}, "filters": filters})
-    assert rule == splits.UserHoldout(fold_in=splits.LeaveOut(2), filters=[splits.KCore(2), splits.MinRows(3)])
+    rule = splits.from_dict(
+        {"rule": "UserHoldout", "fold_in": {"rule": "LeaveOut", "n": 2}, "filters": filters}
+    )
+    assert rule == splits.UserHoldout(
+        fold_in=splits.LeaveOut(2), filters=[splits.KCore(2), splits.MinRows(3)]
+    )
 
 
 def test_a_card_without_a_file_for_an_empty_part_gives_it_back(tmp_path):
     table = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "timestamp": [1, 5, 5]})
     folder = splits.GlobalTime(at=5, target="first").split(table).save(tmp_path / "out")
-    assert sorted(json.loads((folder / "split.json").read_text())["files"]) == ["test.parquet", "train.parquet"]
+    assert sorted(json.loads((folder / "split.json").read_text())["files"]) == [
+        "test.parquet",
+        "train.parquet",
+    ]
     again = splits.read(folder)
     assert [*again.masks] == ["train", "history", "test"]
     assert len(again.history) == 0

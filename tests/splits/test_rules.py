@@ -41,7 +41,9 @@ def test_cold_rows_dropped_kept_or_alone():
 
     def test_users(**options):
         split = splits.GlobalTime(at=5, **options).split(table)
-        return split.test["user"].to_list(), {k: v for k, v in split.found.items() if "dropped" in k}
+        return split.test["user"].to_list(), {
+            k: v for k, v in split.found.items() if "dropped" in k
+        }
 
     assert test_users() == ([1, 3], {})
     assert test_users(cold_users="drop") == ([1], {"test_rows_of_cold_users_dropped": 1})
@@ -74,9 +76,14 @@ def test_filters_look_at_training_unless_told_otherwise():
 @pytest.mark.parametrize("times", [{}, {"timestamp": [7] * 4}])
 def test_equal_rows_are_drawn_one_by_one(times):
     table = pl.DataFrame({"user": [1] * 4, "item": ["a", "a", "b", "b"], **times})
-    halves = {"".join(sorted(splits.Holdout(0.5, seed=seed).split(table).test["item"])) for seed in range(30)}
+    halves = {
+        "".join(sorted(splits.Holdout(0.5, seed=seed).split(table).test["item"]))
+        for seed in range(30)
+    }
     assert halves == {"aa", "ab", "bb"}
-    plays = pl.DataFrame({"user": np.repeat(range(50), 100), "item": np.tile(np.repeat(range(20), 5), 50)})
+    plays = pl.DataFrame(
+        {"user": np.repeat(range(50), 100), "item": np.tile(np.repeat(range(20), 5), 50)}
+    )
     split = splits.Holdout(0.2, seed=1).split(plays)
     seen = split.test.join(split.train.unique(), on=["user", "item"], how="semi")
     assert len(seen) > 0.99 * len(split.test)  # five plays of a pair: one in 3,000 is tested whole
@@ -86,18 +93,31 @@ def test_equal_rows_are_drawn_one_by_one(times):
 
 def test_other_columns_decide_which_of_equal_rows_is_drawn():
     table = pl.DataFrame({"user": [1] * 6, "item": [2] * 6, "note": list("abcdef")})
-    drawn = {tuple(splits.Holdout(0.5, seed=seed).split(table).test["note"].sort()) for seed in range(40)}
+    drawn = {
+        tuple(splits.Holdout(0.5, seed=seed).split(table).test["note"].sort()) for seed in range(40)
+    }
     assert len(drawn) > 10  # of 20
     for rule in (splits.Holdout(0.5, seed=3), splits.LeaveOut(2, "random", seed=3)):
-        assert rule.split(table.reverse()).test["note"].sort().equals(rule.split(table).test["note"].sort())
+        assert (
+            rule.split(table.reverse())
+            .test["note"]
+            .sort()
+            .equals(rule.split(table).test["note"].sort())
+        )
 
 
 def test_filters_come_after_validation():
     """Item 3 has two rows before the test part, and one of them is validated."""
     table = pl.DataFrame(
-        {"user": [1, 1, 1, 2, 2, 2, 1], "item": [1, 2, 3, 1, 2, 3, 9], "timestamp": [1, 2, 3, 1, 2, 5, 7]}
+        {
+            "user": [1, 1, 1, 2, 2, 2, 1],
+            "item": [1, 2, 3, 1, 2, 3, 9],
+            "timestamp": [1, 2, 3, 1, 2, 5, 7],
+        }
     )
-    rule = splits.GlobalTime(at=7, validation=splits.GlobalTime(at=5), filters=[splits.MinRows(items=2)])
+    rule = splits.GlobalTime(
+        at=7, validation=splits.GlobalTime(at=5), filters=[splits.MinRows(items=2)]
+    )
     split = rule.split(table)
     assert split.train["item"].to_list() == [1, 2, 1, 2]
     assert split.validation.rows() == [(2, 3, 5)]
@@ -107,7 +127,9 @@ def test_filters_come_after_validation():
 def test_of_equally_good_moments_the_last():
     """At 2 and at 6 two users have rows on both sides, at 4 one, and at 9 none."""
     rows = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3), (3, 6), (4, 4), (4, 6)]
-    table = pl.DataFrame({"user": [u for u, _ in rows], "item": range(8), "timestamp": [t for _, t in rows]})
+    table = pl.DataFrame(
+        {"user": [u for u, _ in rows], "item": range(8), "timestamp": [t for _, t in rows]}
+    )
     assert splits.GlobalTime(at="best").split(table).found["moment"] == 6
     late = pl.concat([table, pl.DataFrame({"user": [5, 6], "item": [8, 9], "timestamp": [7, 9]})])
     assert splits.GlobalTime(at="best").split(late).found["moment"] == 6
@@ -144,7 +166,9 @@ def test_short_users_keep_one_row():
 def test_folds_per_user_are_even():
     table = {"user": [1] * 2 + [2] * 3 + [3] * 4, "item": [*range(2), *range(3), *range(4)]}
     for seed in range(20):
-        sizes = [len(split.test) for split in splits.KFold(4, per_user=True, seed=seed).split(table)]
+        sizes = [
+            len(split.test) for split in splits.KFold(4, per_user=True, seed=seed).split(table)
+        ]
         assert sorted(sizes) == [2, 2, 2, 3]
     three = splits.KFold(3, per_user=True).split({1: ["a"], 2: ["a"], 3: ["b"]})
     assert [len(split.test) for split in three] == [1, 1, 1]
@@ -159,9 +183,17 @@ def test_a_holdout_of_all_rows_may_take_all_rows_of_a_user():
 
 def test_duplicates():
     table = pl.DataFrame(
-        {"user": [1, 1, 1, 2], "item": [1, 1, 1, 1], "timestamp": [5, 3, 9, 1], "rating": [1, 4, 2, 3]}
+        {
+            "user": [1, 1, 1, 2],
+            "item": [1, 1, 1, 1],
+            "timestamp": [5, 3, 9, 1],
+            "rating": [1, 4, 2, 3],
+        }
     )
-    kept = {how: splits.Deduplicate(how).apply(table)["rating"].to_list() for how in ("first", "last", "highest")}
+    kept = {
+        how: splits.Deduplicate(how).apply(table)["rating"].to_list()
+        for how in ("first", "last", "highest")
+    }
     assert kept == {"first": [4, 3], "last": [2, 3], "highest": [4, 3]}
     assert splits.Deduplicate().apply(table.to_pandas())["rating"].to_list() == [4, 3]
     with pytest.raises(ColumnError, match="the rating"):
@@ -170,7 +202,10 @@ def test_duplicates():
 
 def test_lengths_of_time():
     table = days("2013-01-31", "2013-02-27", "2013-02-28T12:00", "2013-03-31")
-    at = {last: splits.GlobalTime(last=last).split(table).found["moment"] for last in ("1mo", "31d", "4w")}
+    at = {
+        last: splits.GlobalTime(last=last).split(table).found["moment"]
+        for last in ("1mo", "31d", "4w")
+    }
     # A microsecond after the last row; the end of February has no 31st.
     assert at == {
         "1mo": "2013-02-28T00:00:00.000001",
@@ -219,9 +254,14 @@ def test_windows_of_the_calendar():
 
 def test_windows_on_numbers_have_the_calendar_too():
     start = int(datetime.fromisoformat("2013-01-01T00:00:00+00:00").timestamp())
-    table = pl.DataFrame({"user": [1] * 90, "item": range(90), "ts": [start + d * 86400 for d in range(90)]})
+    table = pl.DataFrame(
+        {"user": [1] * 90, "item": range(90), "ts": [start + d * 86400 for d in range(90)]}
+    )
     folds = splits.TimeWindows("1mo", 2, align="month").split(table)
-    assert [split.test["item"].to_list() for split in folds] == [list(range(31, 59)), list(range(59, 90))]
+    assert [split.test["item"].to_list() for split in folds] == [
+        list(range(31, 59)),
+        list(range(59, 90)),
+    ]
 
 
 def test_leave_p_out_takes_every_set_once():
@@ -247,7 +287,8 @@ def test_folds_of_a_large_table_cost_what_they_hold():
     """The number of sets has 90,000 digits: nothing may compute it, nor go through the sets."""
     large = pl.DataFrame({"user": [1] * 300_000, "item": range(300_000)})
     one, again, other = (
-        splits.LeavePOut(150_000, draws=10**6, seed=seed).split(large)[999_999].masks["test"] for seed in (1, 1, 2)
+        splits.LeavePOut(150_000, draws=10**6, seed=seed).split(large)[999_999].masks["test"]
+        for seed in (1, 1, 2)
     )
     assert one.sum() == 150_000
     assert (one == again).all()
@@ -268,7 +309,10 @@ def test_folds_of_a_large_table_cost_what_they_hold():
         (lambda: splits.TimeWindows(1, 10**6).split(TABLE), "no earlier rows to train on"),
         (lambda: splits.TimeWindows(1, 3, gap=1).split(TABLE), "no earlier rows to train on"),
         (lambda: splits.TimeWindows(2**61, 5).split(TABLE), "length of time is out of range"),
-        (lambda: splits.TimeWindows("1mo", 10**6).split(TABLE, time_unit="s"), "no earlier rows|out of range"),
+        (
+            lambda: splits.TimeWindows("1mo", 10**6).split(TABLE, time_unit="s"),
+            "no earlier rows|out of range",
+        ),
         (lambda: splits.TimeWindows("9" * 18 + "mo").split(TABLE, time_unit="s"), "out of range"),
         (lambda: splits.GlobalTime(last="9" * 5000 + "d"), "last is a length of time"),
         (lambda: splits.GlobalTime(last=10**5000), "last is a length of time"),
@@ -317,14 +361,17 @@ def test_leave_one_out_over_a_matrix(make):
 @pytest.mark.parametrize("kind", [csr_array, csr_matrix, coo_array, csc_array])
 def test_stored_zeros_are_interactions(kind):
     """User 0 has items 0 and 2, one with the value 0; user 1 has one such item alone."""
-    matrix = kind((np.array([0.0, 4.0, 0.0]), (np.array([0, 0, 1]), np.array([0, 2, 1]))), shape=(2, 3))
+    matrix = kind(
+        (np.array([0.0, 4.0, 0.0]), (np.array([0, 0, 1]), np.array([0, 2, 1]))), shape=(2, 3)
+    )
     assert matrix.nnz == 3
     left_out = set()
     for seed in range(20):
         ((train, test),) = splits.leave_one_out_cv(matrix, seed=seed)
         assert (train.nnz, test.nnz) == (2, 1)
         entries = [
-            set(zip(part.tocoo().row.tolist(), part.tocoo().col.tolist(), strict=True)) for part in (train, test)
+            set(zip(part.tocoo().row.tolist(), part.tocoo().col.tolist(), strict=True))
+            for part in (train, test)
         ]
         assert entries[0] | entries[1] == {(0, 0), (0, 2), (1, 1)}
         assert not entries[0] & entries[1]
@@ -384,12 +431,17 @@ def test_leave_one_out_refuses(error, matrix, said):
         (lambda: splits.TimeWindows("7d", align="fortnight"), "align must be one of"),
         (lambda: splits.GlobalTime(share=0.2, validation=splits.KFold(2)), "gives one split"),
         (
-            lambda: splits.GlobalTime(share=0.2, validation=splits.LeaveOut(filters=[splits.KCore()])),
+            lambda: splits.GlobalTime(
+                share=0.2, validation=splits.LeaveOut(filters=[splits.KCore()])
+            ),
             "belong to the outer rule",
         ),
         (lambda: splits.UserHoldout(fold_in=splits.KFold(2)), "gives one split"),
         (lambda: splits.UserHoldout(fold_in=splits.UserHoldout()), "only cuts rows in two"),
-        (lambda: splits.UserKFold(fold_in=splits.GlobalTime(at=3, target="first")), "only cuts rows in two"),
+        (
+            lambda: splits.UserKFold(fold_in=splits.GlobalTime(at=3, target="first")),
+            "only cuts rows in two",
+        ),
         (lambda: splits.UserHoldout(fold_in=splits.TwoStage(at=3)), "only cuts rows in two"),
         (lambda: splits.TwoStage(last="7d", validation=splits.LeaveOut()), "parts of their own"),
         (lambda: splits.KCore(0), "k must be a whole number"),
@@ -407,12 +459,36 @@ def test_rules_that_make_no_sense(make, said):
     [
         (splits.GlobalTime(share=0.2), TABLE.drop("timestamp"), "no column for the timestamp"),
         (splits.LeaveOut(1), TABLE.drop("timestamp"), "no column for the timestamp"),
-        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit("soon")), "neither a number nor a date"),
-        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit(None, pl.Int64)), "row 1"),
-        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit(float("nan"))), "4 such rows"),
-        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit(True)), "numbers or dates"),
-        (splits.GlobalTime(share=0.2), TABLE.with_columns(timestamp=pl.lit(2**63 - 1)), "out of range"),
-        (splits.GlobalTime(share=0.5), TABLE.with_columns(timestamp=7), "training side of the split is empty"),
+        (
+            splits.GlobalTime(share=0.2),
+            TABLE.with_columns(timestamp=pl.lit("soon")),
+            "neither a number nor a date",
+        ),
+        (
+            splits.GlobalTime(share=0.2),
+            TABLE.with_columns(timestamp=pl.lit(None, pl.Int64)),
+            "row 1",
+        ),
+        (
+            splits.GlobalTime(share=0.2),
+            TABLE.with_columns(timestamp=pl.lit(float("nan"))),
+            "4 such rows",
+        ),
+        (
+            splits.GlobalTime(share=0.2),
+            TABLE.with_columns(timestamp=pl.lit(True)),
+            "numbers or dates",
+        ),
+        (
+            splits.GlobalTime(share=0.2),
+            TABLE.with_columns(timestamp=pl.lit(2**63 - 1)),
+            "out of range",
+        ),
+        (
+            splits.GlobalTime(share=0.5),
+            TABLE.with_columns(timestamp=7),
+            "training side of the split is empty",
+        ),
         (splits.GlobalTime(at=99), TABLE, "test side of the split is empty"),
         (splits.GlobalTime(at=0), TABLE, "training side of the split is empty"),
         (splits.GlobalTime(at="soon"), TABLE, "at is not a moment"),
@@ -517,10 +593,14 @@ def test_a_column_that_the_caller_names_stands_in_for_one_that_is_called_so():
     assert error.value.hint == 'say which: columns={"interactions.timestamp": "date"}'
     split = splits.LeaveOut(1).split(rows, columns={"interactions.timestamp": "date"})
     assert split.test["item"].to_list() == [6]
-    assert splits.LeaveOut(1).split(rows, columns={"timestamp": "timestamp"}).test["item"].to_list() == [5]
+    assert splits.LeaveOut(1).split(rows, columns={"timestamp": "timestamp"}).test[
+        "item"
+    ].to_list() == [5]
 
 
-@pytest.mark.parametrize("rule", [splits.GlobalTime, splits.LeaveOut, splits.KFold, splits.KCore, splits.Deduplicate])
+@pytest.mark.parametrize(
+    "rule", [splits.GlobalTime, splits.LeaveOut, splits.KFold, splits.KCore, splits.Deduplicate]
+)
 def test_a_parameter_that_a_rule_does_not_have_is_named(rule):
     with pytest.raises(ParameterError, match=f"{rule.__name__} has no parameter 'test_ratio'"):
         rule(test_ratio=0.2)

@@ -50,7 +50,8 @@ def rows_of(rule, table):
     except RankwiseError as error:
         return error.what
     return [
-        {name: plain.held(table, mask) for name, mask in split.masks.items()} | {"id": split.card["id"]}
+        {name: plain.held(table, mask) for name, mask in split.masks.items()}
+        | {"id": split.card["id"]}
         for split in made
     ]
 
@@ -76,9 +77,15 @@ DATES = TABLE.with_columns(pl.from_epoch("timestamp", time_unit="s"))
 
 def test_order_of_rows_of_equal_ids_and_time():
     """Rows that differ in other columns alone are told apart by these."""
-    table = pl.DataFrame({"user": [1] * 6, "item": [2] * 6, "timestamp": [3] * 6, "note": list("abcdef")})
+    table = pl.DataFrame(
+        {"user": [1] * 6, "item": [2] * 6, "timestamp": [3] * 6, "note": list("abcdef")}
+    )
     for rule in (splits.LeaveOut(2), splits.LeaveOut(2, "random"), splits.Holdout(0.4)):
-        assert rule.split(table).test.sort("note").equals(rule.split(table.reverse()).test.sort("note"))
+        assert (
+            rule.split(table)
+            .test.sort("note")
+            .equals(rule.split(table.reverse()).test.sort("note"))
+        )
 
 
 @pytest.mark.parametrize("rule", RULES + FOLDS, ids=repr)
@@ -96,7 +103,8 @@ def test_libraries(rule):
         made = rule.split(other)
         made = list(made) if isinstance(made, splits.Folds) else [made]
         found = [
-            {part: plain.held(TABLE, mask) for part, mask in split.masks.items()} | {"id": split.card["id"]}
+            {part: plain.held(TABLE, mask) for part, mask in split.masks.items()}
+            | {"id": split.card["id"]}
             for split in made
         ]
         assert found == expected, name
@@ -121,7 +129,10 @@ def test_dates_in_any_unit_and_zone(unit):
     for column in (
         pl.col("timestamp").cast(kind),
         pl.col("timestamp").cast(kind).dt.replace_time_zone("UTC"),
-        pl.col("timestamp").cast(kind).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo"),
+        pl.col("timestamp")
+        .cast(kind)
+        .dt.replace_time_zone("UTC")
+        .dt.convert_time_zone("Asia/Tokyo"),
     ):
         other = rule.split(DATES.with_columns(column))
         found = {name: plain.held(DATES, mask) for name, mask in other.masks.items()}
@@ -188,6 +199,8 @@ def test_other_seeds_give_other_splits():
 
 def test_chance_is_even():
     """Of many seeds every row is tested about equally often."""
-    times = sum(splits.Holdout(0.3, seed=seed).split(TABLE).masks["test"].astype(int) for seed in range(400))
+    times = sum(
+        splits.Holdout(0.3, seed=seed).split(TABLE).masks["test"].astype(int) for seed in range(400)
+    )
     assert times.mean() == pytest.approx(120)
     assert abs(times - 120).max() < 5 * (400 * 0.3 * 0.7) ** 0.5

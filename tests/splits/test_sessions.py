@@ -46,7 +46,9 @@ def test_no_session_is_cut(rule):
     for split in cuts(rule, LOG):
         parts = [LOG.filter(pl.Series(mask)).select(KEY).unique() for mask in split.masks.values()]
         assert sum(map(len, parts)) == len(pl.concat(parts).unique())
-        if not isinstance(rule, splits.UserHoldout):  # each part has one user: ids do not show that they begin anew
+        if not isinstance(
+            rule, splits.UserHoldout
+        ):  # each part has one user: ids do not show that they begin anew
             assert rw.audit(split)["L6"].status == "pass"
         assert split.card["notes" if "notes" in split.card else "found"]["sessions"] == 6
 
@@ -62,7 +64,9 @@ def test_a_session_is_on_the_side_on_which_it_begins():
     assert split.test["timestamp"].to_list() == [20, 31, 30]
     assert split.train["timestamp"].max() == 25  # of a session from 8 on
     audit = rw.audit(split)
-    assert audit["L3"].status == "warn"  # of a split that claims no time: a session may go on after it
+    assert (
+        audit["L3"].status == "warn"
+    )  # of a split that claims no time: a session may go on after it
     assert audit.verdict.startswith("No check failed. Not a split by time: 2 training rows")
 
 
@@ -89,7 +93,9 @@ def test_what_is_refused():
     with pytest.raises(ColumnError, match="is the user"):
         splits.LeaveOut(sessions="user").split(LOG)
     with pytest.raises(IdError, match="a row has no session"):
-        splits.LeaveOut(sessions="basket").split(LOG.with_columns(basket=pl.when(pl.col("item") < 17).then("basket")))
+        splits.LeaveOut(sessions="basket").split(
+            LOG.with_columns(basket=pl.when(pl.col("item") < 17).then("basket"))
+        )
     with pytest.raises(ParameterError, match="name of a column"):
         splits.LeaveOut(sessions=3)
 
@@ -97,11 +103,23 @@ def test_what_is_refused():
 def test_on_the_command_line(tmp_path):
     LOG.write_csv(tmp_path / "log.csv")
     done = rankwise(
-        tmp_path, "split", "log.csv", "--by", "last", "--sessions", "basket", "--format", "csv", "-o", "out"
+        tmp_path,
+        "split",
+        "log.csv",
+        "--by",
+        "last",
+        "--sessions",
+        "basket",
+        "--format",
+        "csv",
+        "-o",
+        "out",
     )
     assert done.returncode == 0, done.stderr
     ours = splits.LeaveOut(1, sessions="basket").split(LOG)
-    assert pl.read_csv(tmp_path / "out" / "test.csv")["item"].to_list() == ours.test["item"].to_list()
+    assert (
+        pl.read_csv(tmp_path / "out" / "test.csv")["item"].to_list() == ours.test["item"].to_list()
+    )
     assert json.loads((tmp_path / "out" / "split.json").read_text())["rule"]["sessions"] == "basket"
 
 

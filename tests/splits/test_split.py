@@ -13,7 +13,9 @@ from rankwise.errors import OutputError, ParameterError
 from rankwise.splits import split as module
 from rankwise.splits.split import _four_columns, future_shares, plain, torn_users
 
-TABLE = pl.DataFrame({"user": [1, 1, 1, 2, 2, 3], "item": [5, 6, 7, 5, 8, 9], "timestamp": [10, 20, 40, 20, 50, 60]})
+TABLE = pl.DataFrame(
+    {"user": [1, 1, 1, 2, 2, 3], "item": [5, 6, 7, 5, 8, 9], "timestamp": [10, 20, 40, 20, 50, 60]}
+)
 RULE = splits.GlobalTime(at=40)
 
 
@@ -76,7 +78,9 @@ def test_future_shares_count_training_rows_after_each_test_row():
 
 
 def test_users_are_torn_whose_last_training_time_is_their_first_test_time():
-    table = pl.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": range(6), "timestamp": [1, 1, 1, 2, -5, -5]})
+    table = pl.DataFrame(
+        {"user": [1, 1, 2, 2, 3, 3], "item": range(6), "timestamp": [1, 1, 1, 2, -5, -5]}
+    )
     train = np.array([True, False, True, False, True, False])
     for rows in (table, table.with_columns(pl.col("timestamp") + 0.5)):
         split = splits.Split(rows, splits.Holdout(0.5).split(rows).rows, {}, {})
@@ -105,7 +109,9 @@ def test_values_of_cards_are_plain(value, text):
 
 
 def test_files_of_other_programs_have_four_columns():
-    dates = TABLE.with_columns(pl.from_epoch("timestamp", time_unit="s"), rating=pl.Series([1, 2, 3, 4, 5, 6]))
+    dates = TABLE.with_columns(
+        pl.from_epoch("timestamp", time_unit="s"), rating=pl.Series([1, 2, 3, 4, 5, 6])
+    )
     frame = _four_columns(splits.LeaveOut(1).split(dates).rows)
     assert frame.columns == ["user", "item", "rating", "timestamp"]
     assert frame["timestamp"].to_list() == TABLE["timestamp"].to_list()
@@ -113,8 +119,15 @@ def test_files_of_other_programs_have_four_columns():
     half = dates.with_columns(pl.col("timestamp") + timedelta(milliseconds=500))
     assert _four_columns(splits.LeaveOut(1).split(half).rows)["timestamp"].to_list()[0] == 10.5
     numbers = _four_columns(splits.LeaveOut(1).split(TABLE).rows)
-    assert (numbers["timestamp"].to_list(), numbers["rating"].to_list()) == (TABLE["timestamp"].to_list(), [1.0] * 6)
-    assert _four_columns(splits.Holdout(0.5).split(TABLE.drop("timestamp")).rows).columns == ["user", "item", "rating"]
+    assert (numbers["timestamp"].to_list(), numbers["rating"].to_list()) == (
+        TABLE["timestamp"].to_list(),
+        [1.0] * 6,
+    )
+    assert _four_columns(splits.Holdout(0.5).split(TABLE.drop("timestamp")).rows).columns == [
+        "user",
+        "item",
+        "rating",
+    ]
 
 
 @pytest.mark.parametrize("form", ["recbole", "elliot", "warprec"])
@@ -168,7 +181,10 @@ def test_parts_that_are_not_there_are_named():
     for ask in (lambda: split.validation, lambda: split.known("validation")):
         with pytest.raises(ParameterError, match="no part 'validation'") as caught:
             ask()
-        assert (caught.value.found, caught.value.hint) == ("train, test", "give the rule validation=")
+        assert (caught.value.found, caught.value.hint) == (
+            "train, test",
+            "give the rule validation=",
+        )
     with pytest.raises(ParameterError, match="part must be one of"):
         split.known("train")
 

@@ -62,7 +62,9 @@ def test_sign_flip_near_exact_and_near_t():
     drawn = stats.sign_flip(x, y, n_resamples=100_000)
     assert drawn.p == pytest.approx(exact, abs=0.006)
     x, y = scores(3000, seed=4).T
-    assert stats.sign_flip(x, y, n_resamples=20_000).p == pytest.approx(stats.paired_t(x, y).p, abs=0.02)
+    assert stats.sign_flip(x, y, n_resamples=20_000).p == pytest.approx(
+        stats.paired_t(x, y).p, abs=0.02
+    )
 
 
 @given(PAIRS.filter(differ))
@@ -78,7 +80,13 @@ def test_wilcoxon_and_sign(pairs):
 
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
-THEIRS = {"bonferroni": "bonferroni", "holm": "holm", "hochberg": "simes-hochberg", "bh": "fdr_bh", "by": "fdr_by"}
+THEIRS = {
+    "bonferroni": "bonferroni",
+    "holm": "holm",
+    "hochberg": "simes-hochberg",
+    "bh": "fdr_bh",
+    "by": "fdr_by",
+}
 
 
 @given(P_VALUES, st.sampled_from(list(THEIRS)))
@@ -91,7 +99,9 @@ def test_corrections(p, method):
     assert np.isnan(found[1::2]).all()
 
 
-@given(st.lists(st.floats(0.01, 1), min_size=15, max_size=40), st.floats(-0.2, 0.2), st.floats(0.01, 3))
+@given(
+    st.lists(st.floats(0.01, 1), min_size=15, max_size=40), st.floats(-0.2, 0.2), st.floats(0.01, 3)
+)
 def test_equivalence(values, shift, margin):
     """Of differences without skew it is the textbook's pair of one-sided t tests."""
     d = np.array([*values, *(-v for v in values)]) + shift
@@ -113,23 +123,33 @@ def test_a_wider_margin_is_shown_with_a_smaller_p():
     assert p == sorted(p, reverse=True)
 
 
-@pytest.mark.parametrize(("n", "effect", "margin"), [(12, 0.0, 0.6), (90, -0.1, 0.3), (90, 0.2, 0.1), (400, -0.4, 0.1)])
+@pytest.mark.parametrize(
+    ("n", "effect", "margin"), [(12, 0.0, 0.6), (90, -0.1, 0.3), (90, 0.2, 0.1), (400, -0.4, 0.1)]
+)
 def test_power_of_a_margin(n, effect, margin):
     solver = TTestPower()
-    one_sided = [solver.power(margin + side * effect, n, 0.05, alternative="larger") for side in (1, -1)]
+    one_sided = [
+        solver.power(margin + side * effect, n, 0.05, alternative="larger") for side in (1, -1)
+    ]
     assert stats.power_of(n, effect, margin=margin) == pytest.approx(one_sided[0], abs=1e-9)
     both = stats.power_of(n, effect, margin=margin, equivalence=True)
     assert both == pytest.approx(max(sum(one_sided) - 1, 0), abs=1e-9)
     if margin + effect > 0:
         needed = stats.users_needed(effect, margin=margin, power=0.9)
-        assert needed == int(np.ceil(solver.solve_power(margin + effect, power=0.9, alpha=0.05, alternative="larger")))
+        assert needed == int(
+            np.ceil(
+                solver.solve_power(margin + effect, power=0.9, alpha=0.05, alternative="larger")
+            )
+        )
 
 
 @pytest.mark.parametrize("n", [10, 50, 300])
 @pytest.mark.parametrize("effect", [0.1, 0.4, 1.0])
 def test_power(n, effect):
     solver = TTestPower()
-    assert stats.power_of(n, effect) == pytest.approx(solver.power(effect, n, 0.05, alternative="two-sided"), abs=1e-9)
+    assert stats.power_of(n, effect) == pytest.approx(
+        solver.power(effect, n, 0.05, alternative="two-sided"), abs=1e-9
+    )
     needed = stats.users_needed(effect)
     assert needed == int(np.ceil(solver.solve_power(effect, power=0.8, alpha=0.05)))
     assert stats.minimum_detectable(n) == pytest.approx(
@@ -155,15 +175,23 @@ def test_studentised_bootstrap():
     values = rng.exponential(1, 40)
     ours = stats.bootstrap(values, method="studentised", n_resamples=20_000)
     drawn = values[rng.integers(0, 40, (20_000, 40))]
-    low, high = np.quantile((drawn.mean(axis=1) - values.mean()) / drawn.std(axis=1), [0.025, 0.975])
+    low, high = np.quantile(
+        (drawn.mean(axis=1) - values.mean()) / drawn.std(axis=1), [0.025, 0.975]
+    )
     expected = values.mean() - np.array([high, low]) * values.std()
-    assert (ours.low, ours.high) == pytest.approx(tuple(expected), abs=0.04 * (expected[1] - expected[0]))
+    assert (ours.low, ours.high) == pytest.approx(
+        tuple(expected), abs=0.04 * (expected[1] - expected[0])
+    )
 
 
 def test_bias_counts_half_of_the_resamples_that_tie_with_the_mean():
-    values = np.array([1.0] * 6 + [0.0] * 14)  # a fifth of the resamples have the mean of the values
+    values = np.array(
+        [1.0] * 6 + [0.0] * 14
+    )  # a fifth of the resamples have the mean of the values
     ours = stats.bootstrap(values, method="bca", n_resamples=20_000)
-    theirs = scipy.bootstrap((values,), np.mean, method="BCa", n_resamples=20_000, rng=1).confidence_interval
+    theirs = scipy.bootstrap(
+        (values,), np.mean, method="BCa", n_resamples=20_000, rng=1
+    ).confidence_interval
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
@@ -198,7 +226,9 @@ def test_weights_of_many_users_are_as_good_as_exact_ones():
 @given(st.lists(st.tuples(*[NUMBERS] * 4), min_size=3, max_size=30).map(np.array), st.data())
 def test_all_pairs_at_once(values, data):
     if data.draw(st.booleans()):
-        gaps = np.array(data.draw(st.lists(st.booleans(), min_size=values.size, max_size=values.size)))
+        gaps = np.array(
+            data.draw(st.lists(st.booleans(), min_size=values.size, max_size=values.size))
+        )
         values = np.where(gaps.reshape(values.shape), np.nan, values)
     found = stats.paired_t_of_all(values)
     for i, j in product(range(4), repeat=2):
@@ -290,5 +320,7 @@ def test_all_pairs_by_the_same_signs():
             one = stats.sign_flip(values[:, at, i], values[:, at, j], n_resamples=700, seed=3)
             assert found[at, i, j] == found[at, j, i] == pytest.approx(one.p)
         d = np.stack([values[:, at, i] - values[:, at, j] for i, j in upper], axis=1)
-        assert [together[at, i, j] for i, j in upper] == pytest.approx(stats.max_t(d, n_resamples=700, seed=3))
+        assert [together[at, i, j] for i, j in upper] == pytest.approx(
+            stats.max_t(d, n_resamples=700, seed=3)
+        )
     assert (stats.sign_flip_of_all(values[:, 0], n_resamples=700, seed=3) == found[0]).all()

@@ -39,19 +39,28 @@ def test_the_tail_is_that_of_exponential_sums(below, shift):
     exact = math.prod(above / (above + each) for each in below)
     found, _ = probability_above(np.array([above, *(-each for each in below)]))
     assert found == pytest.approx(exact, rel=0.04)
-    counted, _ = probability_above(np.array([above, *(-each for each in below)]), 0.0, np.ones(len(below) + 1))
+    counted, _ = probability_above(
+        np.array([above, *(-each for each in below)]), 0.0, np.ones(len(below) + 1)
+    )
     assert counted == pytest.approx(found)
 
 
 def test_the_tail_has_no_step_where_its_two_terms_cancel():
     below = np.array([-1.0, -1.0, -1.0])
-    shares = [probability_above(np.array([3.0 + shift, *below]))[0] for shift in np.linspace(-3e-3, 3e-3, 41)]
+    shares = [
+        probability_above(np.array([3.0 + shift, *below]))[0]
+        for shift in np.linspace(-3e-3, 3e-3, 41)
+    ]
     steps = np.diff(shares)
     assert steps.min() > 0
     assert steps.max() < 1.5 * steps.min()
 
 
-@given(st.lists(st.floats(-1, 1), min_size=3, max_size=30), st.floats(0.01, 1.9), st.sampled_from([0.01, 0.05]))
+@given(
+    st.lists(st.floats(-1, 1), min_size=3, max_size=30),
+    st.floats(0.01, 1.9),
+    st.sampled_from([0.01, 0.05]),
+)
 def test_a_plan_asks_for_the_fewest_users(values, gap, alpha):
     mean = BoundedMean.of(np.array(values), 1.0)
     users = mean.users(gap, alpha=alpha)
@@ -82,7 +91,9 @@ def test_users_grow_with_the_square_of_ever_smaller_gaps():
 def test_a_margin_just_above_the_loss_has_a_plan_or_none():
     """The numbers of such plans are beyond what a sum of logarithms tells apart."""
     values = np.random.default_rng(0).random((300, 2)).round(2)
-    results = [rw.from_per_user(pl.DataFrame({"user": range(300), "recall@5": v})) for v in values.T]
+    results = [
+        rw.from_per_user(pl.DataFrame({"user": range(300), "recall@5": v})) for v in values.T
+    ]
     loss = abs(rw.compare(*results)["B"]["difference"])
     plans = [rw.compare(*results, margin=loss + 10.0**-digits) for digits in range(4, 14)]
     users = [plan["B"]["users_needed"] or math.inf for plan in plans]
@@ -129,7 +140,10 @@ def test_bins_keep_the_number_and_the_total():
     means, sizes = in_bins(np.array([0.0, 1.0, 1.5, 3.0, 4.0]), np.array([2.0, 1, 3, 1, 1]), 4)
     assert means.tolist() == [0.0, pytest.approx(5.5 / 4), 3.5]
     assert sizes.tolist() == [2.0, 4.0, 2.0]
-    assert [part.tolist() for part in in_bins(np.array([2.0, 2.0]), np.ones(2), 4)] == [[2.0], [2.0]]
+    assert [part.tolist() for part in in_bins(np.array([2.0, 2.0]), np.ones(2), 4)] == [
+        [2.0],
+        [2.0],
+    ]
 
 
 def test_many_values_are_binned_and_have_nearly_the_same_limit():
@@ -140,7 +154,9 @@ def test_many_values_are_binned_and_have_nearly_the_same_limit():
     plain = BoundedMean(*np.unique(values, return_counts=True), 1.0)
     assert binned.limit(0.95) == pytest.approx(plain.limit(0.95), abs=1e-6)
     assert binned.mean == pytest.approx(values.mean(), abs=1e-12)
-    assert (exact.deviation, exact.mean) == pytest.approx((values[:8192].std(), values[:8192].mean()))
+    assert (exact.deviation, exact.mean) == pytest.approx(
+        (values[:8192].std(), values[:8192].mean())
+    )
 
 
 def test_a_plan_repeats_the_sample():
@@ -149,7 +165,9 @@ def test_a_plan_repeats_the_sample():
     width = BoundedMean.of(np.tile(values, 40), 1.0).limit(0.95) - values.mean()
     assert mean.width(200, 0.95) == pytest.approx(width)
     deviation = values.std()
-    assert mean.detectable(200, alpha=0.05) == pytest.approx(width + norm.ppf(0.8) * deviation / math.sqrt(200))
+    assert mean.detectable(200, alpha=0.05) == pytest.approx(
+        width + norm.ppf(0.8) * deviation / math.sqrt(200)
+    )
     assert mean.detectable(200, alpha=0.05, power=0.6) == pytest.approx(
         width + norm.ppf(0.6) * deviation / math.sqrt(200)
     )
@@ -168,7 +186,9 @@ OF_USERS = np.array([0.1, -0.2, 0.0, 0.3, 0.1, -0.4, 0.2, 0.0, 0.1, -0.1])
 
 @pytest.mark.parametrize("hypothesis", [0.0, 0.1, 0.3])
 def test_clusters_are_totals_over_the_hypothesis_and_none_is_larger(hypothesis):
-    totals = np.array([OF_USERS[c == CLUSTERS].sum() - hypothesis * (c == CLUSTERS).sum() for c in range(6)])
+    totals = np.array(
+        [OF_USERS[c == CLUSTERS].sum() - hypothesis * (c == CLUSTERS).sum() for c in range(6)]
+    )
     expected = BoundedMean.of(totals, 3 * (1 - hypothesis)).p(0.0)
     assert bounded_p(OF_USERS, 1.0, CLUSTERS, hypothesis) == pytest.approx(expected)
     assert bounded_p(OF_USERS, 1.0, None, hypothesis) == BoundedMean.of(OF_USERS, 1.0).p(hypothesis)
@@ -196,7 +216,10 @@ def test_one_pair_shows_nothing():
     assert (test.difference, test.n, test.flags) == (0.5, 1, ("fewer than two values",))
     assert math.isnan(test.p)
     assert math.isnan(test.statistic)
-    for interval in (stats.bounded_interval([0.5], largest=1.0), stats.bounded_mean_interval([0.5], bounds=(0, 1))):
+    for interval in (
+        stats.bounded_interval([0.5], largest=1.0),
+        stats.bounded_mean_interval([0.5], bounds=(0, 1)),
+    ):
         assert math.isnan(interval.low)
         assert math.isnan(interval.high)
     two = stats.bounded_mean_interval([0.5, 0.5], bounds=(0, 1))
@@ -208,7 +231,9 @@ def test_one_pair_shows_nothing():
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_a_relative_difference_is_the_set_of_ratios_that_are_not_rejected(cluster, confidence):
     x, y = 0.5 + OF_USERS, 0.4 + OF_USERS[::-1] / 2
-    lift, low, high = bounded_lift(differences(x, y), (0.0, 1.0), confidence=confidence, cluster=cluster)
+    lift, low, high = bounded_lift(
+        differences(x, y), (0.0, 1.0), confidence=confidence, cluster=cluster
+    )
     assert lift == pytest.approx(x.mean() / y.mean() - 1)
     assert -1 < low < lift < high
     tail = (1 - confidence) / 2
@@ -225,10 +250,17 @@ def test_relative_differences_that_are_not_known():
         assert lift == pytest.approx(0.25)
         assert math.isnan(low)
         assert math.isnan(high)
-    assert all(map(math.isnan, bounded_lift(differences([0.5, 0.4], [0.0, 0.0]), (0, 1), confidence=0.95)))
+    assert all(
+        map(math.isnan, bounded_lift(differences([0.5, 0.4], [0.0, 0.0]), (0, 1), confidence=0.95))
+    )
     negative = bounded_lift(differences([0.5, 0.4], [-0.2, -0.1]), (-1, 1), confidence=0.95)
-    assert (negative[0], math.isnan(negative[1])) == (pytest.approx(4.0), True)  # a gain has its sign
-    nothing = bounded_lift(differences(np.zeros(200), np.full(200, 0.5)), (0.0, 1.0), confidence=0.95)
+    assert (negative[0], math.isnan(negative[1])) == (
+        pytest.approx(4.0),
+        True,
+    )  # a gain has its sign
+    nothing = bounded_lift(
+        differences(np.zeros(200), np.full(200, 0.5)), (0.0, 1.0), confidence=0.95
+    )
     assert nothing[:2] == (-1.0, -1.0)
     assert -1 < nothing[2] < -0.9
 
@@ -262,7 +294,9 @@ def test_pairs_are_binned_alike_with_and_without_kernels_and_from_both_sides(n):
         plain = differences(x, y).distribution
     assert [part.tolist() for part in compiled] == [part.tolist() for part in plain]
     assert float(compiled[0] @ compiled[1]) == pytest.approx((x - y).sum())
-    (_, p), (_, mirrored) = ((pairs, bounded_test_of(pairs, 1.0).p) for pairs in (differences(x, y), differences(y, x)))
+    (_, p), (_, mirrored) = (
+        (pairs, bounded_test_of(pairs, 1.0).p) for pairs in (differences(x, y), differences(y, x))
+    )
     assert p == pytest.approx(mirrored)
     slight = differences(x - x.mean() + 0.5, np.full(n, 0.5))
     assert bounded_test_of(slight, 1.0).p == pytest.approx(
@@ -274,7 +308,10 @@ def test_pairs_are_binned_alike_with_and_without_kernels_and_from_both_sides(n):
 def test_p_of_all_pairs_has_the_bits_of_each_with_and_without_kernels(n):
     rng = np.random.default_rng(n)
     x, y = rng.random((2, n)) * (rng.random((2, n)) < 0.2)
-    pairs = [differences(*sides) for sides in ((x, y), (y, x), (x, x), (x, x / 2), (x / 2, x), (x + 1, x))]
+    pairs = [
+        differences(*sides)
+        for sides in ((x, y), (y, x), (x, x), (x, x / 2), (x / 2, x), (x + 1, x))
+    ]
     compiled = bounded_p_of_all(pairs, 1.0)
     with kernels.disabled():
         plain = bounded_p_of_all(pairs, 1.0)

@@ -189,7 +189,9 @@ def test_nothing_known_is_not_equivalent():
     nothing = [0.0] * 30
     assert not stats.equivalence(nothing, nothing, margin=0.05, largest=1.0).equivalent
     assert stats.equivalence(nothing * 10, nothing * 10, margin=0.05, largest=1.0).equivalent
-    assert not stats.equivalence(nothing * 10, nothing * 10, margin=0.05).equivalent  # range unknown
+    assert not stats.equivalence(
+        nothing * 10, nothing * 10, margin=0.05
+    ).equivalent  # range unknown
 
 
 @pytest.mark.deep
@@ -207,9 +209,13 @@ def test_a_difference_of_the_detectable_size_is_found_with_probability_080():
         columns = {f"m{at}": ndcg(n, rng) for at in range(5)}
         columns["m0"] = columns["m0"] + sizes["exploratory"]
         main = ndcg(n, rng) + sizes["primary"]
-        one = pl.DataFrame({"user": range(n), "main": np.zeros(n)} | dict.fromkeys(columns, np.zeros(n)))
+        one = pl.DataFrame(
+            {"user": range(n), "main": np.zeros(n)} | dict.fromkeys(columns, np.zeros(n))
+        )
         other = pl.DataFrame({"user": range(n), "main": main} | columns)
-        table = rw.compare(rw.from_per_user(one), rw.from_per_user(other), primary="main", test="t").table
+        table = rw.compare(
+            rw.from_per_user(one), rw.from_per_user(other), primary="main", test="t"
+        ).table
         verdicts = dict(zip(table["metric"], table["p_adjusted"], strict=True))
         found["primary"] += verdicts["main"] < 0.05
         found["exploratory"] += verdicts["m0"] < 0.05
@@ -219,10 +225,16 @@ def test_a_difference_of_the_detectable_size_is_found_with_probability_080():
 
 def test_printed_detectable_differences_are_of_the_level_that_decides():
     rng = np.random.default_rng(8)
-    frames = [pl.DataFrame({"user": range(500)} | {f"m{at}": rng.random(500) for at in range(6)}) for _ in range(3)]
+    frames = [
+        pl.DataFrame({"user": range(500)} | {f"m{at}": rng.random(500) for at in range(6)})
+        for _ in range(3)
+    ]
     table = rw.compare(dict(zip("abc", map(rw.from_per_user, frames), strict=True))).table
     for row in table.iter_rows(named=True):
-        one, other = (frames["abc".index(row[side])][row["metric"]].to_numpy() for side in ("baseline", "system"))
+        one, other = (
+            frames["abc".index(row[side])][row["metric"]].to_numpy()
+            for side in ("baseline", "system")
+        )
         tests = 3 if row["primary"] else 15
         expected = stats.minimum_detectable(500, alpha=0.05 / tests) * (other - one).std(ddof=1)
         assert row["minimum_detectable"] == pytest.approx(expected)
@@ -266,7 +278,9 @@ def test_intervals_of_all_pairs_together_are_wider():
     for n in (200, 2000):
         frames = {f"s{at}": pl.DataFrame({"user": range(n), "z": rng.random(n)}) for at in range(4)}
         table = rw.compare({n: rw.from_per_user(f) for n, f in frames.items()}).table
-        assert (table["low_together"] <= table["low"]).all()  # equal where Holm leaves a pair the level of all
+        assert (
+            table["low_together"] <= table["low"]
+        ).all()  # equal where Holm leaves a pair the level of all
         assert (table["high_together"] >= table["high"]).all()
         assert (table["low_together"] < table["low_alone"]).all()
         x, y = (frames[table[0, side]]["z"].to_numpy() for side in ("system", "baseline"))
@@ -281,7 +295,9 @@ def test_margins_as_shares_of_the_baseline_are_tested_user_by_user():
     old = rng.random(3000)
     new = np.clip(old + rng.normal(0, 0.1, 3000), 0, 1)
     for metric in ("recall@5", "rmse"):  # with and without a bound
-        results = [rw.from_per_user(pl.DataFrame({"user": range(3000), metric: v})) for v in (old, new)]
+        results = [
+            rw.from_per_user(pl.DataFrame({"user": range(3000), metric: v})) for v in (old, new)
+        ]
         row = rw.compare(*results, margin="2%")["B"]
         gain, loss = new - 1.02 * old, 0.98 * old - new
         if metric == "recall@5":  # x − 1.02 y is at most 1, and 0.98 y − x at most 0.98
@@ -290,7 +306,9 @@ def test_margins_as_shares_of_the_baseline_are_tested_user_by_user():
         else:
             ps = [ttest_1samp(side, 0, alternative="less").pvalue for side in (gain, loss)]
             assert row["p_non_inferior"] == pytest.approx(ps[0], rel=0.1)  # lower is better
-        assert row["p_equivalence"] == pytest.approx(max(ps), rel=0.1)  # t is corrected for skewness
+        assert row["p_equivalence"] == pytest.approx(
+            max(ps), rel=0.1
+        )  # t is corrected for skewness
     for wrong in ("2", "-1%", "x%", "0%"):
         with pytest.raises(rw.RankwiseError, match="a margin is a number, or a share"):
             rw.compare(*results, margin=wrong)
@@ -298,7 +316,10 @@ def test_margins_as_shares_of_the_baseline_are_tested_user_by_user():
 
 def test_every_verdict_names_the_error_rate_that_it_controls():
     rng = np.random.default_rng(13)
-    frames = [pl.DataFrame({"user": range(300), "a": rng.random(300), "b": rng.random(300)}) for _ in range(2)]
+    frames = [
+        pl.DataFrame({"user": range(300), "a": rng.random(300), "b": rng.random(300)})
+        for _ in range(2)
+    ]
     results = [rw.from_per_user(frame) for frame in frames]
     rates = {
         correction: rw.compare(*results, correction=correction).table["error_rate"].to_list()

@@ -36,7 +36,9 @@ def ever_wrong(draw, interval, runs):
 @pytest.mark.parametrize("runs", [60, *deep(400)])
 @pytest.mark.parametrize("draw", [rare_loss, hits])
 def test_false_alarms_stay_below_the_level_over_all_looks(draw, runs):
-    assert ever_wrong(draw, lambda d: stats.confidence_sequence(d, lowest=-1, highest=1), runs) <= 0.05
+    assert (
+        ever_wrong(draw, lambda d: stats.confidence_sequence(d, lowest=-1, highest=1), runs) <= 0.05
+    )
     assert ever_wrong(draw, stats.t_interval, runs) >= 0.15  # 0.05 is what it claims
 
 
@@ -88,7 +90,11 @@ def test_width_is_about_twice_that_of_a_t_interval():
 
 
 def test_what_it_refuses():
-    for options in ({"lowest": 0, "highest": math.inf}, {"lowest": 1, "highest": 1}, {"confidence": 1.0}):
+    for options in (
+        {"lowest": 0, "highest": math.inf},
+        {"lowest": 1, "highest": 1},
+        {"confidence": 1.0},
+    ):
         with pytest.raises(ParameterError):
             stats.confidence_sequence([0.5, 1.0], **({"lowest": 0, "highest": 1} | options))
     with pytest.raises(InputError, match="outside 0 to 1"):

@@ -69,9 +69,18 @@ def test_fewer_than_thirty_pairs_that_differ_are_flagged():
 
 
 def test_values_are_equal_by_their_first_twelve_digits():
-    values = np.array([1.234567890124, 1.234567890123, -98765.4321001, -98765.43210012, 1e-250, 0.0])
+    values = np.array(
+        [1.234567890124, 1.234567890123, -98765.4321001, -98765.43210012, 1e-250, 0.0]
+    )
     rounded = significant_digits(values)
-    assert rounded.tolist() == [1.23456789012, 1.23456789012, -98765.4321001, -98765.4321001, 1e-250, 0.0]
+    assert rounded.tolist() == [
+        1.23456789012,
+        1.23456789012,
+        -98765.4321001,
+        -98765.4321001,
+        1e-250,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize("test", [stats.paired_t, stats.bootstrap_test])
@@ -111,7 +120,11 @@ def test_intervals_of_constants():
         found = stats.bootstrap(np.full(30, 0.7), method=method)
         assert np.isnan([*found]).all()
     ones, cluster = np.full(30, 0.7), np.arange(30) // 3
-    others = [stats.t_interval(ones), stats.clustered(ones, cluster), stats.finite_population(ones, 90)]
+    others = [
+        stats.t_interval(ones),
+        stats.clustered(ones, cluster),
+        stats.finite_population(ones, 90),
+    ]
     others += [stats.jackknife(0.7, ones), stats.two_level(np.full((3, 9), 0.7)).interval]
     for found in others:
         assert np.isnan([*found]).all(), found.method
@@ -269,7 +282,14 @@ def test_paired_t_test_by_hand():
 def test_paired_t_test_is_a_mapping_too():
     """Code written for a dict of results takes the same values by name."""
     found = stats.paired_t_test(np.array([0.1, 0.2, 0.3, 0.2]), np.array([0.3, 0.3, 0.6, 0.4]))
-    names = ["mean_improvement", "p_value", "significant", "t_statistic", "cohens_d", "interpretation"]
+    names = [
+        "mean_improvement",
+        "p_value",
+        "significant",
+        "t_statistic",
+        "cohens_d",
+        "interpretation",
+    ]
     assert list(found) == names
     assert dict(found) == found == {name: getattr(found, name) for name in names}
     assert json.loads(json.dumps(dict(found))) == found
@@ -307,7 +327,9 @@ def test_clusters_by_hand():
     error = (residuals**2 / (1 - np.array([0.5, 0.25, 0.25]))).sum() ** 0.5 / 4
     freedom = (16 / 3) ** 2 / (160 / 9)  # tr(K)² / tr(K²), of K = [3, …], [7/6, -1/6], … by hand
     assert found.estimate == 0.75
-    assert found.high - found.estimate == pytest.approx(t_quantile.ppf(0.975, freedom) * error, rel=1e-5)
+    assert found.high - found.estimate == pytest.approx(
+        t_quantile.ppf(0.975, freedom) * error, rel=1e-5
+    )
 
 
 def test_a_sample_of_a_known_whole():
@@ -348,7 +370,10 @@ def test_two_levels_split_the_variance():
         (lambda: stats.tukey([[1.0, np.nan]]), "Tukey's test needs"),
         (lambda: stats.friedman([[1.0, 2.0]]), "Friedman's test needs"),
         (lambda: stats.users_needed(0.0), "other than 0"),
-        (lambda: stats.users_needed(-0.2, margin=0.2), "a loss of the margin or more is never shown"),
+        (
+            lambda: stats.users_needed(-0.2, margin=0.2),
+            "a loss of the margin or more is never shown",
+        ),
         (lambda: stats.users_needed(0.3, margin=0.2, equivalence=True), "never shown"),
         (lambda: stats.power_of(50, 0.0, margin=-0.1), "margin must be above 0"),
         (lambda: stats.power_of(50, 0.1, equivalence=True), "equivalence needs a margin"),
@@ -363,7 +388,8 @@ def test_what_is_refused(go, said):
 
 
 @given(
-    st.lists(st.floats(0, 1), min_size=1, max_size=20), st.sampled_from(["bonferroni", "holm", "hochberg", "bh", "by"])
+    st.lists(st.floats(0, 1), min_size=1, max_size=20),
+    st.sampled_from(["bonferroni", "holm", "hochberg", "bh", "by"]),
 )
 def test_adjusted_p_values_keep_their_order(p, method):
     found = stats.adjust(p, method)

@@ -49,21 +49,39 @@ def test_effects_of_few_pairs(n):
 
 def test_effects_without_variance():
     same, shifted = stats.effect([0.5, 0.5], [0.5, 0.5]), stats.effect([0.5, 0.5], [0.25, 0.25])
-    assert (same.d_z, same.d_av, same.rank_biserial, same.cliffs_delta, same.ties) == (0, 0, 0, 0, 2)
+    assert (same.d_z, same.d_av, same.rank_biserial, same.cliffs_delta, same.ties) == (
+        0,
+        0,
+        0,
+        0,
+        2,
+    )
     assert math.isnan(shifted.d_av)
     assert math.isnan(shifted.d_z)
     assert (shifted.rank_biserial, shifted.dominance) == (1, 1)
 
 
-WORDS = {math.nan: "undefined", 0.0: "negligible", 0.1999: "negligible", 0.2: "small", -0.4999: "small", 0.5: "medium"}
+WORDS = {
+    math.nan: "undefined",
+    0.0: "negligible",
+    0.1999: "negligible",
+    0.2: "small",
+    -0.4999: "small",
+    0.5: "medium",
+}
 
 
-@pytest.mark.parametrize(("d", "word"), (WORDS | {0.7999: "medium", -0.8: "large", 3.0: "large"}).items())
+@pytest.mark.parametrize(
+    ("d", "word"), (WORDS | {0.7999: "medium", -0.8: "large", 3.0: "large"}).items()
+)
 def test_words_begin_at_their_limits(d, word):
     assert magnitude(d) == word
 
 
-VALUES = st.one_of(st.sampled_from([0.0, -0.0, 0.25, 0.5, -1.0, math.inf]), st.floats(-3, 3).map(lambda v: round(v, 3)))
+VALUES = st.one_of(
+    st.sampled_from([0.0, -0.0, 0.25, 0.5, -1.0, math.inf]),
+    st.floats(-3, 3).map(lambda v: round(v, 3)),
+)
 
 
 @given(st.lists(st.lists(VALUES, min_size=1, max_size=9), min_size=2, max_size=5))
@@ -83,8 +101,12 @@ def test_deltas_of_pairs_are_those_of_each_pair(columns):
 def test_values_that_differ_by_rounding_are_equal_and_nan_has_no_place():
     for road in (nullcontext, kernels.disabled):
         with road():
-            assert deltas_of_pairs([np.array([0.1 + 0.2, -0.0]), np.array([0.3, 0.0])], [(0, 1)]) == [0.0]
-            assert deltas_of_pairs([np.array([-0.0, -5e-324]), np.array([2.0**-1062, 5e-324])], [(0, 1)]) == [0.0]
+            assert deltas_of_pairs(
+                [np.array([0.1 + 0.2, -0.0]), np.array([0.3, 0.0])], [(0, 1)]
+            ) == [0.0]
+            assert deltas_of_pairs(
+                [np.array([-0.0, -5e-324]), np.array([2.0**-1062, 5e-324])], [(0, 1)]
+            ) == [0.0]
             assert deltas_of_pairs([np.array([0.3 + 1e-11]), np.array([0.3])], [(0, 1)]) == [1.0]
             assert math.isnan(deltas_of_pairs([np.array([1.0]), np.empty(0)], [(0, 1)])[0])
     with pytest.raises(InputError, match="NaN"):
@@ -128,7 +150,9 @@ def test_the_interpretation_of_a_test():
     assert stats.paired_t_test(X, higher).interpretation == "significant"
     assert stats.paired_t_test(higher, X).interpretation == "significant"
     assert stats.paired_t_test(X, Y).interpretation == "not significant"
-    assert stats.paired_t_test([0.5], [0.25]).interpretation == "not significant"  # one user has no p
+    assert (
+        stats.paired_t_test([0.5], [0.25]).interpretation == "not significant"
+    )  # one user has no p
     p = ttest_rel(Y, X).pvalue
     for alpha in (p * 1.001, p):  # significant is below the level
         test = stats.paired_t_test(X, Y, alpha)

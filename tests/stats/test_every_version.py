@@ -8,7 +8,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.stats import bootstrap, bootstrap_test, max_t, sign_flip, sign_flip_interval, sign_flip_of_all
+from rankwise.stats import (
+    bootstrap,
+    bootstrap_test,
+    max_t,
+    sign_flip,
+    sign_flip_interval,
+    sign_flip_of_all,
+)
 from rankwise.stats.differences import differences
 from rankwise.stats.paired_tests import bootstrap_t_interval, projections
 
@@ -54,12 +61,22 @@ def test_limits_of_the_bootstrap_are_those_of_every_version(method, limits):
 
 
 def test_limits_of_tests_are_those_of_every_version():
-    assert tuple(sign_flip_interval(D, **OPTIONS)) == pytest.approx((0.00473684, 0.19588235), abs=1e-7)
+    assert tuple(sign_flip_interval(D, **OPTIONS)) == pytest.approx(
+        (0.00473684, 0.19588235), abs=1e-7
+    )
     by_t = bootstrap_t_interval(differences(D), confidence=0.9, **OPTIONS)
     assert tuple(by_t) == pytest.approx((0.0158151024, 0.1811848976), rel=1e-8)
 
 
 def test_p_values_of_many_systems_are_those_of_every_version():
     assert max_t(SYSTEMS, **OPTIONS).tolist() == [0.068, 0.001, 0.122]
-    assert sign_flip_of_all(SYSTEMS, **OPTIONS)[np.triu_indices(3, 1)].tolist() == [0.099, 0.05, 0.003]
-    assert sign_flip_of_all(SYSTEMS, family=True, **OPTIONS)[np.triu_indices(3, 1)].tolist() == [0.164, 0.103, 0.004]
+    assert sign_flip_of_all(SYSTEMS, **OPTIONS)[np.triu_indices(3, 1)].tolist() == [
+        0.099,
+        0.05,
+        0.003,
+    ]
+    assert sign_flip_of_all(SYSTEMS, family=True, **OPTIONS)[np.triu_indices(3, 1)].tolist() == [
+        0.164,
+        0.103,
+        0.004,
+    ]

@@ -83,7 +83,10 @@ def test_a_system_against_itself():
 
 
 def test_groups_without_variance_have_no_interval():
-    values, groups = np.r_[np.zeros(50), np.random.default_rng(6).random(50)], np.repeat(["a", "b"], 50)
+    values, groups = (
+        np.r_[np.zeros(50), np.random.default_rng(6).random(50)],
+        np.repeat(["a", "b"], 50),
+    )
     interval = group_interval(values, groups)
     assert math.isnan(interval.low)
     assert "not known" in interval.flags[0]
@@ -120,7 +123,8 @@ def pair_limits(means, squares, q):
     """Return the limits of the difference of each ordered pair of groups."""
     pairs = [(a, b) for a in range(3) for b in range(3) if a != b]
     return {
-        (a, b): [means[a] - means[b] + s * q * math.sqrt(squares[a] + squares[b]) for s in (-1, 1)] for a, b in pairs
+        (a, b): [means[a] - means[b] + s * q * math.sqrt(squares[a] + squares[b]) for s in (-1, 1)]
+        for a, b in pairs
     }
 
 
@@ -139,12 +143,18 @@ def test_limits_of_one_system_follow_from_those_of_all_pairs(statistic, q):
     assert means.limits(q, 0) == pytest.approx((low, high))
     gaps = [abs(a - b) for a in of_groups(BEFORE)[0] for b in of_groups(BEFORE)[0]]
     plain = of_groups(BEFORE)[0]
-    expected = {"gap": max(gaps), "ratio": min(plain) / max(plain), "mean_difference": sum(gaps) / 6}
+    expected = {
+        "gap": max(gaps),
+        "ratio": min(plain) / max(plain),
+        "mean_difference": sum(gaps) / 6,
+    }
     assert means.estimate(0) == pytest.approx(expected[statistic])
     interval = group_interval(BEFORE, GROUPS, statistic, confidence=0.8, n_resamples=200)
     ends = _GroupMeans.of([BEFORE], GROUPS, statistic, 200, 0)
     ends = ends.limits(ends.quantile(0.8), 0)
-    assert tuple(interval) == pytest.approx([math.exp(-end) for end in reversed(ends)] if logs else ends)
+    assert tuple(interval) == pytest.approx(
+        [math.exp(-end) for end in reversed(ends)] if logs else ends
+    )
     assert (interval.n, interval.confidence, interval.method) == (19, 0.8, "all pairs of groups")
 
 
@@ -165,10 +175,22 @@ def test_limits_of_a_change_follow_from_those_of_all_pairs(statistic, q, x, y):
     old, new = pair_limits(before, of_before, q), pair_limits(after, of_after, q)
     if statistic == "mean_difference":
         low = np.mean(
-            [min(([change[p][0]] if old[p][1] >= 0 else []) + ([-change[p][1]] if old[p][0] <= 0 else [])) for p in old]
+            [
+                min(
+                    ([change[p][0]] if old[p][1] >= 0 else [])
+                    + ([-change[p][1]] if old[p][0] <= 0 else [])
+                )
+                for p in old
+            ]
         )
         high = np.mean(
-            [max(([change[p][1]] if new[p][1] >= 0 else []) + ([-change[p][0]] if new[p][0] <= 0 else [])) for p in new]
+            [
+                max(
+                    ([change[p][1]] if new[p][1] >= 0 else [])
+                    + ([-change[p][0]] if new[p][0] <= 0 else [])
+                )
+                for p in new
+            ]
         )
     else:
         first, second = (max(0.0, *(least for least, _ in side.values())) for side in (old, new))
@@ -178,7 +200,11 @@ def test_limits_of_a_change_follow_from_those_of_all_pairs(statistic, q, x, y):
     (low_old, high_old), (low_new, high_new) = means.limits(q, 0), means.limits(q, 1)
     low, high = max(low, low_new - high_old), min(high, high_new - low_old)
     if logs:  # of e^-g, where g is the logarithm of the ratio of means
-        ends = [math.exp(-old) * (math.exp(-end) - 1) for old in (low_old, high_old) for end in (low, high)]
+        ends = [
+            math.exp(-old) * (math.exp(-end) - 1)
+            for old in (low_old, high_old)
+            for end in (low, high)
+        ]
         low, high = min(ends), max(ends)
     assert means.change(q) == pytest.approx((low, high))
 
@@ -191,7 +217,9 @@ def test_draws_of_two_groups_of_five_are_those_of_students_t():
     for confidence in (0.5, 0.9, 0.95):
         assert means.quantile(confidence) == pytest.approx(t.ppf((1 + confidence) / 2, 8), rel=0.03)
     many = _GroupMeans.of([rng.normal(size=4000)], np.arange(4000) % 4, "gap", 20_000, 1)
-    assert many.quantile(0.95) == pytest.approx(studentized_range.ppf(0.95, 4, np.inf) / math.sqrt(2), rel=0.02)
+    assert many.quantile(0.95) == pytest.approx(
+        studentized_range.ppf(0.95, 4, np.inf) / math.sqrt(2), rel=0.02
+    )
 
 
 def test_the_quantile_is_that_of_the_draws_and_one_more():
@@ -209,7 +237,8 @@ def test_p_is_the_smallest_level_at_which_the_interval_excludes_0(statistic):
         p = compare_groups(x, BEFORE, GROUPS, statistic, n_resamples=19)[1]
         levels = (np.arange(1, 20) + 0.5) / 20  # between those that p can have
         intervals = [
-            compare_groups(x, BEFORE, GROUPS, statistic, n_resamples=19, confidence=1 - at)[0] for at in levels
+            compare_groups(x, BEFORE, GROUPS, statistic, n_resamples=19, confidence=1 - at)[0]
+            for at in levels
         ]
         assert [0 not in interval for interval in intervals] == (levels > p).tolist()
 
@@ -238,4 +267,6 @@ def test_the_seed_decides_the_draws_and_its_number_is_0():
     one, same, other = (_GroupMeans.of([BEFORE], GROUPS, "gap", 20, seed) for seed in (0, 0, 1))
     assert (one.drawn == same.drawn).all()
     assert (one.drawn != other.drawn).any()
-    assert group_interval(BEFORE, GROUPS, n_resamples=20) == group_interval(BEFORE, GROUPS, n_resamples=20, seed=0)
+    assert group_interval(BEFORE, GROUPS, n_resamples=20) == group_interval(
+        BEFORE, GROUPS, n_resamples=20, seed=0
+    )

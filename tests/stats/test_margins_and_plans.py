@@ -39,7 +39,9 @@ def noncentral(limit, freedom, shift):
     return quad(inside, 0, freedom + 40 * math.sqrt(2 * freedom) + 60, limit=200)[0]
 
 
-@pytest.mark.parametrize(("n", "gap", "alpha"), [(5, 0.8, 0.05), (30, 0.4, 0.05), (30, 0.1, 0.2), (80, 0.02, 0.01)])
+@pytest.mark.parametrize(
+    ("n", "gap", "alpha"), [(5, 0.8, 0.05), (30, 0.4, 0.05), (30, 0.1, 0.2), (80, 0.02, 0.01)]
+)
 def test_power_is_that_of_the_noncentral_t(n, gap, alpha):
     for sides in (1, 2):
         limit = t.ppf(1 - alpha / sides, n - 1)
@@ -69,11 +71,14 @@ def test_power_at_its_ends():
 @pytest.mark.parametrize("needed", [2, 3, 4, 5, 17, 64, 65])
 def test_the_fewest_users_are_found(needed):
     assert fewest_users(lambda n: float(n >= needed), 0.5) == needed
-    assert fewest_users(lambda n: n / needed, 1.0) == needed  # a power that is reached exactly is enough
+    assert (
+        fewest_users(lambda n: n / needed, 1.0) == needed
+    )  # a power that is reached exactly is enough
 
 
 @pytest.mark.parametrize(
-    ("effect", "options"), [(0.3, {}), (-0.3, {"power": 0.9, "alpha": 0.01}), (0.1, {"margin": 0.4})]
+    ("effect", "options"),
+    [(0.3, {}), (-0.3, {"power": 0.9, "alpha": 0.01}), (0.1, {"margin": 0.4})],
 )
 def test_users_needed_are_the_fewest_with_the_power(effect, options):
     needed, power = users_needed(effect, **options), options.pop("power", 0.8)
@@ -101,7 +106,9 @@ def test_users_that_no_number_of_makes_enough():
 @pytest.mark.parametrize("n", [2, 10, 1000, 1001])
 @pytest.mark.parametrize(("power", "alpha"), [(0.8, 0.05), (0.5, 0.2)])
 def test_the_detectable_effect_is_found_with_the_power(n, power, alpha):
-    assert power_of(n, minimum_detectable(n, power=power, alpha=alpha), alpha) == pytest.approx(power, abs=6e-3)
+    assert power_of(n, minimum_detectable(n, power=power, alpha=alpha), alpha) == pytest.approx(
+        power, abs=6e-3
+    )
     if n > 1000:
         expected = (t.ppf(1 - alpha / 2, n - 1) + t.ppf(power, n - 1)) / math.sqrt(n)
         assert minimum_detectable(n, power=power, alpha=alpha) == pytest.approx(expected)
@@ -142,7 +149,9 @@ def test_t_is_corrected_for_skewness_up_to_its_turning_point():
     turning = 1.5 * skewed.deviation / skewed.skewness
     for beyond in (1.01, 3.0):
         gap = -beyond * turning
-        assert skewed_t(skewed, skewed.mean - gap) == pytest.approx((gap + 0.5 * abs(gap)) / skewed.error)
+        assert skewed_t(skewed, skewed.mean - gap) == pytest.approx(
+            (gap + 0.5 * abs(gap)) / skewed.error
+        )
     before = skewed_t(skewed, skewed.mean + 0.999 * turning)
     assert before == pytest.approx(skewed_t(skewed, skewed.mean + 1.001 * turning), abs=0.5)
 
@@ -155,7 +164,9 @@ def test_a_loss_within_the_margin_is_tested_on_its_side(higher_is_better, relati
     factor = 1 + side * 0.1 if relative else 1.0
     pairs, limit = differences(X, factor * Y), 0.0 if relative else 0.1
     bounds = (0.0, 1.0) if bounded else (-math.inf, math.inf)
-    test = non_inferiority_of(PAIRS, margin=margin, alpha=0.05, bounds=bounds, higher_is_better=higher_is_better)
+    test = non_inferiority_of(
+        PAIRS, margin=margin, alpha=0.05, bounds=bounds, higher_is_better=higher_is_better
+    )
     if bounded:
         most = factor if side < 0 else 1.0
         expected = BoundedMean.of(side * pairs.d, most).p(limit)
@@ -176,10 +187,16 @@ def test_sides_of_an_equivalence():
     assert test.interval.confidence == pytest.approx(0.8)
     assert test.method == "two one-sided tests of a bounded mean"
     plain = equivalence_of(PAIRS, margin=Margin(0.05), alpha=0.1)
-    assert (plain.method, plain.interval.method, plain.margin) == ("two one-sided t tests", "t", 0.05)
+    assert (plain.method, plain.interval.method, plain.margin) == (
+        "two one-sided t tests",
+        "t",
+        0.05,
+    )
     assert plain.equivalent == (plain.p < 0.1)
     cluster = np.arange(60) // 2
-    clustered = equivalence_of(PAIRS, margin=Margin(0.05), alpha=0.1, bounds=(0.0, 1.0), cluster=cluster)
+    clustered = equivalence_of(
+        PAIRS, margin=Margin(0.05), alpha=0.1, bounds=(0.0, 1.0), cluster=cluster
+    )
     assert clustered.p == max(bounded_p(side * PAIRS.d, 1.0, cluster, 0.05) for side in (1, -1))
     for alpha in (0.5, 0.7):
         with pytest.raises(ParameterError, match=r"below 0\.5"):
@@ -190,7 +207,11 @@ def test_sides_of_an_equivalence():
 def test_a_share_of_a_negative_or_no_mean():
     assert Margin(0.1, relative=True).factor(1, -0.5) == pytest.approx(0.9)
     assert Margin(0.1, relative=True).factor(-1, 0.5) == pytest.approx(0.9)
-    assert (Margin(0.1).factor(1, 0.5), Margin(0.1).limit, Margin(0.1, relative=True).limit) == (1.0, 0.1, 0.0)
+    assert (Margin(0.1).factor(1, 0.5), Margin(0.1).limit, Margin(0.1, relative=True).limit) == (
+        1.0,
+        0.1,
+        0.0,
+    )
     nothing = differences(np.r_[np.zeros(30), np.ones(30)], np.zeros(60))
     test = non_inferiority_of(nothing, margin=Margin(0.1, relative=True), alpha=0.05)
     assert (test.p, test.shown, test.users_needed) == (NAN, False, None)
@@ -207,7 +228,9 @@ def test_what_is_based_on_too_little_is_not_shown():
     assert Margin(0.5).claim(few, (-math.inf, math.inf), 1).p() == 1
     enough = differences(np.tile([0.01, -0.01], 30), np.zeros(60))
     assert Margin(0.5).claim(enough, (-math.inf, math.inf), 1).p() < 1e-9
-    clustered = non_inferiority_of(PAIRS, margin=Margin(0.01), alpha=0.05, bounds=(0, 1), cluster=np.arange(60))
+    clustered = non_inferiority_of(
+        PAIRS, margin=Margin(0.01), alpha=0.05, bounds=(0, 1), cluster=np.arange(60)
+    )
     assert clustered.users_needed is None
     assert users_to_show(0.1, 0.5, 0.05) == math.ceil(((norm.ppf(0.95) + norm.ppf(0.8)) * 5) ** 2)
     assert users_to_show(0.1, 0.5, 0.05, power=0.5) == math.ceil((norm.ppf(0.95) * 5) ** 2)
@@ -224,7 +247,9 @@ def test_t_needs_thirty_pairs_that_differ_and_are_not_too_skewed():
     for share, skewness in ((1.0, 0.0), (0.3, 0.0), (1.0, -2.0), (1.0, 2.0), (0.001, 5.0)):
         needed = fewest_for_t(share, skewness) / 1.4
         rules = [
-            n for n in range(2, 60_000) if n * share >= 30 and n >= 25 * (abs(skewness) + 2 * math.sqrt(6 / n)) ** 2
+            n
+            for n in range(2, 60_000)
+            if n * share >= 30 and n >= 25 * (abs(skewness) + 2 * math.sqrt(6 / n)) ** 2
         ]
         assert needed == pytest.approx(rules[0], abs=2)
 
@@ -232,10 +257,14 @@ def test_t_needs_thirty_pairs_that_differ_and_are_not_too_skewed():
 def test_limits_by_t_need_degrees_of_freedom_and_variation():
     options = {"confidence": 0.9, "method": "m", "n": 4}
     interval = t_around(0.5, 0.1, 3, flags=("a",), **options)
-    assert tuple(interval) == pytest.approx((0.5 - 0.1 * t.ppf(0.95, 3), 0.5 + 0.1 * t.ppf(0.95, 3)))
+    assert tuple(interval) == pytest.approx(
+        (0.5 - 0.1 * t.ppf(0.95, 3), 0.5 + 0.1 * t.ppf(0.95, 3))
+    )
     assert interval.flags == ("a",)
     assert tuple(t_around(0.5, 0.1, 0, **options)) == (NAN, NAN)
     for error, known in ((0.5e-12, False), (0.5001e-12, True)):
         interval = t_around(0.5, error, 3, flags=("a",), **options)
         assert math.isfinite(interval.low) == known
-        assert interval.flags == (("a",) if known else ("a", "no variation: the interval is not known"))
+        assert interval.flags == (
+            ("a",) if known else ("a", "no variation: the interval is not known")
+        )

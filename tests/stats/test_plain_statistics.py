@@ -73,7 +73,9 @@ NEMENYI = {3: 2.343, 4: 2.569, 5: 2.728, 6: 2.850, 10: 3.164}
 def test_mean_ranks_and_their_critical_difference_are_those_of_the_literature(k, n):
     values = np.random.default_rng(k).random((n, k))
     found = stats.friedman(values)
-    assert found.critical_difference == pytest.approx(NEMENYI[k] * math.sqrt(k * (k + 1) / (6 * n)), rel=2e-3)
+    assert found.critical_difference == pytest.approx(
+        NEMENYI[k] * math.sqrt(k * (k + 1) / (6 * n)), rel=2e-3
+    )
     assert found.ranks == pytest.approx(np.mean([rankdata(-row) for row in values], axis=0))
     assert found.pairs.diagonal().tolist() == [1.0] * k
     assert found.pairs == pytest.approx(found.pairs.T)
@@ -88,7 +90,9 @@ def test_covariances_are_those_of_both_sides(x, data):
 
 @given(
     root=st.floats(-3, 3),
-    shape=st.sampled_from([lambda d: d**3 + 0.1 * d, lambda d: math.expm1(3 * d), lambda d: math.atan(50 * d)]),
+    shape=st.sampled_from(
+        [lambda d: d**3 + 0.1 * d, lambda d: math.expm1(3 * d), lambda d: math.atan(50 * d)]
+    ),
     low=st.floats(-9, -4),
     high=st.floats(4, 9),
 )
@@ -99,7 +103,9 @@ def test_a_root_is_found_from_both_ends(root, shape, low, high):
 
 def test_a_root_at_an_end_or_after_an_infinite_value_is_found():
     assert root_of(lambda x: x, 0.0, 5.0) == root_of(lambda x: x, -5.0, 0.0) == 0.0
-    assert root_of(lambda x: math.log(x) if x else -math.inf, 0.0, 9.0) == pytest.approx(1.0, abs=1e-11)
+    assert root_of(lambda x: math.log(x) if x else -math.inf, 0.0, 9.0) == pytest.approx(
+        1.0, abs=1e-11
+    )
     with pytest.raises(ValueError, match="one sign"):
         root_of(lambda x: x * x + 1, -1.0, 2.0)
 

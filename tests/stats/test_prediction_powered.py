@@ -23,7 +23,9 @@ OTHERS = 0.2 + 0.7 * RNG.random(40)
 def test_estimate_error_and_limits_are_those_of_the_formulas(weight, confidence):
     interval = stats.prediction_powered(HUMAN, MODEL, OTHERS, weight=weight, confidence=confidence)
     estimate = weight * OTHERS.mean() + (HUMAN - weight * MODEL).mean()
-    error = math.sqrt((HUMAN - weight * MODEL).var(ddof=1) / 12 + weight**2 * OTHERS.var(ddof=1) / 40)
+    error = math.sqrt(
+        (HUMAN - weight * MODEL).var(ddof=1) / 12 + weight**2 * OTHERS.var(ddof=1) / 40
+    )
     half = t.ppf((1 + confidence) / 2, 10) * error
     assert (interval.estimate, interval.error) == pytest.approx((estimate, error))
     assert tuple(interval) == pytest.approx((estimate - half, estimate + half))
@@ -49,7 +51,10 @@ def test_the_weight_has_the_least_variance_where_all_values_of_the_model_have_on
 
 def test_the_error_includes_that_of_the_weight():
     """By the jackknife: the estimate of all labelled users but one, each time with its own weight."""
-    rest = [stats.prediction_powered(np.delete(HUMAN, at), np.delete(MODEL, at), OTHERS).estimate for at in range(12)]
+    rest = [
+        stats.prediction_powered(np.delete(HUMAN, at), np.delete(MODEL, at), OTHERS).estimate
+        for at in range(12)
+    ]
     interval = stats.prediction_powered(HUMAN, MODEL, OTHERS)
     of_labels = (11 / 12) * ((rest - np.mean(rest)) ** 2).sum()
     error = math.sqrt(of_labels + interval.weight**2 * OTHERS.var(ddof=1) / 40)

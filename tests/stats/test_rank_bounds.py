@@ -15,9 +15,9 @@ def metrics(n):
     """Hit rate and nDCG at 10, hit rate at 50, and AUC of one relevant item at each of n ranks."""
     rank = np.arange(1, n + 1)
     gain = 1 / np.log2(rank + 1)
-    return np.stack([rank <= 10, np.where(rank <= 10, gain, 0), rank <= 50, 1 - (rank - 1) / (n - 1)], axis=1).astype(
-        float
-    )
+    return np.stack(
+        [rank <= 10, np.where(rank <= 10, gain, 0), rank <= 50, 1 - (rank - 1) / (n - 1)], axis=1
+    ).astype(float)
 
 
 def exactly(ranks, probabilities, users=4000):
@@ -259,4 +259,6 @@ def test_what_is_not_ranked_has_the_value_0_on_both_sides():
     half[:, 10] = 0.5
     bounds = rank_bounds(probabilities, np.ones((50, 1)), half)
     missed = 1 - 0.025 ** (1 / 40)
-    assert (bounds.low.item(), bounds.high.item()) == pytest.approx((0.5 - missed / 2, 0.5 + missed / 2), abs=3e-4)
+    assert (bounds.low.item(), bounds.high.item()) == pytest.approx(
+        (0.5 - missed / 2, 0.5 + missed / 2), abs=3e-4
+    )

@@ -9,13 +9,21 @@ import pytest
 from scipy.stats import kendalltau
 
 from rankwise.errors import InputError
-from rankwise.stats.rank_correlation import kendall_tau, shown_orders, tau_ap, tau_ap_limits, tau_limits
+from rankwise.stats.rank_correlation import (
+    kendall_tau,
+    shown_orders,
+    tau_ap,
+    tau_ap_limits,
+    tau_limits,
+)
 
 
 def definition(reference, order):
     """τ_AP of a list of systems, best first, by the formula of Yilmaz, Aslam & Robertson."""
     k = len(order)
-    shares = [sum(reference[order[j]] > reference[order[i]] for j in range(i)) / i for i in range(1, k)]
+    shares = [
+        sum(reference[order[j]] > reference[order[i]] for j in range(i)) / i for i in range(1, k)
+    ]
     return 2 / (k - 1) * sum(shares) - 1
 
 
@@ -67,7 +75,10 @@ def test_limits_hold_all_orders_that_agree_with_what_is_shown(seed):
         some = (values[:, None] > values) & (rng.random((k, k)) < 0.5)
         shown.append(shown_orders(np.where(some, 0.0, 1.0), 0.05))
     allowed = [
-        orders_of(k, lambda o, s=s: not any(s[o[j], o[i]] for i in range(k) for j in range(i + 1, k))) for s in shown
+        orders_of(
+            k, lambda o, s=s: not any(s[o[j], o[i]] for i in range(k) for j in range(i + 1, k))
+        )
+        for s in shown
     ]
     pairs = [(values_of(one), values_of(other)) for one in allowed[0] for other in allowed[1]]
     for coefficient, limits in ((kendall_tau, tau_limits), (tau_ap, tau_ap_limits)):

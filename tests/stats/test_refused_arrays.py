@@ -60,14 +60,33 @@ RIGHT = {
     "wilcoxon": ((X, Y), {}),
 }
 OF_NUMBERS = {"minimum_detectable", "power_of", "users_needed"}
-ARRAYS = [(name, at) for name, (arrays, _) in RIGHT.items() for at, array in enumerate(arrays) if np.ndim(array)]
+ARRAYS = [
+    (name, at)
+    for name, (arrays, _) in RIGHT.items()
+    for at, array in enumerate(arrays)
+    if np.ndim(array)
+]
 
 # Where a hole is a missing value, or an error that is not known, and says so in the docstring.
 HOLES = {("adjust", 0), ("jackknife", 1), ("over_data_sets", 1), ("paired_t_of_all", 0)}
-NAMES = {("clustered", 1), ("compare_groups", 2), ("group_interval", 1)}  # of groups: any number is one
+NAMES = {
+    ("clustered", 1),
+    ("compare_groups", 2),
+    ("group_interval", 1),
+}  # of groups: any number is one
 ANY_SHAPE = {("adjust", 0), ("sign_flip_of_all", 0)}
-OTHER_USERS = {("cliffs_delta", 0), ("cliffs_delta", 1), ("kruskal_wallis", 0), ("kruskal_wallis", 1)}
-OTHER_USERS |= {("mann_whitney", 0), ("mann_whitney", 1), ("prediction_powered", 2), ("jackknife", 1)}
+OTHER_USERS = {
+    ("cliffs_delta", 0),
+    ("cliffs_delta", 1),
+    ("kruskal_wallis", 0),
+    ("kruskal_wallis", 1),
+}
+OTHER_USERS |= {
+    ("mann_whitney", 0),
+    ("mann_whitney", 1),
+    ("prediction_powered", 2),
+    ("jackknife", 1),
+}
 LEAST = {  # rows; the others have no result of fewer, which is NaN
     "bayesian_signed_rank": 1,
     "bootstrap_means": 1,
@@ -122,7 +141,9 @@ def test_a_hole_or_an_infinite_value_raises(name, at, number):
 def test_an_array_of_another_shape_raises(name, at):
     array = RIGHT[name][0][at]
     for other in (array[..., None], array[0]):
-        if (name, at) not in ANY_SHAPE and not (name.endswith(("effects", "moments")) and np.ndim(other) == 0):
+        if (name, at) not in ANY_SHAPE and not (
+            name.endswith(("effects", "moments")) and np.ndim(other) == 0
+        ):
             with pytest.raises(RankwiseError):
                 run(name, changed(name, at, other))
 
@@ -193,19 +214,25 @@ def test_an_option_that_cannot_be_raises(name, option):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in RIGHT if "missing" in inspect.signature(getattr(stats, name)).parameters]
+    "name",
+    [name for name in RIGHT if "missing" in inspect.signature(getattr(stats, name)).parameters],
 )
 def test_pairs_with_a_hole_are_an_error_or_are_left_out(name):
     (x, y, *rest), options = RIGHT[name] if len(RIGHT[name][0]) > 1 else ((X, Y), RIGHT[name][1])
     function, holes = getattr(stats, name), x.copy()
     holes[3] = np.nan
     kept = np.arange(len(x)) != 3
-    omitted, plain = function(holes, y, *rest, **options, missing="omit"), function(x[kept], y[kept], *rest, **options)
+    omitted, plain = (
+        function(holes, y, *rest, **options, missing="omit"),
+        function(x[kept], y[kept], *rest, **options),
+    )
     for field in ("p", "low", "high", "difference", "estimate", "d_z", "right", "n"):
         if hasattr(plain, field):
             assert getattr(omitted, field) == pytest.approx(getattr(plain, field))
     if hasattr(plain, "flags"):
         assert omitted.flags == ("1 pairs with a missing value omitted", *plain.flags)
     for missing in ("error", "other"):
-        with pytest.raises(RankwiseError, match="NaN" if missing == "error" else "missing must be one of"):
+        with pytest.raises(
+            RankwiseError, match="NaN" if missing == "error" else "missing must be one of"
+        ):
             function(holes, y, *rest, **options, missing=missing)

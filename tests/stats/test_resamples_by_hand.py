@@ -13,7 +13,14 @@ from rankwise import stats
 from rankwise.errors import InputError, ParameterError
 from rankwise.stats.differences import differences
 from rankwise.stats.intervals import constant_interval, flip_interval_of, interval_of_test
-from rankwise.stats.many_systems import max_t, max_t_quantile, pairwise_p, rank_systems, ranks_of, sign_flip_of_all
+from rankwise.stats.many_systems import (
+    max_t,
+    max_t_quantile,
+    pairwise_p,
+    rank_systems,
+    ranks_of,
+    sign_flip_of_all,
+)
 from rankwise.stats.paired_tests import bootstrap_t_interval, projections, smallest_p
 
 NAN = pytest.approx(math.nan, nan_ok=True)
@@ -44,12 +51,16 @@ def test_max_t_counts_resamples_whose_largest_t_is_as_large():
 
 @pytest.mark.parametrize("family", [False, True])
 def test_signs_of_all_pairs_are_those_of_each_pair(family):
-    cube = np.stack([VALUES[:, :3], VALUES[:, [3, 3, 0]]], axis=1)  # of two metrics; in one, two systems are the same
+    cube = np.stack(
+        [VALUES[:, :3], VALUES[:, [3, 3, 0]]], axis=1
+    )  # of two metrics; in one, two systems are the same
     p = sign_flip_of_all(cube, family=family, n_resamples=200, seed=5)
     drawn = signs(40, 200, seed=5)
     for metric, pairs in ((0, [(0, 1), (0, 2), (1, 2)]), (1, [(0, 2), (1, 2)])):
         d = {pair: cube[:, metric, pair[0]] - cube[:, metric, pair[1]] for pair in pairs}
-        scale = {pair: math.sqrt((values**2).sum()) if family else 1.0 for pair, values in d.items()}
+        scale = {
+            pair: math.sqrt((values**2).sum()) if family else 1.0 for pair, values in d.items()
+        }
         t = {pair: np.abs(drawn @ values) / scale[pair] for pair, values in d.items()}
         for pair, values in d.items():
             largest = np.max(list(t.values()), axis=0) if family else t[pair]
@@ -57,7 +68,9 @@ def test_signs_of_all_pairs_are_those_of_each_pair(family):
             assert p[metric][pair] == p[metric][pair[::-1]] == pytest.approx((1 + count) / 201)
     assert p[1][0, 1] == 1
     assert np.diagonal(p, axis1=1, axis2=2).tolist() == [[1.0] * 3] * 2
-    assert (sign_flip_of_all(cube[:, 0], family=family, n_resamples=200, seed=5) == p[0]).all() or family
+    assert (
+        sign_flip_of_all(cube[:, 0], family=family, n_resamples=200, seed=5) == p[0]
+    ).all() or family
     for refused in (VALUES[:, 0], np.empty((0, 2)), [[0.1, math.nan]]):
         with pytest.raises(InputError, match="one row per user"):
             sign_flip_of_all(refused)
@@ -67,7 +80,9 @@ def step_down(x, resamples, seed):
     """Return adjusted p-values of all ordered pairs, from the most to the least decided."""
     n = len(x)
     d = {(i, j): x[:, i] - x[:, j] for i, j in PAIRS}
-    observed = {pair: values.mean() / (values.std(ddof=1) / math.sqrt(n)) for pair, values in d.items()}
+    observed = {
+        pair: values.mean() / (values.std(ddof=1) / math.sqrt(n)) for pair, values in d.items()
+    }
     drawn = {}
     for pair, values in d.items():
         deviations = values - values.mean()
@@ -93,7 +108,9 @@ def test_ranks_step_down_from_the_most_decided_pair(seed):
     assert ranks.low.tolist() == (1 + shown.sum(axis=0)).tolist()
     assert ranks.high.tolist() == (4 - shown.sum(axis=1)).tolist()
     assert ranks.may_be_best.tolist() == (ranks.low == 1).tolist()
-    turned = rank_systems(-VALUES, n_resamples=250, seed=seed, confidence=0.9, higher_is_better=False)
+    turned = rank_systems(
+        -VALUES, n_resamples=250, seed=seed, confidence=0.9, higher_is_better=False
+    )
     assert (turned.p_better == ranks.p_better).all()
     assert rank_systems(VALUES, n_resamples=250).confidence == 0.95
 
@@ -114,7 +131,11 @@ def test_ranks_need_six_users_and_many_users_are_drawn_from_the_normal_distribut
 
 def test_equal_means_share_the_smallest_rank():
     ranks = ranks_of(np.ones((3, 3)), np.array([0.1 + 0.2, 0.3, 0.5]), confidence=0.95)
-    assert (ranks.rank.tolist(), ranks.low.tolist(), ranks.high.tolist()) == ([2, 2, 1], [1, 1, 1], [3, 3, 3])
+    assert (ranks.rank.tolist(), ranks.low.tolist(), ranks.high.tolist()) == (
+        [2, 2, 1],
+        [1, 1, 1],
+        [3, 3, 3],
+    )
     edge = np.ones((2, 2))
     edge[0, 1] = 0.5  # of a confidence of 0.5 a p-value of the level shows nothing
     assert ranks_of(edge, np.array([1.0, 0.0]), confidence=0.5).high.tolist() == [2, 2]
@@ -129,7 +150,9 @@ def test_one_sided_p_of_ordered_pairs_are_corrected_together():
     assert p[0, 1] == pytest.approx(6 * 0.01)
     assert p[1, 2] == pytest.approx(1.0)  # 5 * 0.25
     assert (p[1, 0], p[0, 2], p[2, 0]) == (1, 1, 1)
-    assert pairwise_p(np.full((2, 2), 0.1), np.array([[0, 0.2], [-0.2, 0]]))[0, 1] == pytest.approx(0.1)
+    assert pairwise_p(np.full((2, 2), 0.1), np.array([[0, 0.2], [-0.2, 0]]))[0, 1] == pytest.approx(
+        0.1
+    )
 
 
 def test_the_quantile_of_the_largest_t():
@@ -139,8 +162,12 @@ def test_the_quantile_of_the_largest_t():
     t = np.abs(means) / np.sqrt(deviations.var(axis=0, ddof=1) / 40 - means**2 / 39)
     largest = np.sort(t.max(axis=1))
     for confidence, at in ((0.5, 100), (0.95, 190), (0.999, 199)):
-        assert max_t_quantile(d, confidence=confidence, n_resamples=199) == pytest.approx(largest[at - 1])
-    assert max_t_quantile(d, n_resamples=199) == max_t_quantile(d, confidence=0.95, n_resamples=199, seed=0)
+        assert max_t_quantile(d, confidence=confidence, n_resamples=199) == pytest.approx(
+            largest[at - 1]
+        )
+    assert max_t_quantile(d, n_resamples=199) == max_t_quantile(
+        d, confidence=0.95, n_resamples=199, seed=0
+    )
     for refused in (d[:1], d[:, 0], np.empty((3, 0)), [[0.1], [math.nan]]):
         with pytest.raises(InputError, match="max-T needs a number"):
             max_t_quantile(refused)
@@ -156,7 +183,11 @@ def test_the_sign_flip_counts_sums_as_extreme():
     assert (test.test, test.resamples, test.n) == ("sign-flip", 500, 30)
     assert test.statistic == test.difference == pytest.approx(D.mean())
     exact = stats.sign_flip(np.r_[D[:20], 0.0])
-    assert (exact.test, exact.resamples, exact.statistic) == ("exact sign-flip", None, pytest.approx(D[:20].sum() / 21))
+    assert (exact.test, exact.resamples, exact.statistic) == (
+        "exact sign-flip",
+        None,
+        pytest.approx(D[:20].sum() / 21),
+    )
     assert stats.sign_flip(D[:21], n_resamples=9).test == "sign-flip"
     assert stats.sign_flip([]).p == NAN
     assert [smallest_p(n) for n in (1, 3, 1074, 1075)] == [1.0, 0.25, 2.0**-1073, 5e-324]
@@ -174,8 +205,14 @@ def test_the_interval_of_sign_flips_holds_what_they_do_not_reject(confidence):
     step = 1e-5
     for limit, outwards in ((interval.low, -step), (interval.high, step)):
         assert p(limit - outwards) >= 1 - confidence - 1e-9 > p(limit + outwards)
-    assert (interval.method, interval.n, interval.estimate) == ("sign-flip", 30, pytest.approx(D.mean()))
-    assert flip_interval_of(differences(D), confidence=confidence, n_resamples=399, seed=1) == interval
+    assert (interval.method, interval.n, interval.estimate) == (
+        "sign-flip",
+        30,
+        pytest.approx(D.mean()),
+    )
+    assert (
+        flip_interval_of(differences(D), confidence=confidence, n_resamples=399, seed=1) == interval
+    )
 
 
 def test_the_interval_of_sign_flips_agrees_with_the_test_at_0():
@@ -183,7 +220,9 @@ def test_the_interval_of_sign_flips_agrees_with_the_test_at_0():
         d = np.where(np.arange(30) % 3, 0.0, D + shift)
         for confidence in (0.7, 0.95):
             interval = stats.sign_flip_interval(d, confidence=confidence, n_resamples=199)
-            assert (0 in interval) == (stats.sign_flip(d, n_resamples=199).p >= 1 - confidence - 1e-12)
+            assert (0 in interval) == (
+                stats.sign_flip(d, n_resamples=199).p >= 1 - confidence - 1e-12
+            )
     shown = flip_interval_of(differences(D), confidence=0.95, n_resamples=199, seed=0, p=0.001)
     assert 0 not in shown
     hidden = flip_interval_of(differences(D + 5), confidence=0.95, n_resamples=199, seed=0, p=0.5)
@@ -218,7 +257,10 @@ def test_the_bootstrap_test_and_its_interval_by_hand():
     for n in (1, 0):
         assert stats.bootstrap_test(D[:n]).p == NAN
     assert stats.bootstrap_test([0.5, 0.5]).p == 0.5
-    assert bootstrap_t_interval(differences([0.5, 0.5]), confidence=0.9, n_resamples=9, seed=1).low == NAN
+    assert (
+        bootstrap_t_interval(differences([0.5, 0.5]), confidence=0.9, n_resamples=9, seed=1).low
+        == NAN
+    )
 
 
 def test_a_resample_of_one_value_is_as_extreme_as_can_be():
@@ -274,9 +316,15 @@ def test_weights_are_exact_up_to_2048_users():
 def test_the_interval_of_each_test():
     pairs, one = differences(D), {"confidence": 0.9, "n_resamples": 99, "seed": 1}
     methods = {
-        test: interval_of_test(pairs, test, largest=1.0, **one).method for test in ("t", "bounded", "bootstrap", "sign")
+        test: interval_of_test(pairs, test, largest=1.0, **one).method
+        for test in ("t", "bounded", "bootstrap", "sign")
     }
-    assert methods == {"t": "t", "bounded": "bounded mean", "bootstrap": "bootstrap t", "sign": "sign-flip"}
+    assert methods == {
+        "t": "t",
+        "bounded": "bounded mean",
+        "bootstrap": "bootstrap t",
+        "sign": "sign-flip",
+    }
     for n, method in ((999, "sign-flip"), (1000, "t")):
         many = differences(np.resize(D, n))
         assert interval_of_test(many, "wilcoxon", **one).method == method
@@ -288,7 +336,10 @@ def test_the_interval_of_each_test():
     assert (flat.method, flat.n) == ("bound of unseen values", 8)
     unknown = constant_interval(0.25, 8, 0.0, math.inf, confidence=0.9, flags=("a",))
     assert (unknown.low, unknown.high) == (NAN, NAN)
-    assert unknown.flags == ("a", "no values differ, and their range is not bounded: the interval is not known")
+    assert unknown.flags == (
+        "a",
+        "no values differ, and their range is not bounded: the interval is not known",
+    )
     assert interval_of_test(pairs, "sign_flip", p=0.9, **one).low <= 0
 
 

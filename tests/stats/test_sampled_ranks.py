@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import beta, lognorm
 
-from rankwise.stats.sampled_metrics import bias_variance, estimate, interpolated, rank_distribution, rank_probabilities
+from rankwise.stats.sampled_metrics import (
+    bias_variance,
+    estimate,
+    interpolated,
+    rank_distribution,
+    rank_probabilities,
+)
 
 N, M, K = 5000, 100, 10
 RANKS = np.arange(1, N + 1)
@@ -82,7 +88,9 @@ def test_no_weight_on_variance_has_the_least_bias():
     values = (np.arange(1, 61) <= 5).astype(float)[:, None]
 
     def bias(gamma):
-        return float(((probabilities @ bias_variance(probabilities, values, gamma) - values) ** 2).sum())
+        return float(
+            ((probabilities @ bias_variance(probabilities, values, gamma) - values) ** 2).sum()
+        )
 
     assert bias(0) < bias(0.01) < bias(0.3)
 
@@ -91,7 +99,10 @@ def test_rounds_raise_the_likelihood():
     probabilities = rank_probabilities(80, 10, replacement=True)
     counts = np.random.default_rng(2).multinomial(500, np.full(11, 1 / 11)).astype(float)
     likelihood = [
-        float(counts @ np.log(probabilities.T @ rank_distribution(probabilities, counts, rounds=rounds)))
+        float(
+            counts
+            @ np.log(probabilities.T @ rank_distribution(probabilities, counts, rounds=rounds))
+        )
         for rounds in (1, 5, 50, 200)
     ]
     assert likelihood == sorted(likelihood)

@@ -46,11 +46,18 @@ def test_few_or_constant_clusters():
     none = stats.clustered([], [])
     assert (none.estimate, none.n, none.flags) == (NAN, 0, ("fewer than two clusters",))
     flat = stats.clustered([0.5, 0.5, 0.5], [1, 2, 2])
-    assert (flat.estimate, flat.low, flat.flags) == (0.5, NAN, ("no variation: the interval is not known",))
+    assert (flat.estimate, flat.low, flat.flags) == (
+        0.5,
+        NAN,
+        ("no variation: the interval is not known",),
+    )
 
 
 def test_rows_without_a_group_are_counted():
-    for values, said in (([1.0, math.nan, math.nan], "2 such rows"), (["a", None, "b"], "1 such rows")):
+    for values, said in (
+        ([1.0, math.nan, math.nan], "2 such rows"),
+        (["a", None, "b"], "1 such rows"),
+    ):
         with pytest.raises(InputError, match=said):
             groups_of("cluster", values, 3)
     with pytest.raises(InputError, match="3 values, clusters of shape"):
@@ -86,7 +93,12 @@ def test_a_sample_of_a_population_by_the_formula():
 )
 def test_the_jackknife_counts_groups_that_have_a_value(replicates, g, flags):
     interval = stats.jackknife(2.0, replicates, confidence=0.8)
-    assert (interval.n, interval.flags, interval.estimate, interval.method) == (g, flags, 2.0, "jackknife")
+    assert (interval.n, interval.flags, interval.estimate, interval.method) == (
+        g,
+        flags,
+        2.0,
+        "jackknife",
+    )
     defined = np.array([value for value in replicates if value == value])
     error, count = jackknife_error(np.array(replicates))
     assert count == g
@@ -124,15 +136,28 @@ def test_separate_groups_are_those_of_scipy():
     assert (test.n, test.difference, test.test) == (7, pytest.approx(0.5 - 1 / 3), "Mann-Whitney")
     many, expected = stats.kruskal_wallis(x, y, z, same_users=False), kruskal(x, y, z)
     assert (many.statistic, many.p) == (expected.statistic, expected.pvalue)
-    assert (many.n, many.difference, many.test) == (9, pytest.approx(0.85 - 1 / 3), "Kruskal-Wallis")
+    assert (many.n, many.difference, many.test) == (
+        9,
+        pytest.approx(0.85 - 1 / 3),
+        "Kruskal-Wallis",
+    )
     same = stats.kruskal_wallis([0.5], [0.5, 0.5], same_users=False)
-    assert (same.difference, same.statistic, same.p, same.n, same.flags) == (0, 0, 1, 3, ("identical",))
+    assert (same.difference, same.statistic, same.p, same.n, same.flags) == (
+        0,
+        0,
+        1,
+        3,
+        ("identical",),
+    )
     two = stats.kruskal_wallis([0.5], [0.5, 0.6], same_users=False)
     assert (two.n, two.flags) == (3, ())
     with pytest.raises(InputError, match="at least two"):
         stats.kruskal_wallis([0.5, 0.6], same_users=False)
     for group in ([], [0.5, math.nan]):
-        with pytest.raises(InputError, match=f"group 1 is empty or holds NaN.*{len(group)} values|{len(group)} values"):
+        with pytest.raises(
+            InputError,
+            match=f"group 1 is empty or holds NaN.*{len(group)} values|{len(group)} values",
+        ):
             stats.kruskal_wallis([0.5], group, same_users=False)
 
 
@@ -170,7 +195,10 @@ def test_regions_of_the_signed_ranks():
         assert (test.left, test.rope, test.right) == pytest.approx(expected, abs=0.01)
         assert test.left + test.rope + test.right == pytest.approx(1)
         assert test.draws == 2000
-    one, same, other = (stats.bayesian_signed_rank([0.1, -0.2, 0.3], rope=0.05, n_draws=500, seed=s) for s in (0, 0, 1))
+    one, same, other = (
+        stats.bayesian_signed_rank([0.1, -0.2, 0.3], rope=0.05, n_draws=500, seed=s)
+        for s in (0, 0, 1)
+    )
     assert one == same != other
     assert stats.bayesian_signed_rank([0.1, -0.2, 0.3], rope=0.05, n_draws=500) == one
     assert stats.bayesian_signed_rank([0.1], [0.1], rope=0.05).draws == 50_000

@@ -131,11 +131,19 @@ def test_what_never_varies_shows_nothing():
         (lambda: stats.rank_systems([[1.0, np.nan], [1.0, 2.0]]), InputError, "1 NaN"),
         (lambda: stats.rank_systems([[1.0], [2.0]]), InputError, "two or more of each"),
         (lambda: stats.rank_systems([1.0, 2.0]), InputError, "two or more of each"),
-        (lambda: stats.rank_systems([[1.0, 2.0]] * 3, confidence=95), ParameterError, "between 0 and 1"),
+        (
+            lambda: stats.rank_systems([[1.0, 2.0]] * 3, confidence=95),
+            ParameterError,
+            "between 0 and 1",
+        ),
         (lambda: stats.rank_systems([[1.0, 2.0]] * 3, seed=-1), ParameterError, "seed"),
         (lambda: stats.max_t_quantile([]), InputError, "max-T needs"),
         (lambda: stats.max_t_quantile([[1.0, np.nan]] * 3), InputError, "max-T needs"),
-        (lambda: stats.rank_systems([[1.0, 2.0]] * 3, n_resamples=0), ParameterError, "n_resamples"),
+        (
+            lambda: stats.rank_systems([[1.0, 2.0]] * 3, n_resamples=0),
+            ParameterError,
+            "n_resamples",
+        ),
     ],
 )
 def test_what_is_refused(go, kind, said):

@@ -25,13 +25,19 @@ ARRAYS = (X, Y, X_ERROR, Y_ERROR, SHARED)
 
 def effects(mean, covariance, slope=None, evidence=4.0, confidence=0.95, n=20):
     slope = covariance[0][1] / covariance[0][0] if slope is None else slope
-    return TrueEffects(n, mean, covariance, Interval(slope, -1, 1, confidence, "", n), None, evidence)
+    return TrueEffects(
+        n, mean, covariance, Interval(slope, -1, 1, confidence, "", n), None, evidence
+    )
 
 
 @pytest.mark.parametrize("mean", [(0.0, 0.0), (0.7, -0.4), (-1.2, -0.3)])
-@pytest.mark.parametrize("covariance", [((1.0, 0.5), (0.5, 0.8)), ((0.3, -0.4), (-0.4, 2.0)), ((2.0, 0.0), (0.0, 0.1))])
+@pytest.mark.parametrize(
+    "covariance", [((1.0, 0.5), (0.5, 0.8)), ((0.3, -0.4), (-0.4, 2.0)), ((2.0, 0.0), (0.0, 0.1))]
+)
 def test_signs_agree_as_often_as_in_the_bivariate_normal_distribution(mean, covariance):
-    same = sum(multivariate_normal.cdf([0, 0], np.multiply(side, mean), covariance) for side in (-1, 1))
+    same = sum(
+        multivariate_normal.cdf([0, 0], np.multiply(side, mean), covariance) for side in (-1, 1)
+    )
     assert effects(mean, covariance).sign_agreement == pytest.approx(same, abs=1e-4)
 
 
@@ -47,7 +53,11 @@ def test_signs_agree_where_nothing_is_left_to_chance():
 
 @pytest.mark.parametrize(
     ("covariance", "residual"),
-    [(((2.0, 1.0), (1.0, 3.0)), 2.5), (((2.0, 2.0), (2.0, 1.0)), 0.0), (((0.0, 0.0), (0.0, 3.0)), 3.0)],
+    [
+        (((2.0, 1.0), (1.0, 3.0)), 2.5),
+        (((2.0, 2.0), (2.0, 1.0)), 0.0),
+        (((0.0, 0.0), (0.0, 3.0)), 3.0),
+    ],
 )
 def test_the_residual_is_what_the_first_effect_leaves(covariance, residual):
     assert effects((0, 0), covariance, slope=0.5).residual == residual
@@ -73,7 +83,9 @@ def test_pairs_grow_until_the_statistic_has_its_power():
     """The statistic has the noncentrality z² of a normal test of this level and power."""
     for evidence, confidence, power in ((4.0, 0.95, 0.8), (0.1, 0.9, 0.6), (9.0, 0.99, 0.9)):
         z = norm.ppf((1 + confidence) / 2) + norm.ppf(power)
-        needed = effects((0, 0), ((1, 1), (1, 1)), evidence=evidence, confidence=confidence).pairs_needed(power)
+        needed = effects(
+            (0, 0), ((1, 1), (1, 1)), evidence=evidence, confidence=confidence
+        ).pairs_needed(power)
         assert needed == math.ceil(20 * z**2 / evidence)
     assert effects((0, 0), ((1, 1), (1, 1))).pairs_needed() == math.ceil(20 * 7.8489 / 4)
     assert effects((0, 0), ((1, 1), (1, 1)), evidence=0.0999).pairs_needed() is None
@@ -81,7 +93,9 @@ def test_pairs_grow_until_the_statistic_has_its_power():
 
 def pairs_of(x=X, y=Y, x_error=X_ERROR, y_error=Y_ERROR, shared=SHARED):
     z = np.stack([x, y], axis=1)
-    v = [np.array([[a * a, c], [c, b * b]]) for a, b, c in zip(x_error, y_error, shared, strict=True)]
+    v = [
+        np.array([[a * a, c], [c, b * b]]) for a, b, c in zip(x_error, y_error, shared, strict=True)
+    ]
     return z, v
 
 
@@ -90,7 +104,10 @@ def likelihood(s):
     z, v = pairs_of()
     inverse = [np.linalg.inv(np.array([[s[0], s[1]], [s[1], s[2]]]) + part) for part in v]
     mean = np.linalg.solve(sum(inverse), sum(w @ row for w, row in zip(inverse, z, strict=True)))
-    parts = [(row - mean) @ w @ (row - mean) - np.linalg.slogdet(w)[1] for w, row in zip(inverse, z, strict=True)]
+    parts = [
+        (row - mean) @ w @ (row - mean) - np.linalg.slogdet(w)[1]
+        for w, row in zip(inverse, z, strict=True)
+    ]
     return sum(parts) / 2, mean, inverse
 
 
@@ -126,19 +143,25 @@ def test_families_are_covariance_matrices_with_their_derivatives(family, paramet
     line, rest = math.exp(0.2), math.exp(-0.9)
     turned = np.array([math.cos(0.9), math.sin(0.9)])
     s = errors_in_variables._by_angle(0.9, np.array([0.2, -0.9]))[0]
-    assert s == pytest.approx([line * turned[0] ** 2, line * turned.prod(), line * turned[1] ** 2 + rest])
+    assert s == pytest.approx(
+        [line * turned[0] ** 2, line * turned.prod(), line * turned[1] ** 2 + rest]
+    )
 
 
 def test_the_evidence_is_the_likelihood_ratio_of_no_slope():
     """Without a slope the two effects are independent, and S has two variances."""
     result = stats.true_effects(*ARRAYS)
     free = minimize(
-        lambda p: likelihood([p[0] ** 2, p[0] * p[1], p[1] ** 2 + p[2] ** 2])[0], [0.8, 0.5, 0.3], tol=1e-10
+        lambda p: likelihood([p[0] ** 2, p[0] * p[1], p[1] ** 2 + p[2] ** 2])[0],
+        [0.8, 0.5, 0.3],
+        tol=1e-10,
     )
     none = minimize(lambda p: likelihood([p[0] ** 2, 0.0, p[1] ** 2])[0], [0.8, 0.5], tol=1e-10)
     assert result.evidence == pytest.approx(2 * (none.fun - free.fun), rel=1e-5)
     a, b, c = free.x
-    assert np.ravel(result.covariance) == pytest.approx([a * a, a * b, a * b, b * b + c * c], abs=1e-4)
+    assert np.ravel(result.covariance) == pytest.approx(
+        [a * a, a * b, a * b, b * b + c * c], abs=1e-4
+    )
     assert result.mean == pytest.approx(likelihood([a * a, a * b, b * b + c * c])[1], abs=1e-4)
     assert result.slope.estimate == pytest.approx(b / a, abs=1e-4)
     assert result.correlation.estimate == pytest.approx(a * b / a / math.hypot(b, c), abs=1e-4)
@@ -181,11 +204,18 @@ def test_limits_are_infinite_once_a_vertical_line_is_not_rejected(side):
 
     def value(s):
         inverse = [np.linalg.inv(np.array([[s[0], s[1]], [s[1], s[2]]]) + part) for part in v]
-        mean = np.linalg.solve(sum(inverse), sum(w @ row for w, row in zip(inverse, z, strict=True)))
-        parts = [(row - mean) @ w @ (row - mean) - np.linalg.slogdet(w)[1] for w, row in zip(inverse, z, strict=True)]
+        mean = np.linalg.solve(
+            sum(inverse), sum(w @ row for w, row in zip(inverse, z, strict=True))
+        )
+        parts = [
+            (row - mean) @ w @ (row - mean) - np.linalg.slogdet(w)[1]
+            for w, row in zip(inverse, z, strict=True)
+        ]
         return sum(parts) / 2
 
-    free = minimize(lambda p: value([p[0] ** 2, p[0] * p[1], p[1] ** 2 + p[2] ** 2]), scaled * side, tol=1e-10).fun
+    free = minimize(
+        lambda p: value([p[0] ** 2, p[0] * p[1], p[1] ** 2 + p[2] ** 2]), scaled * side, tol=1e-10
+    ).fun
     vertical = minimize(lambda p: value([0.0, 0.0, p[0] ** 2]), [0.5], tol=1e-10).fun
     level = chi2.cdf(2 * (vertical - free), 1)
     widths = []
@@ -221,9 +251,13 @@ def test_moments_are_those_of_the_definitions():
 
 def test_a_correlation_of_moments_lies_between_minus_1_and_1_or_is_nan():
     x = np.array([1.0, -1.0, 2.0, -2.0])
-    assert stats.method_of_moments(x, x, [1e-9] * 4, [1e-9] * 4).correlation == pytest.approx(1, abs=1e-8)
+    assert stats.method_of_moments(x, x, [1e-9] * 4, [1e-9] * 4).correlation == pytest.approx(
+        1, abs=1e-8
+    )
     assert math.isnan(stats.method_of_moments(x, x, [1.0] * 4, [1.0] * 4).correlation)  # 2.5 / 1.5
-    assert math.isnan(stats.method_of_moments(x, x, [2.0] * 4, [0.1] * 4).correlation)  # x varies less than its errors
+    assert math.isnan(
+        stats.method_of_moments(x, x, [2.0] * 4, [0.1] * 4).correlation
+    )  # x varies less than its errors
     assert math.isnan(stats.method_of_moments(x, x, [0.1] * 4, [2.0] * 4).correlation)
     assert math.isnan(stats.method_of_moments(x, x, [2.0] * 4, [2.0] * 4).correlation)
 
@@ -240,9 +274,13 @@ def test_fiellers_set_holds_the_slopes_that_a_t_test_does_not_reject(confidence,
 
 
 def test_one_covariance_is_that_of_every_pair():
-    one, each = (stats.true_effects(X, Y, X_ERROR, Y_ERROR, shared) for shared in (0.05, np.full(14, 0.05)))
+    one, each = (
+        stats.true_effects(X, Y, X_ERROR, Y_ERROR, shared) for shared in (0.05, np.full(14, 0.05))
+    )
     assert one == each
-    assert stats.true_effects(X, Y, X_ERROR, Y_ERROR) == stats.true_effects(X, Y, X_ERROR, Y_ERROR, np.zeros(14))
+    assert stats.true_effects(X, Y, X_ERROR, Y_ERROR) == stats.true_effects(
+        X, Y, X_ERROR, Y_ERROR, np.zeros(14)
+    )
 
 
 def change(array, value, at=4):
@@ -257,7 +295,10 @@ def change(array, value, at=4):
         ((X, Y[:13], X_ERROR, Y_ERROR), "'y': 13"),
         ((X, Y, change(X_ERROR, 0.0), Y_ERROR), "0"),
         ((X, Y, X_ERROR, change(Y_ERROR, -0.5)), "-0.5"),
-        ((X, Y, np.ones(14), np.ones(14), change(SHARED, 1.0)), "pair 5|1, of standard errors 1 and 1"),
+        (
+            (X, Y, np.ones(14), np.ones(14), change(SHARED, 1.0)),
+            "pair 5|1, of standard errors 1 and 1",
+        ),
         ((X, Y, np.ones(14), np.ones(14), change(change(SHARED, 1.5), -2.0, 7)), "pair 8"),
         ((X[:2], Y[:2], X_ERROR[:2], Y_ERROR[:2]), "2 pairs"),
     ],
@@ -285,4 +326,6 @@ def test_a_prediction_asks_for_three_rows_more_than_columns():
     ):
         with pytest.raises(InputError, match=said):
             stats.cross_validated_prediction(*arrays)
-    assert math.isnan(stats.cross_validated_prediction(x, y, [9.0] * 5, np.zeros((5, 2)))[1])  # no true effect varies
+    assert math.isnan(
+        stats.cross_validated_prediction(x, y, [9.0] * 5, np.zeros((5, 2)))[1]
+    )  # no true effect varies

@@ -47,7 +47,9 @@ WORLDS = {  # standard deviations between users, between seeds, and of a user's 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("counts", [(2,), (3,), (2, 2), (2, 10), *deep(((5,),), ((10,),), ((3, 3),), ((5, 5),))])
+@pytest.mark.parametrize(
+    "counts", [(2,), (3,), (2, 2), (2, 10), *deep(((5,),), ((10,),), ((3, 3),), ((5, 5),))]
+)
 def test_coverage_over_users_and_seeds(world, counts):
     rng = np.random.default_rng(hash_of(world, counts))
     users, seeds, rest = WORLDS[world]
@@ -113,19 +115,34 @@ def test_balanced_designs_agree_with_mixed_models():
     rng = np.random.default_rng(3)
     values = crossed(rng, 6, 25, users=1.0, seeds=0.6, rest=0.7) + 0.4
     frame = pd.DataFrame(
-        {"y": values.ravel(), "seed": np.repeat(np.arange(6), 25), "user": np.tile(np.arange(25), 6), "all": 1}
+        {
+            "y": values.ravel(),
+            "seed": np.repeat(np.arange(6), 25),
+            "user": np.tile(np.arange(25), 6),
+            "all": 1,
+        }
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of a single group, which crossing needs
         fitted = MixedLM.from_formula(
-            "y ~ 1", groups="all", data=frame, re_formula="0", vc_formula={"user": "0 + C(user)", "seed": "0 + C(seed)"}
+            "y ~ 1",
+            groups="all",
+            data=frame,
+            re_formula="0",
+            vc_formula={"user": "0 + C(user)", "seed": "0 + C(seed)"},
         ).fit(reml=True)
     ours = variance_of_means(values.mean(axis=0), [values])
     assert float(fitted.fe_params.iloc[0]) == pytest.approx(values.mean(), abs=1e-8)
     assert ours.error == pytest.approx(float(fitted.bse_fe.iloc[0]), rel=1e-3)
 
 
-@given(st.floats(1e-6, 1e3), st.floats(0, 1e3), st.integers(1, 40), st.integers(2, 5000), st.floats(-50, 50))
+@given(
+    st.floats(1e-6, 1e3),
+    st.floats(0, 1e3),
+    st.integers(1, 40),
+    st.integers(2, 5000),
+    st.floats(-50, 50),
+)
 def test_p_and_interval_never_disagree(users, seeds, freedom, n, size):
     variance = VarianceComponents((users, float(n)), ((seeds, float(freedom)),))
     difference = size * variance.error
@@ -213,7 +230,10 @@ def test_data_sets_are_a_t_test_and_tau_is_what_errors_leave():
         (lambda: stats.two_level([[1.0, 2.0]] * 2, [[1.0]] * 2), "value of every user"),
         (lambda: stats.two_level([[1.0]] * 3), "value of every user"),
         (lambda: stats.two_level([[1.0, 2.0]], [[1.0, 3.0]]), "two seeds or more"),
-        (lambda: stats.two_level([[1.0, 2.0]] * 2, [[1.0, 3.0]] * 3, paired=True), "as many on both"),
+        (
+            lambda: stats.two_level([[1.0, 2.0]] * 2, [[1.0, 3.0]] * 3, paired=True),
+            "as many on both",
+        ),
         (lambda: stats.over_data_sets([]), "every data set"),
         (lambda: stats.over_data_sets([1.0, np.nan]), "every data set"),
         (lambda: stats.over_data_sets([1.0, 2.0], [1.0]), "every data set"),

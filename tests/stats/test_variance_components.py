@@ -36,9 +36,15 @@ def test_quantiles_weight_those_of_the_parts_by_their_variance(tail):
     assert PARTS.quantile(tail) == pytest.approx(expected)
     assert PARTS.p_above(expected * PARTS.error) == pytest.approx(tail)
     assert PARTS.p_above(-expected * PARTS.error) == pytest.approx(1 - tail)
-    assert PARTS.p(expected * PARTS.error) == PARTS.p(-expected * PARTS.error) == pytest.approx(2 * tail)
+    assert (
+        PARTS.p(expected * PARTS.error)
+        == PARTS.p(-expected * PARTS.error)
+        == pytest.approx(2 * tail)
+    )
     interval = PARTS.interval(0.3, confidence=1 - 2 * tail, n=10)
-    assert tuple(interval) == pytest.approx((0.3 - expected * PARTS.error, 0.3 + expected * PARTS.error))
+    assert tuple(interval) == pytest.approx(
+        (0.3 - expected * PARTS.error, 0.3 + expected * PARTS.error)
+    )
     assert (interval.n, interval.method, interval.confidence) == (10, "two-level t", 1 - 2 * tail)
 
 
@@ -89,12 +95,16 @@ def test_two_levels_are_the_sum_of_their_parts(paired):
     assert result.variance_of_seeds == pytest.approx(of_seeds)
     assert result.variance_of_users == pytest.approx(of_users)
     whole = VarianceComponents((of_users, 3.0), parts)
-    assert tuple(result.interval) == pytest.approx(tuple(whole.interval(users.mean(), confidence=0.9, n=4)))
+    assert tuple(result.interval) == pytest.approx(
+        tuple(whole.interval(users.mean(), confidence=0.9, n=4))
+    )
     assert result.p == pytest.approx(whole.p(users.mean()))
     assert result.seeds_to_halve == whole.seeds_to_halve(0.9)
     one = stats.two_level(SEEDS)
     assert one.interval.estimate == pytest.approx(SEEDS.mean())
-    assert one.variance_of_users == pytest.approx(SEEDS.mean(axis=0).var(ddof=1) / 4 - seed_variance(SEEDS)[1])
+    assert one.variance_of_users == pytest.approx(
+        SEEDS.mean(axis=0).var(ddof=1) / 4 - seed_variance(SEEDS)[1]
+    )
 
 
 def test_users_who_vary_less_than_the_residual_have_no_part():
@@ -105,22 +115,37 @@ def test_users_who_vary_less_than_the_residual_have_no_part():
     known = variance_of_means(np.array([0.5, 0.7]), [values], part=(0.3, 7.0))
     assert known.users == (pytest.approx(0.3 - seed_variance(values)[1]), 7.0)
     flat = stats.two_level(np.full((2, 3), 0.25))
-    assert (flat.p, flat.interval.low, flat.seeds_to_halve, flat.interval.estimate) == (NAN, NAN, None, 0.25)
+    assert (flat.p, flat.interval.low, flat.seeds_to_halve, flat.interval.estimate) == (
+        NAN,
+        NAN,
+        None,
+        0.25,
+    )
     assert flat.interval.flags == ("zero variance", "no variation: the interval is not known")
     assert stats.two_level(np.zeros((2, 3))).p == 1.0
 
 
 @pytest.mark.parametrize("largest", [1.0, 0.25])
 def test_a_variance_of_users_up_to_that_of_rounding_is_none(largest):
-    seeds, rounding = [np.array([[-largest, 0.0]]), np.array([[largest / 2, 0.0]])], (DIGITS * largest) ** 2
-    for variance, kept in ((rounding, 0.0), (rounding * (1 + 1e-9), rounding * (1 + 1e-9)), (-1.0, 0.0)):
+    seeds, rounding = (
+        [np.array([[-largest, 0.0]]), np.array([[largest / 2, 0.0]])],
+        (DIGITS * largest) ** 2,
+    )
+    for variance, kept in (
+        (rounding, 0.0),
+        (rounding * (1 + 1e-9), rounding * (1 + 1e-9)),
+        (-1.0, 0.0),
+    ):
         assert variance_of_means(np.zeros(2), seeds, part=(variance, 7.0)).users == (kept, 7.0)
 
 
 def test_a_variance_of_seeds_up_to_that_of_rounding_is_none():
     for value, kept in ((DIGITS, 0.0), (2 * DIGITS, (2 * DIGITS) ** 2)):
         seeds = [np.ones((2, 1)), np.array([[value], [-value]])]
-        assert variance_of_means(np.zeros(2), seeds).seeds == ((0.0, 1.0), (pytest.approx(kept, rel=1e-9, abs=0), 1.0))
+        assert variance_of_means(np.zeros(2), seeds).seeds == (
+            (0.0, 1.0),
+            (pytest.approx(kept, rel=1e-9, abs=0), 1.0),
+        )
 
 
 def test_seeds_and_users_that_are_refused():
@@ -143,7 +168,10 @@ X, Y = np.array([0.9, 0.4, 0.0, 0.7, 0.2]), np.array([0.6, 0.5, 0.0, 0.3, 0.2])
 
 @pytest.mark.parametrize("factor", [1.0, 1.25])
 def test_sums_of_pairs_have_the_numbers_of_the_pairs(factor):
-    first, second = differences(X[:2], Y[:2]), differences(np.r_[X[2:], math.nan], np.r_[Y[2:], 1.0], missing="omit")
+    first, second = (
+        differences(X[:2], Y[:2]),
+        differences(np.r_[X[2:], math.nan], np.r_[Y[2:], 1.0], missing="omit"),
+    )
     sums, pairs = PairSums.of(first) + PairSums.of(second), differences(X, factor * Y)
     plain = differences(X, Y)
     assert (sums.n, sums.wins, sums.losses, sums.not_zero, sums.omitted) == (5, 2, 1, 4, 1)
@@ -160,7 +188,13 @@ def test_sums_of_pairs_have_the_numbers_of_the_pairs(factor):
 
 def test_sums_of_nobody_and_of_what_does_not_vary():
     nobody = PairSums.of(differences([], []))
-    assert (nobody.n, nobody.largest, nobody.mean, nobody.means, nobody.deviation) == (0, 0, NAN, (NAN, NAN), NAN)
+    assert (nobody.n, nobody.largest, nobody.mean, nobody.means, nobody.deviation) == (
+        0,
+        0,
+        NAN,
+        (NAN, NAN),
+        NAN,
+    )
     assert nobody.skewness == 0
     one = PairSums.of(differences([0.5], [0.25]))
     assert (one.mean, one.deviation, one.skewness) == (0.25, NAN, 0)
@@ -170,13 +204,18 @@ def test_sums_of_nobody_and_of_what_does_not_vary():
 
 
 @pytest.mark.parametrize(
-    ("k", "few"), [(1, "a single data set"), (2, "five"), (4, "five"), (5, "20"), (19, "20"), (20, "")]
+    ("k", "few"),
+    [(1, "a single data set"), (2, "five"), (4, "five"), (5, "20"), (19, "20"), (20, "")],
 )
 def test_data_sets_are_a_t_test_and_few_are_said(k, few):
     flags = (f"fewer than {few} data sets" if few in ("five", "20") else few,) if few else ()
     d = np.random.default_rng(k).normal(0.1, 0.2, k)
     over = over_data_sets(d, np.full(k, 0.05), confidence=0.9)
-    assert (over.interval.flags, over.interval.n, over.interval.method) == (flags, k, "t over data sets")
+    assert (over.interval.flags, over.interval.n, over.interval.method) == (
+        flags,
+        k,
+        "t over data sets",
+    )
     if k == 1:
         assert (over.p, over.tau, over.interval.low) == (NAN, NAN, NAN)
         return
@@ -193,7 +232,9 @@ def test_data_sets_that_do_not_vary_and_that_are_refused():
     assert (same.p, same.interval.low, same.tau) == (2 / 2**4, NAN, NAN)
     assert same.interval.flags == ("fewer than five data sets", "data sets do not vary")
     assert over_data_sets([0.0] * 3, [0.1] * 3).p == 1
-    assert deviation_of(np.array([1.0, 1.0 + 1e-11])) == 0 < deviation_of(np.array([1.0, 1.0 + 1e-9]))
+    assert (
+        deviation_of(np.array([1.0, 1.0 + 1e-11])) == 0 < deviation_of(np.array([1.0, 1.0 + 1e-9]))
+    )
     assert deviation_of(np.array([0.5])) == NAN
     for arrays, said in (
         (([],), "0 differences"),
@@ -211,10 +252,16 @@ def test_a_thousand_seeds_are_worth_naming_and_more_are_not(needed, named):
 
     def spare(users, seeds):
         more = parts(users).with_more(seeds)
-        return more.quantile(0.025) * more.error - parts(users).quantile(0.025) * parts(users).error / 2
+        return (
+            more.quantile(0.025) * more.error
+            - parts(users).quantile(0.025) * parts(users).error / 2
+        )
 
     # Between the parts of users with which one seed less, and with which so many, just halve the interval.
-    low, high = (brentq(lambda users, n=n: spare(users, n), 1e-6, 1.0, xtol=1e-15) for n in (needed - 1, needed))
+    low, high = (
+        brentq(lambda users, n=n: spare(users, n), 1e-6, 1.0, xtol=1e-15)
+        for n in (needed - 1, needed)
+    )
     assert parts((low + high) / 2).seeds_to_halve() == named
 
 

@@ -12,7 +12,13 @@ import pytest
 import rankwise as rw
 from rankwise.errors import ColumnError, IdError, ParameterError
 from rankwise.tables import catalogue
-from rankwise.tables.catalogue import ItemNames, codes_as_text, item_column, named_items, outside_catalogue
+from rankwise.tables.catalogue import (
+    ItemNames,
+    codes_as_text,
+    item_column,
+    named_items,
+    outside_catalogue,
+)
 from rankwise.tables.table import Recommendations, Table
 
 
@@ -22,7 +28,9 @@ def lists_of(rows, **columns):
 
 
 def translated(names, rows, kind="codes", **columns):
-    lists, unknown = ItemNames.of(kind, named_items(kind, names), None).translated(lists_of(rows, **columns))
+    lists, unknown = ItemNames.of(kind, named_items(kind, names), None).translated(
+        lists_of(rows, **columns)
+    )
     return lists, unknown
 
 
@@ -32,7 +40,11 @@ NAMES = {"1,2": 10, "1,3": [11, 12], "4": 13}
 def test_items_of_one_name_tie_and_unknown_names_keep_their_place():
     lists, unknown = translated(NAMES, [(1, "1,3"), (1, " 4 "), (1, "9"), (1, "1")])
     known = lists.frame.filter(pl.col("item") >= 0)
-    assert known.select("user", "item", "score").rows() == [(1, 11, 0.0), (1, 12, 0.0), (1, 13, -1.0)]
+    assert known.select("user", "item", "score").rows() == [
+        (1, 11, 0.0),
+        (1, 12, 0.0),
+        (1, 13, -1.0),
+    ]
     strangers = lists.frame.filter(pl.col("item") < 0)
     assert strangers["score"].to_list() == [-2.0, -3.0]
     assert strangers["item"].n_unique() == 2
@@ -45,7 +57,9 @@ def test_the_first_of_a_repeated_item_is_kept_and_names_are_counted():
     lists, _ = translated(NAMES, [(1, "4"), (1, "1,3"), (1, "4"), (2, "4"), (1, "1,3")])
     assert lists.frame.select("user", "item").rows() == [(1, 13), (1, 11), (1, 12), (2, 13)]
     assert lists.counts == {"codes_shared": 2, "codes_repeated": 2}
-    scored, _ = translated(NAMES, [(1, "4"), (1, "1,2"), (1, "4")], score=pl.Series([0.1, 0.2, 0.3]))
+    scored, _ = translated(
+        NAMES, [(1, "4"), (1, "1,2"), (1, "4")], score=pl.Series([0.1, 0.2, 0.3])
+    )
     assert scored.frame.rows() == [(1, 10, 0.2), (1, 13, 0.3)]
 
 
@@ -57,7 +71,9 @@ def test_ranks_and_scores_order_the_items():
 
 
 def test_placeholders_of_text_are_text_and_five_unknown_names_are_told():
-    lists, unknown = translated({"a": "x"}, [(1, "a"), *((1, f"n{at}") for at in range(7)), (2, "n0")])
+    lists, unknown = translated(
+        {"a": "x"}, [(1, "a"), *((1, f"n{at}") for at in range(7)), (2, "n0")]
+    )
     assert lists.frame["item"].to_list() == ["x", *(f"\0n{at}" for at in range(7)), "\0n0"]
     assert unknown == ["n0", "n1", "n2", "n3", "n4"]
     assert lists.counts == {"codes_unknown": 8}
@@ -73,7 +89,11 @@ def test_titles_are_compared_without_case_blanks_and_quotes():
 def test_what_names_are_given_as():
     assert named_items("codes", None) is None
     assert named_items("codes", "column") == "column"
-    assert named_items("codes", {(3, 5): 1, "7": (1, 2), 8: {3}}) == {"3,5": [1], "7": [1, 2], "8": [3]}
+    assert named_items("codes", {(3, 5): 1, "7": (1, 2), 8: {3}}) == {
+        "3,5": [1],
+        "7": [1, 2],
+        "8": [3],
+    }
     assert named_items("titles", {"a": frozenset([1]), ("b",): [2]}) == {"a": [1], "b": [2]}
     for given in ({}, 5, ["a"]):
         with pytest.raises(ParameterError, match="codes is the name of a column"):
@@ -95,11 +115,16 @@ def test_a_name_of_no_item_keeps_its_place_every_time():
 
 
 def test_codes_that_are_arrays_or_have_whole_scores_become_text():
-    codes = {1: [np.array([3, 5]), (np.array([3, 7]), 2), ((4, 6), 1)], 2: np.array([[3, 5], [4, 6]])}
+    codes = {
+        1: [np.array([3, 5]), (np.array([3, 7]), 2), ((4, 6), 1)],
+        2: np.array([[3, 5], [4, 6]]),
+    }
     assert codes_as_text(codes) == {1: ["3,5", ("3,7", 2), ("4,6", 1)], 2: ["3,5", "4,6"]}
 
 
-@pytest.mark.parametrize("values", [[timedelta(1)], [b"x"], [{"a": 1}], [[{"a": 1}]], [[timedelta(1)]]])
+@pytest.mark.parametrize(
+    "values", [[timedelta(1)], [b"x"], [{"a": 1}], [[{"a": 1}]], [[timedelta(1)]]]
+)
 def test_values_without_a_text_are_no_codes(values):
     table = ITEMS.with_frame(pl.DataFrame({"item": [1], "code": values}))
     with pytest.raises(ColumnError, match="does not hold codes"):
@@ -120,7 +145,9 @@ def test_codes_that_are_tuples_become_text():
     assert codes_as_text(deep)["item"].to_list() == [["3,5", "4"], ["6"]]
 
 
-ITEMS = Table(pl.DataFrame({"item": [1, 2, 3], "code": ["a", None, "c"]}), "items", "items", "table", {})
+ITEMS = Table(
+    pl.DataFrame({"item": [1, 2, 3], "code": ["a", None, "c"]}), "items", "items", "table", {}
+)
 
 
 def test_names_in_a_column_of_the_items():
@@ -147,4 +174,6 @@ def test_ids_outside_the_catalogue_are_told_once(first_rows, monkeypatch):
         assert sorted(outside_catalogue(lists_of(rows), tables).to_list()) == expected
     assert outside_catalogue(lists_of([(1, 5)]), []).to_list() == [5]
     text = ITEMS.with_frame(pl.DataFrame({"item": ["a", "b"]}))
-    assert sorted(outside_catalogue(lists_of([(1, "a"), (1, "z"), (2, "z")]), [text]).to_list()) == ["z"]
+    assert sorted(
+        outside_catalogue(lists_of([(1, "a"), (1, "z"), (2, "z")]), [text]).to_list()
+    ) == ["z"]

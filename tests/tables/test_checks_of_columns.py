@@ -29,12 +29,20 @@ from rankwise.tables.table import Table
 
 def table(**columns):
     frame = pl.DataFrame(columns)
-    return Table(frame, "recommendations", "a file", "csv", {name: name.upper() for name in columns})
+    return Table(
+        frame, "recommendations", "a file", "csv", {name: name.upper() for name in columns}
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "plain"),
-    [("User_ID", "userid"), ("user id:token", "userid"), ("ユーザー", "ユーザー"), ("a-b.c", "abc"), (":float", "")],
+    [
+        ("User_ID", "userid"),
+        ("user id:token", "userid"),
+        ("ユーザー", "ユーザー"),
+        ("a-b.c", "abc"),
+        (":float", ""),
+    ],
 )
 def test_names_are_compared_by_letters_and_digits(name, plain):
     assert plain_name(name) == plain
@@ -46,7 +54,12 @@ def test_names_are_compared_by_letters_and_digits(name, plain):
         (["user_id", "session_id"], "truth", "user", ["user_id"]),
         (["session_id"], "truth", "user", ["session_id"]),
         (["rating"], "recommendations", "score", ["rating"]),
-        (["rating", "yhat"], "recommendations", "score", ["rating", "yhat"]),  # a rating may be what was observed
+        (
+            ["rating", "yhat"],
+            "recommendations",
+            "score",
+            ["rating", "yhat"],
+        ),  # a rating may be what was observed
         (["score", "yhat"], "recommendations", "score", ["score"]),
         (["score"], "truth", "relevance", ["score"]),
         (["score", "clicks"], "truth", "relevance", ["score", "clicks"]),
@@ -63,18 +76,31 @@ def test_rare_names_count_where_no_usual_one_is_there(names, role, column, found
 
 def test_columns_of_a_role_are_recognised():
     names = ["user", "movieId", "rank", "timestamp", "x"]
-    assert recognise(names, "recommendations", {}, "w") == {"user": "user", "item": "movieId", "rank": "rank"}
-    assert recognise(names, "truth", {}, "w") == {"user": "user", "item": "movieId", "timestamp": "timestamp"}
+    assert recognise(names, "recommendations", {}, "w") == {
+        "user": "user",
+        "item": "movieId",
+        "rank": "rank",
+    }
+    assert recognise(names, "truth", {}, "w") == {
+        "user": "user",
+        "item": "movieId",
+        "timestamp": "timestamp",
+    }
     assert recognise(names, "truth", {"relevance": "x"}, "w")["relevance"] == "x"
     assert "timestamp" not in recognise(names, "truth", {"timestamp": None}, "w")
-    assert recognise(["item", "reward"], "exposures", {}, "w") == {"item": "item", "reward": "reward"}
+    assert recognise(["item", "reward"], "exposures", {}, "w") == {
+        "item": "item",
+        "reward": "reward",
+    }
     with pytest.raises(ColumnError, match="no column for the item"):
         recognise(["user"], "truth", {}, "w")
     with pytest.raises(ColumnError, match="two columns could be the user"):
         recognise(["user", "uid", "item"], "truth", {}, "w")
     with pytest.raises(ColumnError, match="no column 'y' for the item"):
         recognise(names, "truth", {"item": "y"}, "w")
-    assert recognise(["uid", "user", "item"], "truth", {"relevance": "uid"}, "w")["user"] == "user"  # uid is taken
+    assert (
+        recognise(["uid", "user", "item"], "truth", {"relevance": "uid"}, "w")["user"] == "user"
+    )  # uid is taken
 
 
 def test_requests_of_a_truth_matter_only_if_lists_have_them():
@@ -113,7 +139,9 @@ def test_columns_that_may_decide_are_those_that_are_not_read():
     assert could_decide(names, "recommendations", known, {"score": None}) == []
     assert could_decide(names, "recommendations", known | {"rank": "x"}, {}) == []
     assert could_decide(names, "train", known, {}) == []
-    assert [is_row_number(name) for name in ("", " ", "Unnamed: 0", "index", "level_0", "x")] == [True] * 5 + [False]
+    assert [is_row_number(name) for name in ("", " ", "Unnamed: 0", "index", "level_0", "x")] == [
+        True
+    ] * 5 + [False]
 
 
 def test_names_of_one_table_go_before_those_of_all():
@@ -129,7 +157,9 @@ def test_names_of_one_table_go_before_those_of_all():
 
 def test_columns_that_only_some_metrics_need():
     assert known_column(["item", "Genres"], "items", "categories", {}, "w") == "Genres"
-    assert known_column(["item", "categories", "tags"], "items", "categories", {}, "w") == "categories"
+    assert (
+        known_column(["item", "categories", "tags"], "items", "categories", {}, "w") == "categories"
+    )
     assert known_column(["item", "x"], "items", "categories", {"categories": "x"}, "w") == "x"
     assert known_column(["item"], "items", "categories", {}, "w") is None
     with pytest.raises(ColumnError, match="two columns could be the categories"):
@@ -150,7 +180,9 @@ def test_the_first_value_that_is_no_number_is_named(bad):
 
 def test_numbers_that_are_finite_pass_and_text_does_not():
     for values in ([1.0, -2.0], [1, 2], [1e308, 1e308], []):
-        check_finite(pl.Series(values, dtype=None if values else pl.Float64), "score", table(user=[1]))
+        check_finite(
+            pl.Series(values, dtype=None if values else pl.Float64), "score", table(user=[1])
+        )
     with pytest.raises(ColumnError, match="the score must be a number"):
         check_finite(pl.Series(["a"]), "score", table(user=[1]))
 
@@ -166,7 +198,9 @@ def test_ranks_count_from_0_or_1():
 
 def test_an_item_or_a_user_has_one_row():
     check_once(table(item=[1, 2]), "item")
-    with pytest.raises(ColumnError, match="duplicate item in the table of recommendations") as caught:
+    with pytest.raises(
+        ColumnError, match="duplicate item in the table of recommendations"
+    ) as caught:
         check_once(table(item=[1, 3, 2, 3, 2]), "item")
     assert (caught.value.found, caught.value.hint) == ("item 3", "keep one row per item")
 
@@ -202,8 +236,15 @@ def flat(role="recommendations", overrides=None, **columns):
 
 
 def test_lists_in_rows_become_rows():
-    found, names = flat(user=[1, 2, 3], items=[[5, 6], [], [7]], scores=[[0.5, 0.25], [], [1.0]], x=["a", "b", "c"])
-    assert found == {"user": [1, 1, 3], "item": [5, 6, 7], "score": [0.5, 0.25, 1.0], "x": ["a", "a", "c"]}
+    found, names = flat(
+        user=[1, 2, 3], items=[[5, 6], [], [7]], scores=[[0.5, 0.25], [], [1.0]], x=["a", "b", "c"]
+    )
+    assert found == {
+        "user": [1, 1, 3],
+        "item": [5, 6, 7],
+        "score": [0.5, 0.25, 1.0],
+        "x": ["a", "a", "c"],
+    }
     assert names == ["item", "score"]
     rows = {"user": [1], "item": [5]}
     assert flat(**rows) == (rows, ["user", "item"])
@@ -214,10 +255,14 @@ def test_lists_in_rows_become_rows():
 
 
 def test_records_in_rows_are_columns_of_their_fields():
-    found, names = flat(user=[1, 2], recs=[[{"item": 5, "score": 0.5}], [{"item": 6, "score": 1.0}]])
+    found, names = flat(
+        user=[1, 2], recs=[[{"item": 5, "score": 0.5}], [{"item": 6, "score": 1.0}]]
+    )
     assert found == {"user": [1, 2], "item": [5, 6], "score": [0.5, 1.0]}
     assert names == ["item", "score"]
-    with pytest.raises(ColumnError, match="there is a column 'score', and the records in column 'recs'"):
+    with pytest.raises(
+        ColumnError, match="there is a column 'score', and the records in column 'recs'"
+    ):
         flat(user=[1], recs=[[{"item": 5, "score": 0.5}]], score=[1.0])
 
 
@@ -253,4 +298,7 @@ def test_a_user_has_one_row_of_lists_unless_rows_are_requests():
         flat(user=[1, 1], session=[1, 1], item=[[5], [6]])
     with pytest.raises(InputError, match="several rows of lists"):
         flat("reference", user=[1, 1], session=[1, 2], item=[[5], [6]])
-    assert flat(overrides={"request": "x"}, user=[1, 1], x=[1, 2], item=[[5], [6]])[0]["x"] == [1, 2]
+    assert flat(overrides={"request": "x"}, user=[1, 1], x=[1, 2], item=[[5], [6]])[0]["x"] == [
+        1,
+        2,
+    ]

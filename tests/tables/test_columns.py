@@ -20,7 +20,8 @@ GRADES = [1, 0, 1]
 
 
 @pytest.mark.parametrize(
-    "name", ["predicted_score", "yhat", "y_pred", "probability", "logit", "prediction", "Score", "est"]
+    "name",
+    ["predicted_score", "yhat", "y_pred", "probability", "logit", "prediction", "Score", "est"],
 )
 def test_names_of_scores(name):
     lists = LISTS.with_columns(pl.Series(name, SCORES))
@@ -124,7 +125,9 @@ def test_relevance_may_be_written_as_true_and_false(tmp_path):
 
 def test_what_an_evaluation_reads_of_a_split():
     """A split has no need of a relevance; the ground truth does, and asks for it."""
-    rows = pl.DataFrame({"user": [1] * 4, "item": [7, 8, 5, 6], "weight": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]})
+    rows = pl.DataFrame(
+        {"user": [1] * 4, "item": [7, 8, 5, 6], "weight": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]}
+    )
     split = rw.splits.GlobalTime(share=0.5).split(rows)
     result = rw.evaluate({1: [5, 6]}, split, "mrr")
     assert result["mrr"] == 0.5
@@ -139,7 +142,9 @@ def test_what_an_evaluation_reads_of_a_split():
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_what_an_evaluation_reads_of_a_saved_split(form, tmp_path):
-    rows = pl.DataFrame({"uid": [1] * 4, "item": [7, 8, 5, 6], "liked": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]})
+    rows = pl.DataFrame(
+        {"uid": [1] * 4, "item": [7, 8, 5, 6], "liked": [0, 1, 0, 1], "timestamp": [1, 2, 3, 4]}
+    )
     split = rw.splits.GlobalTime(share=0.5).split(rows, columns={"user": "uid"})
     split.save(tmp_path / "split", format=form)
     with pytest.raises(ColumnError, match="'liked' could be it"):
@@ -160,7 +165,12 @@ def test_two_columns_of_categories_are_asked_for():
     with pytest.raises(ColumnError, match="two columns could be the categories"):
         rw.evaluate({1: [5, 6]}, {1: {6}}, "category_count@2", items=items)
     chosen = {"items.categories": "genre"}
-    assert rw.evaluate({1: [5, 6]}, {1: {6}}, "category_count@2", items=items, columns=chosen)["category_count@2"] == 1
+    assert (
+        rw.evaluate({1: [5, 6]}, {1: {6}}, "category_count@2", items=items, columns=chosen)[
+            "category_count@2"
+        ]
+        == 1
+    )
 
 
 def test_lists_of_numbers_are_asked_for():
@@ -186,7 +196,9 @@ def test_numbers_of_rows_as_pandas_writes_them_decide_nothing(name):
     assert rw.evaluate(lists, TRUTH, "recall")["recall"] == 1.0
 
 
-SPELLINGS = st.builds("".join, st.lists(st.sampled_from([*"usU_ -:.\0\nıİ1", "user", "ser", "item", "ID", "asin"])))
+SPELLINGS = st.builds(
+    "".join, st.lists(st.sampled_from([*"usU_ -:.\0\nıİ1", "user", "ser", "item", "ID", "asin"]))
+)
 
 
 @given(st.lists(SPELLINGS), st.sampled_from(sorted(ROLES)))
@@ -200,10 +212,14 @@ def test_all_columns_that_are_missing_are_asked_for_at_once(tmp_path):
     path.write_text("Nutzer,Ding,Platz\n1,5,1\n1,6,2\n2,5,1\n")
     with pytest.raises(ColumnError) as error:
         rw.evaluate(path, {1: {6}, 2: {5}}, "mrr")
-    assert error.value.what == "there is no column for the user, and there is no column for the item"
+    assert (
+        error.value.what == "there is no column for the user, and there is no column for the item"
+    )
     keys = '"recommendations.user": "…", "recommendations.item": "…", "recommendations.rank": "…"'
     assert f"columns={{{keys}}}" in error.value.hint
-    assert error.value.hint.endswith(', where columns={"recommendations.score": None} says that there is none')
+    assert error.value.hint.endswith(
+        ', where columns={"recommendations.score": None} says that there is none'
+    )
     columns = dict(zip(re.findall(r'"([a-z.]+)"', keys), ("Nutzer", "Ding", "Platz"), strict=True))
     assert rw.evaluate(path, {1: {6}, 2: {5}}, "mrr", columns=columns)["mrr"] == 0.75
     columns = columns | {"recommendations.score": None}
@@ -224,7 +240,9 @@ def test_a_name_for_all_tables_is_that_of_the_tables_that_have_it():
     assert rw.evaluate(lists, truth, "mrr", columns={"user": "Nutzer"})["mrr"] == 0.5
     with pytest.raises(ColumnError, match="there is no column 'Nuzer' for the user"):
         rw.evaluate(lists, truth, "mrr", columns={"user": "Nuzer"})
-    with pytest.raises(ColumnError, match="there is no column 'Nuzer' for the user in any table") as error:
+    with pytest.raises(
+        ColumnError, match="there is no column 'Nuzer' for the user in any table"
+    ) as error:
         rw.evaluate(truth, truth, "mrr", columns={"user": "Nuzer"})
     assert error.value.found == "columns 'user', 'item'"
 
@@ -236,8 +254,15 @@ def test_numbers_that_count_up_in_every_list_are_offered_as_the_rank(start):
     with pytest.raises(ColumnError, match="'Platz' could be it") as error:
         rw.evaluate(lists, {1: {5}, 2: {5}}, "mrr")
     assert "count up in each list" in error.value.found
-    assert error.value.hint.index('"recommendations.rank": "Platz"') < error.value.hint.index("recommendations.score")
-    assert rw.evaluate(lists, {1: {5}, 2: {5}}, "mrr", columns={"recommendations.rank": "Platz"})["mrr"] == 0.75
+    assert error.value.hint.index('"recommendations.rank": "Platz"') < error.value.hint.index(
+        "recommendations.score"
+    )
+    assert (
+        rw.evaluate(lists, {1: {5}, 2: {5}}, "mrr", columns={"recommendations.rank": "Platz"})[
+            "mrr"
+        ]
+        == 0.75
+    )
     with pytest.raises(ColumnError, match="'Platz' could be it") as error:
         rw.evaluate(lists.with_columns(Platz=pl.Series([1, 3, 2, 1])), {1: {5}}, "mrr")
     assert "recommendations.rank" not in error.value.hint

@@ -25,24 +25,40 @@ class Model:
 
 
 CALLS = {
-    "evaluate, a table that is not passed": lambda: rw.evaluate(LISTS, TRUTH, "mrr", columns={"train.item": "movie"}),
-    "evaluate, a column of no table": lambda: rw.evaluate(LISTS, TRUTH, "mrr", columns={"categories": "genres"}),
+    "evaluate, a table that is not passed": lambda: rw.evaluate(
+        LISTS, TRUTH, "mrr", columns={"train.item": "movie"}
+    ),
+    "evaluate, a column of no table": lambda: rw.evaluate(
+        LISTS, TRUTH, "mrr", columns={"categories": "genres"}
+    ),
     "evaluator": lambda: rw.Evaluator("mrr", columns={"users.user": "uid"}),
-    "model": lambda: rw.evaluate_model(Model(), TRUTH, "mrr", k=2, columns={"recommendations.item": "x"}),
+    "model": lambda: rw.evaluate_model(
+        Model(), TRUTH, "mrr", k=2, columns={"recommendations.item": "x"}
+    ),
     "ratings": lambda: rw.evaluate_ratings(RATINGS, "rmse", columns={"categories": "genres"}),
-    "ratings, a table that is not passed": lambda: rw.evaluate_ratings(RATINGS, "rmse", columns={"items.item": "x"}),
+    "ratings, a table that is not passed": lambda: rw.evaluate_ratings(
+        RATINGS, "rmse", columns={"items.item": "x"}
+    ),
     "split": lambda: LeaveOut(1).split(ROWS, columns={"train.timestamp": "when"}),
     "filter": lambda: KCore(1).apply(ROWS, columns={"truth.user": "who"}),
     "audit": lambda: rw.audit(ROWS.head(2), ROWS.tail(2), columns={"recommendations.user": "who"}),
     "rank": lambda: rw.rank(SCORES, 1, columns={"train.user": "who"}),
-    "rank_relevant": lambda: rw.rank_relevant(SCORES, truth={0: {1}}, columns={"train.user": "who"}),
+    "rank_relevant": lambda: rw.rank_relevant(
+        SCORES, truth={0: {1}}, columns={"train.user": "who"}
+    ),
     "candidates of the truth": lambda: of_truth(TRUTH, columns={"train.item": "x"}),
     "given candidates": lambda: these([1, 2], columns={"truth.item": "x"}),
     "candidates by user": lambda: per_user({1: [2]}, columns={"items.item": "x"}),
-    "sampled candidates": lambda: sampled(TRUTH, 1, seed=1, items=[4, 5, 6], columns={"train.item": "x"}),
+    "sampled candidates": lambda: sampled(
+        TRUTH, 1, seed=1, items=[4, 5, 6], columns={"train.item": "x"}
+    ),
     "baseline": lambda: Popularity().fit(ROWS, columns={"items.item": "x"}),
-    "off_policy": lambda: rw.off_policy(LOG, targets={"a": "uniform"}, columns={"outcomes.reward": "x"}),
-    "interleaving": lambda: rw.interleaving({"credit_a": [1], "credit_b": [0]}, columns={"predictions.item": "x"}),
+    "off_policy": lambda: rw.off_policy(
+        LOG, targets={"a": "uniform"}, columns={"outcomes.reward": "x"}
+    ),
+    "interleaving": lambda: rw.interleaving(
+        {"credit_a": [1], "credit_b": [0]}, columns={"predictions.item": "x"}
+    ),
     "report": lambda: rw.report(rw.evaluate(LISTS, TRUTH, "mrr"), columns={"users.user": "x"}),
 }
 
@@ -83,7 +99,10 @@ def test_hint_that_is_followed_works():
 
 
 def test_only_tables_that_a_call_takes_are_asked_for():
-    for key, hint in (("train.user", "leave 'train.user'"), ("items.item", "pass items=, or leave 'items.item'")):
+    for key, hint in (
+        ("train.user", "leave 'train.user'"),
+        ("items.item", "pass items=, or leave 'items.item'"),
+    ):
         with pytest.raises(ParameterError) as raised:
             rw.off_policy(LOG, targets={"a": "uniform"}, columns={key: "x"})
         assert raised.value.hint.startswith(hint)

@@ -55,24 +55,33 @@ PAIRS = [("ann", 4, 0.25), ("ann", 9, 0.75), ("bob", 3, 0.5)]
             Row(user="ann", recs=[Row(rating=0.25, item=4), Row(rating=0.75, item=9)]),
             Row(user="bob", recs=[Row(rating=0.5, item=3)]),
         ],
-        {"ann": [Row(score=0.25, item=4), Row(score=0.75, item=9)], "bob": [Row(score=0.5, item=3)]},
+        {
+            "ann": [Row(score=0.25, item=4), Row(score=0.75, item=9)],
+            "bob": [Row(score=0.5, item=3)],
+        },
         {"ann": [Scored(0.25, 4), Scored(0.75, 9)], "bob": [Scored(0.5, 3)]},
         {"ann": pd.Series([0.25, 0.75], index=[4, 9]), "bob": pd.Series([0.5], index=[3])},
         pd.DataFrame({"user": ["ann", "bob"], "top": [{4: 0.25, 9: 0.75}, {3: 0.5}]}),
         pl.DataFrame(
             {
                 "user": ["ann", "bob"],
-                "top": [[{"key": 4, "value": 0.25}, {"key": 9, "value": 0.75}], [{"key": 3, "value": 0.5}]],
+                "top": [
+                    [{"key": 4, "value": 0.25}, {"key": 9, "value": 0.75}],
+                    [{"key": 3, "value": 0.5}],
+                ],
             }
         ),
         pa.table(
             {
                 "user": ["ann", "bob"],
-                "top": pa.array([[(4, 0.25), (9, 0.75)], [(3, 0.5)]], pa.map_(pa.int32(), pa.float64())),
+                "top": pa.array(
+                    [[(4, 0.25), (9, 0.75)], [(3, 0.5)]], pa.map_(pa.int32(), pa.float64())
+                ),
             }
         ),
         np.array(
-            [(score, item, user) for user, item, score in PAIRS], [("score", "f8"), ("item", "i4"), ("user", "U3")]
+            [(score, item, user) for user, item, score in PAIRS],
+            [("score", "f8"), ("item", "i4"), ("user", "U3")],
         ),
         narwhals.from_native(pd.DataFrame(PAIRS, columns=["user", "item", "score"])),
         {"user": ["ann", "bob"], "items": [[4, 9], [3]], "scores": [[0.25, 0.75], [0.5]]},
@@ -126,7 +135,9 @@ def test_labels_of_a_series_are_used_or_refused(name):
     if meaning is None:
         with pytest.raises(InputError, match="labels of this series may be its items"):
             rows_of({"ann": series}, "truth")
-        assert rows_of({"ann": series.to_list()}, "truth") == [("ann", item) for item in sorted(series)]  # the hint
+        assert rows_of({"ann": series.to_list()}, "truth") == [
+            ("ann", item) for item in sorted(series)
+        ]  # the hint
     else:
         assert rows_of({"ann": series}, "truth") == rows_of({"ann": meaning}, "truth")
 
@@ -138,18 +149,28 @@ def test_labels_of_items_are_their_ids():
     assert table.columns == ["item", "price"]
     with pytest.raises(InputError, match="labels of this series may be its items"):
         read_table(pd.Series([2, 7], index=["x", "y"]), "items")
-    for series in (pd.Series([2, 7], index=[40, 30]), pd.Series(["2", "7"], index=["x", "y"], name="item")):
+    for series in (
+        pd.Series([2, 7], index=[40, 30]),
+        pd.Series(["2", "7"], index=["x", "y"], name="item"),
+    ):
         assert read_table(series, "items").frame["item"].to_list() == series.to_list()
     counts = pd.Series([40, 40, 30], name="item").value_counts()
     assert read_table(counts, "items").frame.rows() == [(40, 2), (30, 1)]
 
 
 def test_two_lists_of_a_user_may_be_columns_or_pairs():
-    for value in (([4, 6], [2, 9]), (["x", "y", "z"], [0.5, 0.1, 0.2]), (np.array([4, 6]), np.array([0.5, 0.25]))):
+    for value in (
+        ([4, 6], [2, 9]),
+        (["x", "y", "z"], [0.5, 0.1, 0.2]),
+        (np.array([4, 6]), np.array([0.5, 0.25])),
+    ):
         with pytest.raises(InputError, match="the items and their numbers, or two"):
             rows_of({"ann": value})
     items, numbers = [4, 6], [2, 9]
-    assert rows_of({"ann": list(zip(items, numbers, strict=True))}) == [("ann", 4, 2.0), ("ann", 6, 9.0)]  # the hint
+    assert rows_of({"ann": list(zip(items, numbers, strict=True))}) == [
+        ("ann", 4, 2.0),
+        ("ann", 6, 9.0),
+    ]  # the hint
     assert rows_of({"ann": [[4, 2], [6, 9]]}) == [("ann", 4, 2.0), ("ann", 6, 9.0)]
 
 
@@ -174,7 +195,9 @@ class Lazy:
         return 2
 
 
-@pytest.mark.parametrize("role", ["recommendations", "truth", "train", "items", "users", "reference", "interactions"])
+@pytest.mark.parametrize(
+    "role", ["recommendations", "truth", "train", "items", "users", "reference", "interactions"]
+)
 def test_frames_of_unknown_libraries_are_refused_with_the_way_out(role):
     with pytest.raises(InputError, match=r"compute it first: source\.compute\(\)"):
         read_table(Lazy(), role)
@@ -193,17 +216,25 @@ def test_frames_beside_scores_and_users_are_refused():
         rw.rank(pa.table({"x": [0.5], "y": [0.25]}), 1)
     with pytest.raises(InputError, match="labels of a series"):
         rw.rank(users=np.eye(2), items=np.eye(2), bias=pd.Series([1.0, 2.0], index=["b", "a"]), k=1)
-    for frame, hint in ((pd.DataFrame({"item": [4]}), "pd.concat"), (pl.DataFrame({"item": [4]}), "pl.concat")):
+    for frame, hint in (
+        (pd.DataFrame({"item": [4]}), "pd.concat"),
+        (pl.DataFrame({"item": [4]}), "pl.concat"),
+    ):
         with pytest.raises(InputError, match="and this one a frame") as caught:
             rows_of({"ann": frame})
         assert hint in caught.value.hint
-    for rows in ([*pd.DataFrame({"user": [1], "item": [2]}).iterrows()], [pd.Series([1, 2], index=["user", "item"])]):
+    for rows in (
+        [*pd.DataFrame({"user": [1], "item": [2]}).iterrows()],
+        [pd.Series([1, 2], index=["user", "item"])],
+    ):
         with pytest.raises(InputError, match=r"rows of (a frame|an array)"):
             rows_of(rows)
 
 
 def test_levels_that_stand_twice_are_read_once():
-    index = pd.MultiIndex.from_tuples([("ann", 4), ("ann", 9), ("ann", 2), ("bob", 3)], names=["user", "item"])
+    index = pd.MultiIndex.from_tuples(
+        [("ann", 4), ("ann", 9), ("ann", 2), ("bob", 3)], names=["user", "item"]
+    )
     scores = pd.Series([0.25, 0.75, 0.1, 0.5], index=index, name="score")
     best = scores.groupby("user").nlargest(2)
     assert rows_of(best) == rows_of(best.to_frame()) == PAIRS
@@ -221,8 +252,13 @@ def test_lists_written_as_text_are_refused_with_what_reads_them():
         with pytest.raises(ColumnError, match="lists that are written as text") as caught:
             rows_of(frame)
         assert """columns={"item": 'item'}""" in caught.value.hint
-        assert read_table(frame, "recommendations", {"item": "item"}).frame["item"].cast(str).to_list() == [*"4949"]
-    assert rows_of({"user": ["ann", "ann"], "item": ["[a]", "[b]"]}) == [("ann", "[a]"), ("ann", "[b]")]
+        assert read_table(frame, "recommendations", {"item": "item"}).frame["item"].cast(
+            str
+        ).to_list() == [*"4949"]
+    assert rows_of({"user": ["ann", "ann"], "item": ["[a]", "[b]"]}) == [
+        ("ann", "[a]"),
+        ("ann", "[b]"),
+    ]
 
 
 def test_a_column_that_is_a_matrix_has_a_list_in_each_row():
@@ -247,7 +283,9 @@ SEEN = csr_array(np.array([[1, 0, 0], [0, 0, 1]]))
 def test_a_matrix_of_the_shape_of_labelled_scores_has_their_labels(users, items):
     ranked = rw.rank(SCORES, 3, user_ids=users, item_ids=items, exclude=SEEN)
     seen = {users[0]: [items[0]], users[1]: [items[2]]}
-    assert ranked.frame.equals(rw.rank(SCORES, 3, user_ids=users, item_ids=items, exclude=seen).frame)
+    assert ranked.frame.equals(
+        rw.rank(SCORES, 3, user_ids=users, item_ids=items, exclude=seen).frame
+    )
     with pytest.raises(IdError, match="those of the scores have ids"):
         rw.rank_relevant(SCORES, truth=SEEN, user_ids=users, item_ids=items)
     with pytest.raises(IdError, match="the lists were ranked with ids"):
@@ -259,6 +297,9 @@ def test_a_matrix_of_the_shape_of_labelled_scores_has_their_labels(users, items)
 
 
 def test_ratings_in_rows_are_read_by_name():
-    rows = [Row(rating=4, user=1, item=5, prediction=3.0), Row(rating=2, user=1, item=6, prediction=2.0)]
+    rows = [
+        Row(rating=4, user=1, item=5, prediction=3.0),
+        Row(rating=2, user=1, item=6, prediction=2.0),
+    ]
     by_name = rw.evaluate_ratings([row.asDict() for row in rows], "mae")["mae"]
     assert rw.evaluate_ratings(rows, "mae")["mae"] == by_name == 0.5

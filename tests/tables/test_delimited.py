@@ -10,16 +10,28 @@ import pytest
 from rankwise.core import kernels
 from rankwise.errors import FileError
 from rankwise.tables import delimited
-from rankwise.tables.delimited import expected_types, is_plain, locate, look_at, malformed, read_delimited, read_numbers
+from rankwise.tables.delimited import (
+    expected_types,
+    is_plain,
+    locate,
+    look_at,
+    malformed,
+    read_delimited,
+    read_numbers,
+)
 from rankwise.tables.formats import Format
 
-needs_kernels = pytest.mark.skipif(kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}")
+needs_kernels = pytest.mark.skipif(
+    kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}"
+)
 NAMES = ["user", "item", "score"]
 
 
 def types(text, names=NAMES, *, separator=",", header=True, scores=("score",)):
     head = ",".join(names) + "\n" if header is True else header or ""
-    found = expected_types((head + text).encode(), separator, names, lambda names: scores, has_header=bool(header))
+    found = expected_types(
+        (head + text).encode(), separator, names, lambda names: scores, has_header=bool(header)
+    )
     return {name: str(kind) for name, kind in found.items()}
 
 
@@ -34,7 +46,10 @@ def types(text, names=NAMES, *, separator=",", header=True, scores=("score",)):
         ("-1,-0,-5.\n", {"user": "Int64", "score": "Float64"}),
         ("0,a,x\n", {"user": "Int64"}),
         ("1,2,0.5\na,2,0.5\n", {"item": "Int64", "score": "Float64"}),
-        ("1,2,0.5\n1,2", {"user": "Int64", "item": "Int64", "score": "Float64"}),  # half a line tells nothing
+        (
+            "1,2,0.5\n1,2",
+            {"user": "Int64", "item": "Int64", "score": "Float64"},
+        ),  # half a line tells nothing
         ("1,2,0.5\n1,2\n", {}),
         ("1,2,0.5,\n", {}),
         ("", {}),
@@ -52,7 +67,11 @@ def test_only_scores_are_decimal_numbers_and_names_must_be_those_of_the_first_li
     assert types("1,0.5,x\n") == {"user": "Int64"}
     assert types("1,2,0.5\n", scores=()) == {"user": "Int64", "item": "Int64"}
     assert types("1,2,0.5\n", header="user, item,score\n") == {}
-    assert types("1,2,0.5\n", header="user,item,score\r\n") == types("1,2,0.5\n", header="user,item,score\n") != {}
+    assert (
+        types("1,2,0.5\n", header="user,item,score\r\n")
+        == types("1,2,0.5\n", header="user,item,score\n")
+        != {}
+    )
     assert types("1,2,0.5\n", header=None) == {"user": "Int64", "item": "Int64", "score": "Float64"}
     assert types("1,2\n", ["user", "user"]) == {}
     assert types("1\n", ["user"]) == {}
@@ -180,7 +199,13 @@ def test_a_malformed_line_is_shown_up_to_120_letters():
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [(b"u,i\n1,2\n3\n", 3), (b"u,i\n1,2,3\n", 2), (b'u,"i\n1,2\n', 1), (b'u,i\n1,a"b\n', 2), (b"u,i\n1,\xe9\n", 2)],
+    [
+        (b"u,i\n1,2\n3\n", 3),
+        (b"u,i\n1,2,3\n", 2),
+        (b'u,"i\n1,2\n', 1),
+        (b'u,i\n1,a"b\n', 2),
+        (b"u,i\n1,\xe9\n", 2),
+    ],
 )
 def test_a_line_that_cannot_be_read_is_named(text, line):
     with pytest.raises(FileError, match="a line is malformed") as caught:
@@ -191,13 +216,18 @@ def test_a_line_that_cannot_be_read_is_named(text, line):
 def test_blanks_and_comments_are_not_fields_of_trec():
     layout = Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
     text = b"# all of it\n 1 \t 0 d1  2 # why\n\t1 0 d2 0\t\n"
-    assert read_delimited(text, layout, "a file").rows() == [("1", "0", "d1", "2"), ("1", "0", "d2", "0")]
+    assert read_delimited(text, layout, "a file").rows() == [
+        ("1", "0", "d1", "2"),
+        ("1", "0", "d2", "0"),
+    ]
     run = Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
     frame = read_delimited(b"1 Q0 d1 1 0.5 my own run\n", run, "a file")
     assert frame.select("user", "item", "rank", "score").rows() == [("1", "d1", "1", "0.5")]
 
 
-@pytest.mark.parametrize("text", [b'u,"i"\n1,2\n', b'\n\n"u","i"\r\n1,2', b'"u",i\n"1",2\n', b'u,"i"\n1,"a ""b"""\n'])
+@pytest.mark.parametrize(
+    "text", [b'u,"i"\n1,2\n', b'\n\n"u","i"\r\n1,2', b'"u",i\n"1",2\n', b'u,"i"\n1,"a ""b"""\n']
+)
 def test_a_first_line_may_end_with_a_quoted_name(text):
     frame = read_delimited(text, Format("csv", ",", ("u", "i"), has_header=True), "a file")
     assert frame.rows() == [("1", 'a "b"' if b"b" in text else "2")]

@@ -60,7 +60,9 @@ RUNS = {
     "lists.json": b'{"1": [3, 1], "2": [2]}',
     "columns.json": pl.DataFrame(ROWS).to_pandas().to_json().encode(),
     "lines.json": "\n".join(map(json.dumps, ROWS)).encode(),
-    "scores.json": json.dumps({user: list(items.items()) for user, items in SCORES.items()}).encode(),
+    "scores.json": json.dumps(
+        {user: list(items.items()) for user, items in SCORES.items()}
+    ).encode(),
     "tagged.trec": TREC.encode(),
     "input.BM25": TREC.encode(),
     "commas.trec": TREC.replace("my best", "my,best").encode(),
@@ -73,7 +75,9 @@ def test_runs(name, tmp_path, expected):
     assert rw.evaluate(tmp_path / name, TRUTH, CELLS).values == expected
 
 
-@pytest.mark.parametrize("name", ["qrels.trec8.adhoc", "judged.qrel", "qrels.txt", "qrels", "judged.trec"])
+@pytest.mark.parametrize(
+    "name", ["qrels.trec8.adhoc", "judged.qrel", "qrels.txt", "qrels", "judged.trec"]
+)
 def test_judgements_as_nist_names_them(name, tmp_path, expected):
     (tmp_path / name).write_text("# topic 1\n1 0 1 2  # sure\n\n2 0 2 1\n# topic 2\n2 0 3 3\n")
     assert rw.evaluate({1: [3, 1], 2: [2]}, tmp_path / name, CELLS).values == expected
@@ -86,7 +90,10 @@ BAD = {
     "nul.csv": (b"\0" * 100, "neither text nor Parquet"),
     "nul in the header.csv": (b"user,item,score\0\n1,2,0.5\n1,3,0.4\n", "neither text nor Parquet"),
     "like zlib.csv": (b"x^,user,item\n1,2,3\n", "this text file cannot be read"),
-    "like zlib.inter": (b"x^:token\tuser_id:token\titem_id:token\n1\t2\t3\n", "this text file cannot be read"),
+    "like zlib.inter": (
+        b"x^:token\tuser_id:token\titem_id:token\n1\t2\t3\n",
+        "this text file cannot be read",
+    ),
     "notes.txt": (b"recommendations\nfollow\n", "the format of this file was not recognised"),
     "quote.csv": (b'user,item\nu"1,i1\nb,c\n', "a quotation mark inside a field"),
     "several.zip": (zipped("x", "a.csv", "b.csv"), "a zip archive holds one table"),
@@ -104,11 +111,17 @@ BAD = {
     "both.jsonl": (b'{"user": 1, "item": 2, "items": [3]}\n', "two columns could be the item"),
     "ids.csv": (b"user,item\na,1\na ,2\n", "two ids differ only by blanks"),
     "large.csv": (b"user,item,score\n1,2,9007199254740993\n1,3,9007199254740992\n", "told apart"),
-    "mixed.csv": (b"user,item,score\n1,2,9007199254740993\n1,3,9007199254740992\n1,4,.5\n", "told apart"),
+    "mixed.csv": (
+        b"user,item,score\n1,2,9007199254740993\n1,3,9007199254740992\n1,4,.5\n",
+        "told apart",
+    ),
     "latin.csv": (b"user\xe1,item\n1,2\n", "line is malformed: not in UTF-8"),
     "latin.trec": (b"1 Q0 2 1 1 t\n\xe1 Q0 3 1 1 t\n", "line is malformed: not in UTF-8"),
     "name.csv": (b"user,item," + b"x" * 200_000 + b"\n1,2,3\n", "the first line is no header"),
-    "long.csv": (b"user,item,score\n" + b"x" * 200_000 + b",1,z\n", "column 'score' is not a number"),
+    "long.csv": (
+        b"user,item,score\n" + b"x" * 200_000 + b",1,z\n",
+        "column 'score' is not a number",
+    ),
     "cut.csv": (b"user,item,score\n" + b"x" * 200_000 + b",1,2\n1,2\n", "score"),
     "head.csv": (b'us"er,item\n1,2\n1,3\n', "a quotation mark inside a field"),
     "lines.inter": (
@@ -155,7 +168,9 @@ def test_a_path_is_no_pattern(name, tmp_path):
 
 
 @pytest.mark.parametrize("rows", [None, 10])
-@pytest.mark.parametrize("address", ["http://169.254.169.254/x.parquet", "s3://bucket/x.parquet", "gs://b/x.parquet"])
+@pytest.mark.parametrize(
+    "address", ["http://169.254.169.254/x.parquet", "s3://bucket/x.parquet", "gs://b/x.parquet"]
+)
 def test_addresses_are_never_opened(address, rows, monkeypatch):
     monkeypatch.setattr(pl, "scan_parquet", lambda *_, **__: pytest.fail("opened"))
     monkeypatch.setattr(pl, "read_parquet", lambda *_, **__: pytest.fail("opened"))

@@ -26,11 +26,27 @@ QRELS = Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
         ("a.json", "", Format("json")),
         ("a.txt", "  [1]", Format("json")),
         ("a", '{"a": 1}', Format("json")),
-        ("ratings.dat", "1::2::3::4", Format("movielens", "::", ("user", "item", "rating", "timestamp"))),
+        (
+            "ratings.dat",
+            "1::2::3::4",
+            Format("movielens", "::", ("user", "item", "rating", "timestamp")),
+        ),
         ("movies.dat", "1::a::b", Format("movielens", "::", ("item", "title", "genres"))),
-        ("users.dat", "1::F::1::2::3", Format("movielens", "::", ("user", "gender", "age", "occupation", "zip"))),
-        ("u.data", "1\t2\t3\t4", Format("movielens", "\t", ("user", "item", "rating", "timestamp"))),
-        ("a.data", "user\titem\tscore", Format("csv", "\t", ("user", "item", "score"), has_header=True)),
+        (
+            "users.dat",
+            "1::F::1::2::3",
+            Format("movielens", "::", ("user", "gender", "age", "occupation", "zip")),
+        ),
+        (
+            "u.data",
+            "1\t2\t3\t4",
+            Format("movielens", "\t", ("user", "item", "rating", "timestamp")),
+        ),
+        (
+            "a.data",
+            "user\titem\tscore",
+            Format("csv", "\t", ("user", "item", "score"), has_header=True),
+        ),
         ("a.run", "1 Q0 d 1 0.5 bm25", RUN),
         ("a.txt", "1 q0 d 1 0.5 bm25", RUN),
         ("a.run", "1 x d 1 0.5 bm25", RUN),
@@ -52,7 +68,11 @@ QRELS = Format("trec qrels", "", ("user", "iteration", "item", "relevance"))
         ("a.csv", "\r\n\nuser,item", Format("csv", ",", ("user", "item"), has_header=True)),
         ("a.csv", "1 0 d 2", Format("csv", ",", ("1 0 d 2",), has_header=True)),
         ("a.csv", "a,b 0 c d", Format("csv", ",", ("a", "b 0 c d"), has_header=True)),
-        ("a.csv", "a b,c d,e f,g h", Format("csv", ",", ("a b", "c d", "e f", "g h"), has_header=True)),
+        (
+            "a.csv",
+            "a b,c d,e f,g h",
+            Format("csv", ",", ("a b", "c d", "e f", "g h"), has_header=True),
+        ),
         (
             "a.inter",
             "u:token\ti:token_seq\tr:float",
@@ -93,7 +113,11 @@ def test_first_lines_that_tell_no_format_are_refused(name, line, said):
         (Declared("trec qrels"), "a b c d", QRELS),
         (Declared("trec run"), "", RUN),
         (Declared("movielens"), "1::2::3", Format("movielens", "::", ("item", "title", "genres"))),
-        (Declared("movielens", "%%"), "1%%2%%3", Format("movielens", "%%", ("item", "title", "genres"))),
+        (
+            Declared("movielens", "%%"),
+            "1%%2%%3",
+            Format("movielens", "%%", ("item", "title", "genres")),
+        ),
         (Declared("movielens", None, ("u", "i")), "1::2", Format("movielens", "::", ("u", "i"))),
         (Declared("csv"), "a;b;c,d", Format("csv", ";", ("a", "b", "c,d"), has_header=True)),
         (Declared("csv"), "a\tb;c;d", Format("csv", "\t", ("a", "b;c;d"), has_header=True)),
@@ -114,7 +138,8 @@ def test_a_separator_of_csv_is_one_ascii_character(separator):
 
 
 @pytest.mark.parametrize(
-    ("separator", "name"), [(",", "comma"), ("\t", "tab"), (";", "semicolon"), ("|", "bar"), (" ", "blank"), ("~", "~")]
+    ("separator", "name"),
+    [(",", "comma"), ("\t", "tab"), (";", "semicolon"), ("|", "bar"), (" ", "blank"), ("~", "~")],
 )
 def test_a_format_of_text_names_its_separator(separator, name):
     assert str(Format("csv", separator)) == f"csv ({name})"
@@ -122,7 +147,12 @@ def test_a_format_of_text_names_its_separator(separator, name):
 
 
 def test_the_name_of_a_file_has_no_folders_and_no_suffixes():
-    assert [plain_stem(path) for path in ("a/b/bpr.csv.gz", "bpr", ".hidden", "a/")] == ["bpr", "bpr", ".hidden", "a"]
+    assert [plain_stem(path) for path in ("a/b/bpr.csv.gz", "bpr", ".hidden", "a/")] == [
+        "bpr",
+        "bpr",
+        ".hidden",
+        "a",
+    ]
 
 
 def test_a_stream_may_have_as_many_bytes_as_allowed(monkeypatch):

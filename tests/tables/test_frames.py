@@ -16,7 +16,12 @@ from rankwise.errors import ColumnError, DuplicateError, InputError, ScoreError
 from rankwise.tables.memory import readable_columns
 
 RANKED = pd.DataFrame(
-    {"user": [3, 3, 4, 4], "item": [7, 8, 6, 5], "rank": [2, 1, 2, 1], "score": [0.5, 0.25, 0.75, 0.125]}
+    {
+        "user": [3, 3, 4, 4],
+        "item": [7, 8, 6, 5],
+        "rank": [2, 1, 2, 1],
+        "score": [0.5, 0.25, 0.75, 0.125],
+    }
 )
 TRUTH = {3: {8}, 4: {6}}
 
@@ -55,7 +60,9 @@ def test_other_levels_are_named_as_not_read():
 
 
 def test_a_relevance_in_the_index():
-    truth = pd.DataFrame({"user": [3, 3, 4], "rating": [1, 5, 4], "item": [7, 8, 6]}).set_index(["user", "rating"])
+    truth = pd.DataFrame({"user": [3, 3, 4], "rating": [1, 5, 4], "item": [7, 8, 6]}).set_index(
+        ["user", "rating"]
+    )
     assert rw.evaluate({3: [7, 8], 4: [6]}, truth, "mrr", threshold=4)["mrr"] == 0.75
 
 
@@ -63,7 +70,9 @@ def test_an_index_called_as_a_column_is():
     grouped = RANKED.set_index("user", drop=False)
     assert rw.evaluate(grouped, TRUTH, "mrr")["mrr"] == 0.75
     shifted = grouped.set_axis(pd.Index([9, 9, 9, 9], name="user"))
-    with pytest.raises(ColumnError, match="the index and a column are both called 'user', and differ") as raised:
+    with pytest.raises(
+        ColumnError, match="the index and a column are both called 'user', and differ"
+    ) as raised:
         rw.evaluate(shifted, TRUTH, "mrr")
     assert "reset_index(drop=True)" in raised.value.hint
     assert rw.evaluate(shifted.reset_index(drop=True), TRUTH, "mrr")["mrr"] == 0.75
@@ -74,7 +83,9 @@ def test_levels_of_a_series_without_names_are_an_error_whose_hint_works():
     by_name = rw.evaluate(scores, TRUTH, "mrr")["mrr"]
     for names in ([None, None, None], [None, "item", "rank"], ["user", None, "rank"]):
         series = scores.rename_axis(names)
-        with pytest.raises(ColumnError, match="levels of the index of a Series have no names") as raised:
+        with pytest.raises(
+            ColumnError, match="levels of the index of a Series have no names"
+        ) as raised:
             rw.evaluate(series, TRUTH, "mrr")
         named = eval(raised.value.hint.partition(": ")[2], {"series": series})
         assert rw.evaluate(named, TRUTH, "mrr", columns={"rank": None})["mrr"] == by_name
@@ -86,12 +97,16 @@ def test_levels_of_a_series():
     assert rw.evaluate(scores, TRUTH, "mrr")["mrr"] == 0.75
     items = RANKED.set_index(["user", "rank"])["item"]
     assert rw.evaluate(items, TRUTH, "mrr")["mrr"] == 0.75
-    with pytest.raises(ColumnError, match="the index of a Series holds users, and this one is called 'rank'"):
+    with pytest.raises(
+        ColumnError, match="the index of a Series holds users, and this one is called 'rank'"
+    ):
         rw.evaluate(RANKED.set_index("rank")["item"], TRUTH, "mrr")
 
 
 def test_the_values_of_a_series_need_no_usual_name():
-    plays = pd.DataFrame({"user": [3, 3, 3, 4], "item": [7, 8, 8, 6]}).groupby(["user", "item"]).size()
+    plays = (
+        pd.DataFrame({"user": [3, 3, 3, 4], "item": [7, 8, 8, 6]}).groupby(["user", "item"]).size()
+    )
     for name in ("plays", None, "rating"):
         result = rw.evaluate({3: [7, 8], 4: [6]}, plays.rename(name), "mrr", threshold=2)
         assert result["mrr"] == 0.5
@@ -108,7 +123,9 @@ MIXED = [1, "two", None, 3.5]
 
 @pytest.mark.parametrize("kind", ["pandas", "dict", "records"])
 def test_a_mixed_column_that_nobody_needs(kind):
-    run = RANKED.drop(columns="rank").assign(note=pd.Series(MIXED, dtype=object), meta=[{"a": 1}, [1], None, "x"])
+    run = RANKED.drop(columns="rank").assign(
+        note=pd.Series(MIXED, dtype=object), meta=[{"a": 1}, [1], None, "x"]
+    )
     source = run if kind == "pandas" else run.to_dict("list" if kind == "dict" else "records")
     result = rw.evaluate(source, TRUTH, "mrr")
     assert result["mrr"] == 0.75
@@ -120,7 +137,9 @@ def test_a_mixed_column_that_nobody_needs(kind):
 
 def test_a_mixed_column_of_items_and_users():
     items = pd.DataFrame({"item": [7, 8, 6, 5], "genre": ["a", "b", "a", "b"], "note": MIXED})
-    expected = rw.evaluate(RANKED, TRUTH, "srecall@2", items=items.drop(columns="note"))["srecall@2"]
+    expected = rw.evaluate(RANKED, TRUTH, "srecall@2", items=items.drop(columns="note"))[
+        "srecall@2"
+    ]
     assert rw.evaluate(RANKED, TRUTH, "srecall@2", items=items)["srecall@2"] == expected
     with pytest.raises(ColumnError, match="column 'note' holds values of several types"):
         rw.evaluate(RANKED, TRUTH, "srecall(categories=note)@2", items=items)
@@ -145,7 +164,8 @@ def test_sparse_columns_of_pandas_are_read():
     items = pd.concat([pd.DataFrame({"item": [7, 8, 6, 5]}), genres], axis=1)
     dense = items.astype(dict.fromkeys(genres, bool))
     values = [
-        rw.evaluate(RANKED, TRUTH, "srecall(categories='genre_*')@2", items=table).values for table in (items, dense)
+        rw.evaluate(RANKED, TRUTH, "srecall(categories='genre_*')@2", items=table).values
+        for table in (items, dense)
     ]
     assert values[0] == values[1]
 
@@ -161,9 +181,17 @@ def test_a_negative_rank_is_no_rank(lowest, tmp_path):
     run = pl.DataFrame({"user": [3, 3, 4], "item": [7, 8, 6], "rank": [1, lowest, 1]}, strict=False)
     run.write_parquet(tmp_path / "run.parquet")
     run.write_csv(tmp_path / "run.csv")
-    for source in (run, run.to_pandas(), run.to_dicts(), tmp_path / "run.parquet", tmp_path / "run.csv"):
+    for source in (
+        run,
+        run.to_pandas(),
+        run.to_dicts(),
+        tmp_path / "run.parquet",
+        tmp_path / "run.csv",
+    ):
         for options in ({}, {"ranks": "keep"}):
-            with pytest.raises(InputError, match="a rank is negative: ranks count from 0 or 1") as raised:
+            with pytest.raises(
+                InputError, match="a rank is negative: ranks count from 0 or 1"
+            ) as raised:
                 rw.evaluate(source, TRUTH, "mrr", **options)
             assert raised.value.where.endswith("column 'rank', row 2, user 3")
     with pytest.raises(InputError, match="a rank is negative"):
@@ -182,20 +210,33 @@ def test_a_relevance_that_is_nan():
 
 
 def test_a_prediction_beside_a_rating_is_the_score():
-    run = RANKED.drop(columns="rank").rename(columns={"score": "rating"}).assign(prediction=[0.25, 0.5, 0.125, 0.75])
+    run = (
+        RANKED.drop(columns="rank")
+        .rename(columns={"score": "rating"})
+        .assign(prediction=[0.25, 0.5, 0.125, 0.75])
+    )
     with pytest.raises(ColumnError, match="two columns could be the score") as raised:
         rw.evaluate(run, TRUTH, "mrr")
     assert 'columns={"recommendations.score": "prediction"}' in raised.value.hint
     assert "rw.evaluate_ratings" in raised.value.hint
-    assert rw.evaluate(run, TRUTH, "mrr", columns={"recommendations.score": "prediction"})["mrr"] == 0.75
+    assert (
+        rw.evaluate(run, TRUTH, "mrr", columns={"recommendations.score": "prediction"})["mrr"]
+        == 0.75
+    )
     assert rw.evaluate_ratings(run, "mae")["mae"] > 0
 
 
 @pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csr_array, sparse.csc_matrix])
 def test_an_entry_of_a_matrix_that_is_stored_in_parts(kind):
-    row, column, data = np.array([3, 3, 3, 4]), np.array([7, 7, 8, 6]), np.array([0.5, 0.5, 0.75, 1.0])
+    row, column, data = (
+        np.array([3, 3, 3, 4]),
+        np.array([7, 7, 8, 6]),
+        np.array([0.5, 0.5, 0.75, 1.0]),
+    )
     matrix = sparse.coo_array((data, (row, column)), shape=(5, 9))
-    if kind is not sparse.coo_array:  # compressed, with repeated entries: conversion would add them up
+    if (
+        kind is not sparse.coo_array
+    ):  # compressed, with repeated entries: conversion would add them up
         major, minor = (row, column) if kind is sparse.csr_array else (column, row)
         order = np.argsort(major, kind="stable")
         size = 5 if kind is sparse.csr_array else 9
@@ -203,7 +244,9 @@ def test_an_entry_of_a_matrix_that_is_stored_in_parts(kind):
         matrix = kind((data[order], minor[order], edges), shape=(5, 9))
     for options in ({}, {"duplicates": "first"}):
         for lists, truth in ((matrix, TRUTH), ({3: [7, 8]}, matrix)):
-            with pytest.raises(DuplicateError, match="several entries of one user and item") as raised:
+            with pytest.raises(
+                DuplicateError, match="several entries of one user and item"
+            ) as raised:
                 rw.evaluate(lists, truth, "mrr", **options)
             assert raised.value.hint.startswith("matrix.sum_duplicates()")
     matrix.sum_duplicates()
@@ -211,7 +254,9 @@ def test_an_entry_of_a_matrix_that_is_stored_in_parts(kind):
 
 
 def test_stored_zeros_of_a_matrix_are_rows():
-    train = sparse.coo_array((np.array([0.0, 1.0]), (np.array([3, 4]), np.array([7, 5]))), shape=(5, 9))
+    train = sparse.coo_array(
+        (np.array([0.0, 1.0]), (np.array([3, 4]), np.array([7, 5]))), shape=(5, 9)
+    )
     rows = pd.DataFrame({"user": [3, 4], "item": [7, 5], "rating": [0.0, 1.0]})
     for kind in (train, train.tocsr(), train.tocsc(), rows):
         result = rw.evaluate({3: [7, 8], 4: [5, 6]}, TRUTH, "mrr", train=kind, exclude_seen=True)
@@ -236,7 +281,9 @@ def test_a_repeated_row_with_its_rank_is_a_duplicate_not_two_items(text, moved):
         assert result.counts["duplicates_dropped"] == 1
         assert not result.counts.get("lists_with_rank_gaps")
     two = run.with_columns(
-        item=pl.Series(["7", "9", "8", "6"] if text else [7, 9, 8, 6])[[2, 0, 3, 1] if moved else [0, 1, 2, 3]]
+        item=pl.Series(["7", "9", "8", "6"] if text else [7, 9, 8, 6])[
+            [2, 0, 3, 1] if moved else [0, 1, 2, 3]
+        ]
     )
     with pytest.raises(ScoreError, match="two items of one list have the same rank"):
         rw.evaluate(two, truth, "mrr", duplicates="first")
@@ -256,23 +303,35 @@ def test_trec_files_in_the_place_of_each_other(tmp_path):
     with pytest.raises(InputError, match="this table holds relevance judgements") as raised:
         rw.evaluate(qrels, qrels, "mrr")
     assert "swapped" in raised.value.hint
-    with pytest.raises(InputError, match=r"this table holds ranked lists \(a run\), and is passed as the truth"):
+    with pytest.raises(
+        InputError, match=r"this table holds ranked lists \(a run\), and is passed as the truth"
+    ):
         rw.evaluate(run, run, "mrr")
 
 
 def test_columns_of_types_that_polars_does_not_have():
     run = RANKED.assign(
-        month=pd.period_range("2020-01", periods=4, freq="M"), span=pd.interval_range(0, 4), wave=[1j, 2j, 3j, 4j]
+        month=pd.period_range("2020-01", periods=4, freq="M"),
+        span=pd.interval_range(0, 4),
+        wave=[1j, 2j, 3j, 4j],
     )
     result = rw.evaluate(run, TRUTH, "mrr")
     assert result["mrr"] == 0.75
-    assert set(result.provenance["inputs"]["recommendations"]["unread"]) >= {"month", "span", "wave"}
-    wide = pa.table({**RANKED.to_dict("list"), "wide": pa.array([1, 2, 3, 4], pa.decimal256(50, 0))})
+    assert set(result.provenance["inputs"]["recommendations"]["unread"]) >= {
+        "month",
+        "span",
+        "wave",
+    }
+    wide = pa.table(
+        {**RANKED.to_dict("list"), "wide": pa.array([1, 2, 3, 4], pa.decimal256(50, 0))}
+    )
     assert rw.evaluate(wide, TRUTH, "mrr")["mrr"] == 0.75
 
 
 def test_numbers_beside_a_mixed_column_keep_their_type():
-    rated = pd.DataFrame({"user": [3, 4], "item": [8, 6], "rating": np.array([0.7, 0.9], dtype="f4")})
+    rated = pd.DataFrame(
+        {"user": [3, 4], "item": [8, 6], "rating": np.array([0.7, 0.9], dtype="f4")}
+    )
     plain = readable_columns(rated, "truth").schema
     mixed = readable_columns(rated.assign(note=["a", 1]), "truth").drop("note").schema
     assert mixed == plain
@@ -290,11 +349,20 @@ GAPS = st.sampled_from([None, float("nan"), pd.NA])
 
 
 @given(
-    st.lists(st.tuples(st.text("aé\n", max_size=20), st.integers(0, 3), st.none() | st.text("b"), GAPS | st.text("c")))
+    st.lists(
+        st.tuples(
+            st.text("aé\n", max_size=20),
+            st.integers(0, 3),
+            st.none() | st.text("b"),
+            GAPS | st.text("c"),
+        )
+    )
 )
 def test_text_as_objects_is_read_as_polars_reads_it(rows):
     names = ["user", "rank", "item", "note"]
-    frame = pd.DataFrame(rows, columns=names).astype({name: object for name in names if name != "rank"})
+    frame = pd.DataFrame(rows, columns=names).astype(
+        {name: object for name in names if name != "rank"}
+    )
     read = readable_columns(frame, "table")
     assert read.columns == names
     assert read.equals(pl.DataFrame(frame))

@@ -62,7 +62,9 @@ def test_a_first_line_that_reads_like_a_row_is_no_header(tmp_path, name, text):
     assert "has_header=False" in str(error.value)
 
 
-def test_a_first_line_that_reads_like_a_row_is_no_header_where_its_values_are_named_as_columns(tmp_path):
+def test_a_first_line_that_reads_like_a_row_is_no_header_where_its_values_are_named_as_columns(
+    tmp_path,
+):
     path = _write(tmp_path / "a.csv", "K10,P7\nK11,P8\nK12,P7\n")
     columns = {"truth.user": "K10", "truth.item": "P7"}
     with pytest.raises(FileError, match="seems to have no header"):
@@ -80,7 +82,10 @@ def test_names_of_columns_that_look_like_no_value_of_theirs_are_a_header(tmp_pat
 
 @settings(max_examples=25)
 @given(
-    rows=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=8, unique=True), data=st.data()
+    rows=st.lists(
+        st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=8, unique=True
+    ),
+    data=st.data(),
 )
 def test_a_repeated_header_is_refused_wherever_it_is(tmp_path_factory, rows, data):
     lines = [f"{user},{item}" for user, item in rows]

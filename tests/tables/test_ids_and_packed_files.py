@@ -42,9 +42,24 @@ def test_ids_that_fit_are_as_they_were(ids):
 @pytest.mark.parametrize(
     ("ids", "what", "found", "hint"),
     [
-        (pl.Series([0, 2**63], dtype=pl.UInt64), "integer ids must fit 64 bits with a sign", str(2**63), None),
-        (pl.Series([0, 2**64], dtype=pl.Int128), "integer ids must fit 64 bits with a sign", str(2**64), None),
-        (pl.Series([1, None, None]), "an item id is null", "2 null ids", "drop those rows or give them an id"),
+        (
+            pl.Series([0, 2**63], dtype=pl.UInt64),
+            "integer ids must fit 64 bits with a sign",
+            str(2**63),
+            None,
+        ),
+        (
+            pl.Series([0, 2**64], dtype=pl.Int128),
+            "integer ids must fit 64 bits with a sign",
+            str(2**64),
+            None,
+        ),
+        (
+            pl.Series([1, None, None]),
+            "an item id is null",
+            "2 null ids",
+            "drop those rows or give them an id",
+        ),
         (
             pl.Series([1.0, 2.5]),
             "ids are integers or strings",
@@ -57,7 +72,12 @@ def test_ids_that_fit_are_as_they_were(ids):
             "List(Int64)",
             "join the parts of an id into one text; several items of a user are one row each",
         ),
-        (pl.Series([True, False]), "ids are integers or strings", "Boolean", "cast the column to integers or strings"),
+        (
+            pl.Series([True, False]),
+            "ids are integers or strings",
+            "Boolean",
+            "cast the column to integers or strings",
+        ),
     ],
 )
 def test_ids_that_do_not_fit_are_told(ids, what, found, hint):
@@ -123,7 +143,9 @@ def test_an_archive_holds_one_table_beside_hidden_files():
     assert error.value.found == "7 files: t.csv, b, c, d, e"
     empty = io.BytesIO()
     zipfile.ZipFile(empty, "w").close()
-    assert formats.unpacked(empty.getvalue(), "t") == empty.getvalue()  # it does not begin as one with files
+    assert (
+        formats.unpacked(empty.getvalue(), "t") == empty.getvalue()
+    )  # it does not begin as one with files
 
 
 @pytest.mark.parametrize("size", [0, 1, 2**24, 2**24 + 1, 2**25 + 7])
@@ -176,4 +198,6 @@ def test_training_rows_are_those_that_are_marked():
 )
 def test_a_quote_that_is_neither_around_a_field_nor_doubled_is_stray(line, stray):
     data = f"user,item\n{line}\n".encode()
-    assert _stray_quote(data, formats.Format("csv", separator=",")) == ((2, line) if stray else (0, ""))
+    assert _stray_quote(data, formats.Format("csv", separator=",")) == (
+        (2, line) if stray else (0, "")
+    )

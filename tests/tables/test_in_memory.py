@@ -36,7 +36,8 @@ CONTAINERS = {
     "tuple of tuples": tuple(TRIPLES),
     "records": FRAME.to_dict("records"),
     "records by user": {
-        user: rows.to_dict("records") for user, rows in FRAME.drop(columns="user").groupby(FRAME["user"])
+        user: rows.to_dict("records")
+        for user, rows in FRAME.drop(columns="user").groupby(FRAME["user"])
     },
     "columns": FRAME.to_dict("list"),
     "pandas' JSON": FRAME.to_dict(),
@@ -63,7 +64,10 @@ CONTAINERS = {
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_recommendations(name):
-    assert rw.evaluate(CONTAINERS[name], TRUTH, CELLS).values == rw.evaluate(LISTS, TRUTH, CELLS).values
+    assert (
+        rw.evaluate(CONTAINERS[name], TRUTH, CELLS).values
+        == rw.evaluate(LISTS, TRUTH, CELLS).values
+    )
 
 
 JUDGED = [("a", "y", 2), ("b", "z", 1.0), ("b", "x", 3)]
@@ -74,8 +78,12 @@ JUDGED = [("a", "y", 2), ("b", "z", 1.0), ("b", "x", 3)]
     [
         JUDGED,
         pd.DataFrame(JUDGED, columns=["user", "item", "weight"]),
-        pl.DataFrame({"user": ["a", "b"], "items": [["y"], ["z", "x"]], "ratings": [[2.0], [1, 3]]}),
-        pd.DataFrame(JUDGED, columns=["user", "item", "x"]).set_index(["user", "item"])["x"].rename("rating"),
+        pl.DataFrame(
+            {"user": ["a", "b"], "items": [["y"], ["z", "x"]], "ratings": [[2.0], [1, 3]]}
+        ),
+        pd.DataFrame(JUDGED, columns=["user", "item", "x"])
+        .set_index(["user", "item"])["x"]
+        .rename("rating"),
         {"user": ["a", "b", "b"], "item": ["y", "z", "x"], "relevance": [2, 1, 3]},
     ],
 )
@@ -121,10 +129,16 @@ def test_columns_by_name_are_not_users_called_user_and_item():
         (pl.DataFrame({"user": [1], "item": pl.Series([2**63], dtype=pl.UInt64)}), "64 bits"),
         ({1: [None, 2]}, "an item id is null"),
         ({"user": [1, 1], "item": [1, "2"]}, "column .item. holds values of several types"),
-        ([{"user": 1, "item": 1}, {"user": 1, "item": "2"}], "column .item. holds values of several types"),
+        (
+            [{"user": 1, "item": 1}, {"user": 1, "item": "2"}],
+            "column .item. holds values of several types",
+        ),
         ({"\ud800": [1]}, "ids are integers or strings"),
         ({1: [(5, "x")]}, "the score must be a number"),
-        ({1: [{"item": 5}], 2: [6]}, "items, .item, number. pairs or records, and these hold several"),
+        (
+            {1: [{"item": 5}], 2: [6]},
+            "items, .item, number. pairs or records, and these hold several",
+        ),
         ({1: [{"user": 2, "item": 5}]}, "records by user have a user of their own"),
         ({1: [{"item": (5, 6)}]}, "this is a tuple"),
         ({1: [{"thing": 5}]}, "there is no column for the item"),
@@ -163,7 +177,9 @@ def test_a_damaged_sparse_matrix():
             {
                 "user": [1, 1],
                 "item": [5, 6],
-                "score": pl.Series(["0.1000000000000000000", "0.1000000000000000001"]).cast(pl.Decimal(38, 19)),
+                "score": pl.Series(["0.1000000000000000000", "0.1000000000000000001"]).cast(
+                    pl.Decimal(38, 19)
+                ),
             }
         ),
     ],
@@ -194,7 +210,9 @@ def test_ids_of_users_tables_are_compared_as_they_are_written():
 @pytest.mark.parametrize("first", [(5, 3.5), (3.5, 4), (4, 4)])
 def test_ratings_may_be_whole_or_decimal_in_any_order(first):
     source = {"ann": [first, (3.5, 4), (5, 3.5)]}
-    assert rw.evaluate_ratings(source, "mae")["mae"] == pytest.approx((abs(first[0] - first[1]) + 0.5 + 1.5) / 3)
+    assert rw.evaluate_ratings(source, "mae")["mae"] == pytest.approx(
+        (abs(first[0] - first[1]) + 0.5 + 1.5) / 3
+    )
     predictions = [("u", n, true, est, {}) for n, (est, true) in enumerate(source["ann"])]
     assert rw.evaluate_ratings(predictions, "mae")["mae"] > 0
 
@@ -249,16 +267,29 @@ def test_a_series_with_one_row_per_interaction():
 
 
 def test_fields_of_records_by_user_are_columns():
-    lists = {"a": [{"asin": "y", "place": 2}, {"asin": "x", "place": 1}], "b": [{"asin": "z", "place": 1}], "c": []}
+    lists = {
+        "a": [{"asin": "y", "place": 2}, {"asin": "x", "place": 1}],
+        "b": [{"asin": "z", "place": 1}],
+        "c": [],
+    }
     result = rw.evaluate(lists, TRUTH, CELLS, columns={"recommendations.rank": "place"})
     assert result.values == rw.evaluate(LISTS, TRUTH, CELLS).values
     assert "recommendations: records by user (user, item=asin, rank=place)" in result.notes[-1]
-    stars = {"a": [{"item": "x", "stars": 5}, {"item": "y", "stars": 2}], "b": [{"item": "z", "stars": 4}]}
-    assert rw.evaluate(LISTS, stars, "recall@2", threshold=4).per_user["n_relevant"].to_list() == [1, 1]
+    stars = {
+        "a": [{"item": "x", "stars": 5}, {"item": "y", "stars": 2}],
+        "b": [{"item": "z", "stars": 4}],
+    }
+    assert rw.evaluate(LISTS, stars, "recall@2", threshold=4).per_user["n_relevant"].to_list() == [
+        1,
+        1,
+    ]
 
 
 def test_records_by_user_have_the_user_before_their_fields_in_their_order():
-    lists = {"a": [{"item": "y", "score": 2.0, "shelf": 1}], "b": [{"item": "z", "score": 1.0, "shelf": 3}]}
+    lists = {
+        "a": [{"item": "y", "score": 2.0, "shelf": 1}],
+        "b": [{"item": "z", "score": 1.0, "shelf": 3}],
+    }
     frame, layout = from_mapping(lists, "recommendations")
     assert layout == "records by user"
     assert frame.columns == ["user", "item", "score", "shelf"]

@@ -51,7 +51,9 @@ def test_one_number_per_list_is_no_number_of_its_items(name, tmp_path):
 
 def test_one_relevance_per_list_is_none_of_its_items():
     truth = pl.DataFrame({"user": [3, 4], "items": [[8, 7], [6]], "rating": [1.0, 5.0]})
-    with pytest.raises(ColumnError, match="column 'rating' has one number per list, which is no relevance"):
+    with pytest.raises(
+        ColumnError, match="column 'rating' has one number per list, which is no relevance"
+    ):
         rw.evaluate({3: [7, 8], 4: [6]}, truth, "recall@1", threshold=4)
     every = rw.evaluate({3: [7, 8], 4: [6]}, truth, "recall@1", columns={"truth.relevance": None})
     assert every["recall@1"] == 0.75
@@ -73,7 +75,10 @@ def test_an_unknown_list_of_numbers_may_order_the_items():
     run = pl.DataFrame({"user": [3], "items": [[7, 8]], "affinity": [[0.1, 0.9]]})
     with pytest.raises(ColumnError, match="'affinity' could be it"):
         rw.evaluate(run, {3: {8}}, "mrr")
-    assert rw.evaluate(run, {3: {8}}, "mrr", columns={"recommendations.score": "affinity"})["mrr"] == 1.0
+    assert (
+        rw.evaluate(run, {3: {8}}, "mrr", columns={"recommendations.score": "affinity"})["mrr"]
+        == 1.0
+    )
 
 
 def test_two_lists_of_one_user(tmp_path):
@@ -86,7 +91,11 @@ def test_two_lists_of_one_user(tmp_path):
         each = rw.evaluate(source, by_request, "mrr", columns={"recommendations.user": "part"})
         assert each["mrr"] == pytest.approx((0.5 + 1 + 1) / 3)
         named = rw.evaluate(source, {3: {8}, 4: {6}}, "mrr", columns={"request": "part"})
-        assert named.per_user.select("user", "request", "mrr").rows() == [(3, 1, 0.5), (3, 2, 1.0), (4, 3, 1.0)]
+        assert named.per_user.select("user", "request", "mrr").rows() == [
+            (3, 1, 0.5),
+            (3, 2, 1.0),
+            (4, 3, 1.0),
+        ]
     with pytest.raises(InputError, match="several rows of lists"):
         rw.evaluate({3: [7, 8]}, pl.DataFrame(columns), "mrr")
 
@@ -105,11 +114,16 @@ def test_an_item_that_is_null_is_named_by_the_row_of_its_list():
     with pytest.raises(InputError, match="a list is null") as raised:
         rw.evaluate(pl.DataFrame({"user": [3, 4], "items": [[7, 8, 9], None]}), TRUTH, "mrr")
     assert raised.value.where == "recommendations, column 'items', row 2"
-    assert rw.evaluate(pl.DataFrame({"user": [3, 4], "items": [[7, 8], []]}), TRUTH, "mrr")["mrr"] == 0.25
+    assert (
+        rw.evaluate(pl.DataFrame({"user": [3, 4], "items": [[7, 8], []]}), TRUTH, "mrr")["mrr"]
+        == 0.25
+    )
 
 
 def test_a_score_that_is_nan_is_named_by_the_row_of_its_list():
-    run = pl.DataFrame({"user": [3, 4], "items": [[7, 8, 9], [6]], "scores": [[3.0, 2, 1], [float("nan")]]})
+    run = pl.DataFrame(
+        {"user": [3, 4], "items": [[7, 8, 9], [6]], "scores": [[3.0, 2, 1], [float("nan")]]}
+    )
     with pytest.raises(ScoreError, match="a score is null, NaN or infinite") as raised:
         rw.evaluate(run, TRUTH, "mrr")
     assert raised.value.where == "recommendations, column 'scores', row 2"
@@ -153,11 +167,16 @@ def test_lists_of_records(field, tmp_path):
     columns = {"user": [3, 4], "recommendations": records}
     frame = pl.DataFrame({"user": [3, 4], "recommendations": pl.Series(records, strict=False)})
     frame.write_parquet(tmp_path / "run.parquet")
-    rows = [{"user": user, "recommendations": one} for user, one in zip((3, 4), records, strict=True)]
+    rows = [
+        {"user": user, "recommendations": one} for user, one in zip((3, 4), records, strict=True)
+    ]
     (tmp_path / "run.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "run.json").write_text(json.dumps(rows))
     sources = [columns, rows, pd.DataFrame(columns), frame, frame.to_arrow()]
-    for source in [*sources, *(tmp_path / f"run.{suffix}" for suffix in ("parquet", "jsonl", "json"))]:
+    for source in [
+        *sources,
+        *(tmp_path / f"run.{suffix}" for suffix in ("parquet", "jsonl", "json")),
+    ]:
         result = rw.evaluate(source, {3: {8}, 4: {6}}, "mrr")
         assert result["mrr"] == 1.0
         assert result.provenance["inputs"]["recommendations"]["columns"]["item"] == field
@@ -165,7 +184,9 @@ def test_lists_of_records(field, tmp_path):
 
 def test_records_whose_fields_are_columns_already():
     run = pl.DataFrame({"user": [3], "score": [1.0], "top": [[{"item": 7, "score": 0.5}]]})
-    with pytest.raises(ColumnError, match="there is a column 'score', and the records in column 'top'"):
+    with pytest.raises(
+        ColumnError, match="there is a column 'score', and the records in column 'top'"
+    ):
         rw.evaluate(run, {3: {7}}, "mrr")
     assert rw.evaluate(run.drop("score"), {3: {7}}, "mrr")["mrr"] == 1.0
 
@@ -190,11 +211,15 @@ CODES = [(4, 1, 2), (4, 1, 3)]
 )
 def test_ids_of_several_parts(source):
     columns = {"recommendations.item": "code"} if "code" in source else None
-    with pytest.raises(InputError, match=r"ids are integers or strings|several rows of lists") as raised:
+    with pytest.raises(
+        InputError, match=r"ids are integers or strings|several rows of lists"
+    ) as raised:
         rw.evaluate(source, {3: {"4-1-3"}}, "mrr", columns=columns)
     assert "join" in raised.value.hint
     with pytest.raises(InputError):
-        rw.evaluate({3: ["4-1-2"]}, source, "mrr", columns={"truth.item": "code"} if columns else None)
+        rw.evaluate(
+            {3: ["4-1-2"]}, source, "mrr", columns={"truth.item": "code"} if columns else None
+        )
 
 
 def test_codes_that_are_joined():
@@ -214,7 +239,14 @@ def test_lists_of_whole_and_decimal_numbers_keep_their_fractions():
 @pytest.mark.parametrize("first", [[1, 0], [1, 0.5]])
 def test_vectors_of_whole_and_decimal_numbers(first):
     vectors = [first, [0.5, 1], [0, 0.25]]
-    kinds = [{"item": [7, 8, 9], "features": vectors}, pd.DataFrame({"item": [7, 8, 9], "features": vectors})]
-    floats = pl.DataFrame({"item": [7, 8, 9], "features": [[float(x) for x in vector] for vector in vectors]})
+    kinds = [
+        {"item": [7, 8, 9], "features": vectors},
+        pd.DataFrame({"item": [7, 8, 9], "features": vectors}),
+    ]
+    floats = pl.DataFrame(
+        {"item": [7, 8, 9], "features": [[float(x) for x in vector] for vector in vectors]}
+    )
     expected = rw.evaluate({3: [7, 8, 9]}, {3: {8}}, "ild@3", items=floats)["ild@3"]
-    assert [rw.evaluate({3: [7, 8, 9]}, {3: {8}}, "ild@3", items=kind)["ild@3"] for kind in kinds] == [expected] * 2
+    assert [
+        rw.evaluate({3: [7, 8, 9]}, {3: {8}}, "ild@3", items=kind)["ild@3"] for kind in kinds
+    ] == [expected] * 2

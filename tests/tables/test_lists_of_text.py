@@ -18,7 +18,9 @@ WRITTEN = ["[{}, {}]", "[{} {}]", "({}, {})", "{} {}", "{}|{}", "{};{}", "{}, {}
 @pytest.mark.parametrize("name", ["items", "item_ids", "movies"])
 @pytest.mark.parametrize("road", ["frame", "csv", "json", "parquet"])
 def test_lists_in_a_cell_are_lists(cell, name, road, tmp_path):
-    frame = pl.DataFrame({"user": ["ann", "bob"], name: [cell.format(*items) for items in LISTS.values()]})
+    frame = pl.DataFrame(
+        {"user": ["ann", "bob"], name: [cell.format(*items) for items in LISTS.values()]}
+    )
     source = frame
     if road == "csv":
         frame.write_csv(source := tmp_path / "a.csv")
@@ -31,16 +33,25 @@ def test_lists_in_a_cell_are_lists(cell, name, road, tmp_path):
 
 
 def test_ground_truth_and_scores_in_cells_are_lists(tmp_path):
-    (tmp_path / "l.csv").write_text('user,items,scores\nann,"[20, 21]","[0.1, 0.7]"\nbob,"[22, 23]","[2, 1e0]"\n')
+    (tmp_path / "l.csv").write_text(
+        'user,items,scores\nann,"[20, 21]","[0.1, 0.7]"\nbob,"[22, 23]","[2, 1e0]"\n'
+    )
     (tmp_path / "t.csv").write_text("user,items\nann,21\nbob,22|25\n")
     assert rw.evaluate(tmp_path / "l.csv", tmp_path / "t.csv", "mrr")["mrr"] == 1.0
 
 
 def test_lists_of_text_keep_their_ids():
     frame = pl.DataFrame({"user": [1, 2], "items": ["['The Ring', 'Alien']", '["007"]']})
-    assert read_table(frame, "recommendations").frame["item"].to_list() == ["The Ring", "Alien", "007"]
+    assert read_table(frame, "recommendations").frame["item"].to_list() == [
+        "The Ring",
+        "Alien",
+        "007",
+    ]
     empty = pl.DataFrame({"user": [1, 2], "items": ["[]", "[5]"]})
-    assert read_table(empty, "recommendations").frame.to_dict(as_series=False) == {"user": [2], "item": [5]}
+    assert read_table(empty, "recommendations").frame.to_dict(as_series=False) == {
+        "user": [2],
+        "item": [5],
+    }
 
 
 def test_a_column_of_ids_in_brackets_is_a_list_only_where_it_is_named():
@@ -50,10 +61,16 @@ def test_a_column_of_ids_in_brackets_is_a_list_only_where_it_is_named():
     codes = frame.rename({"recs": "item"}).with_columns(user=1)  # a code may be written so
     assert read_table(codes, "recommendations").frame["item"].to_list() == ["[20, 21]", "[22]"]
     with pytest.raises(RankwiseError, match="there is no column for the item"):
-        read_table(pl.DataFrame({"user": [1], "items": ["a film of many words"]}), "recommendations")
+        read_table(
+            pl.DataFrame({"user": [1], "items": ["a film of many words"]}), "recommendations"
+        )
 
 
-@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True), min_size=1, max_size=5
+    )
+)
 def test_what_python_prints_of_a_list_is_that_list(lists):
     frame = pl.DataFrame({"user": [*range(len(lists))], "items": [str(items) for items in lists]})
     ids = read_table(frame, "recommendations").frame

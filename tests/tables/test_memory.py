@@ -118,7 +118,11 @@ def test_numbers_of_a_mapping_are_relevances_of_a_truth_and_weights_of_users():
     assert from_mapping({1: {5: 2}}, "truth")[0].columns == ["user", "item", "relevance"]
     assert from_mapping({1: {5: 2}}, "reference")[0].columns == ["user", "item", "score"]
     frame, layout = from_mapping({1: 2, 2: 0.5}, "users")
-    assert (frame.columns, frame.rows(), layout) == (["user", "weight"], [(1, 2.0), (2, 0.5)], "weights")
+    assert (frame.columns, frame.rows(), layout) == (
+        ["user", "weight"],
+        [(1, 2.0), (2, 0.5)],
+        "weights",
+    )
     assert from_mapping({1: {5}}, "truth")[0].rows() == [(1, 5)]
     with pytest.raises(InputError, match="a set has no order"):
         from_mapping({1: {5}}, "recommendations")
@@ -168,12 +172,18 @@ def test_rows_are_tuples_of_two_or_three_or_records():
         with pytest.raises(InputError, match="all of one length") as caught:
             from_rows(rows, {*map(type, rows)}, "truth")
         assert caught.value.found == repr(odd)
-    assert [types_of_rows(rows) for rows in ([], [(1, 2)], [{}], [(1, 2), 3])] == [set(), {tuple}, {dict}, set()]
+    assert [types_of_rows(rows) for rows in ([], [(1, 2)], [{}], [(1, 2), 3])] == [
+        set(),
+        {tuple},
+        {dict},
+        set(),
+    ]
     assert columns_of([{"a": 1}, {"b": 2}]) == {"a": [1, None], "b": [None, 2]}
 
 
 @pytest.mark.parametrize(
-    ("numbers", "floats"), [([1, 0.5, None], [1.0, 0.5, None]), ([2**53, 2**53], [2.0**53] * 2), ([], [])]
+    ("numbers", "floats"),
+    [([1, 0.5, None], [1.0, 0.5, None]), ([2**53, 2**53], [2.0**53] * 2), ([], [])],
 )
 def test_whole_and_other_numbers_are_floats(numbers, floats):
     assert number_series("score", numbers, "lists").to_list() == floats
@@ -217,13 +227,34 @@ def test_truth_values_are_written_true_and_false():
 
 def test_text_becomes_numbers_if_all_of_it_is_written_so():
     frame = pl.DataFrame(
-        {"a": ["1", "2"], "b": ["1", "02"], "c": ["1", None], "d": ["x", "1"], "e": [None, None], "f": ["9" * 19, "1"]},
+        {
+            "a": ["1", "2"],
+            "b": ["1", "02"],
+            "c": ["1", None],
+            "d": ["x", "1"],
+            "e": [None, None],
+            "f": ["9" * 19, "1"],
+        },
         schema_overrides={"e": pl.String},
     )
     integers = with_integers(frame, frame.columns)
-    assert [str(kind) for kind in integers.dtypes] == ["Int64", "String", "String", "String", "String", "String"]
+    assert [str(kind) for kind in integers.dtypes] == [
+        "Int64",
+        "String",
+        "String",
+        "String",
+        "String",
+        "String",
+    ]
     numbers = typed(frame, frame.columns)
-    assert [str(kind) for kind in numbers.dtypes] == ["Float64", "Float64", "Float64", "String", "String", "Float64"]
+    assert [str(kind) for kind in numbers.dtypes] == [
+        "Float64",
+        "Float64",
+        "Float64",
+        "String",
+        "String",
+        "Float64",
+    ]
     assert numbers["c"].to_list() == [1.0, None]
 
 
@@ -253,8 +284,12 @@ def test_text_of_pandas_may_have_a_gap_anywhere(gap, at):
     pd = pytest.importorskip("pandas")
     texts = ["a", "b", "c"]
     texts[at] = gap
-    frame = memory._of_pandas(pd.DataFrame({"item": [1, 2, 3], "genre": pd.Series(texts, dtype=object)}), "items")
-    assert frame["genre"].to_list() == [None if here == at else text for here, text in enumerate("abc")]
+    frame = memory._of_pandas(
+        pd.DataFrame({"item": [1, 2, 3], "genre": pd.Series(texts, dtype=object)}), "items"
+    )
+    assert frame["genre"].to_list() == [
+        None if here == at else text for here, text in enumerate("abc")
+    ]
 
 
 def test_users_may_have_an_empty_list_beside_numbers_of_others():

@@ -43,7 +43,10 @@ def test_parts_make_the_whole(tmp_path, monkeypatch, rows, group):
     monkeypatch.setattr(files, "_ROWS", rows)
     whole = table()
     whole.write_parquet(tmp_path / "table.parquet", row_group_size=group)
-    for source in (tmp_path / "table.parquet", io.BytesIO((tmp_path / "table.parquet").read_bytes())):
+    for source in (
+        tmp_path / "table.parquet",
+        io.BytesIO((tmp_path / "table.parquet").read_bytes()),
+    ):
         found, names = read_parquet(source, "table")
         assert_frame_equal(found, whole)
         assert names == tuple(whole.columns)
@@ -75,7 +78,9 @@ def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(
         files.pl,
         "scan_parquet",
-        lambda *args, scan=pl.scan_parquet, **options: read.append(scan(*args, **options)) or read[-1],
+        lambda *args, scan=pl.scan_parquet, **options: (
+            read.append(scan(*args, **options)) or read[-1]
+        ),
     )
     got = read_table(tmp_path / "run.parquet", "recommendations")
     assert got.frame.columns == ["user", "item", "score"]
@@ -89,7 +94,9 @@ def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
     assert len(read) == 2
 
 
-@pytest.mark.parametrize("source", ["file", "list of files", "dataset", "chunks", "chunks of several files"])
+@pytest.mark.parametrize(
+    "source", ["file", "list of files", "dataset", "chunks", "chunks of several files"]
+)
 def test_damage_in_a_column_that_is_not_needed_does_no_harm(tmp_path, source):
     path = tmp_path / "run.parquet"
     WIDE.drop("vector").write_parquet(path, compression="uncompressed", statistics=False)
@@ -108,7 +115,9 @@ def test_damage_in_a_column_that_is_not_needed_does_no_harm(tmp_path, source):
     assert rows == WIDE.select("user_id", "item", "score").rows()
 
 
-@pytest.mark.parametrize("role", ["recommendations", "truth", "train", "reference", "items", "users", "interactions"])
+@pytest.mark.parametrize(
+    "role", ["recommendations", "truth", "train", "reference", "items", "users", "interactions"]
+)
 @pytest.mark.parametrize(
     "names",
     [
@@ -131,7 +140,9 @@ def test_damage_in_a_column_that_is_not_needed_does_no_harm(tmp_path, source):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("columns", [None, {"user": "who"}, {"recommendations.score": None}], ids=str)
+@pytest.mark.parametrize(
+    "columns", [None, {"user": "who"}, {"recommendations.score": None}], ids=str
+)
 def test_a_file_is_read_like_the_table_in_it(tmp_path, role, names, columns):
     """The same table, unread columns and errors, wherever names are recognised, or not."""
     frame = WIDE.drop("vector").rename(names)
@@ -164,7 +175,9 @@ def test_names_that_are_patterns_elsewhere(tmp_path, name, monkeypatch):
             with pytest.raises(ColumnError, match="could be it"):
                 rw.evaluate(tmp_path / "run.parquet", {1: {4}}, "mrr", chunk_rows=rows)
         ordered = {"recommendations.score": name}
-        result = rw.evaluate(tmp_path / "run.parquet", {1: {4}}, "mrr", columns=ordered, chunk_rows=rows)
+        result = rw.evaluate(
+            tmp_path / "run.parquet", {1: {4}}, "mrr", columns=ordered, chunk_rows=rows
+        )
         assert result["mrr"] == 0.5
 
 
@@ -175,7 +188,8 @@ def test_chunks_read_what_a_whole_file_reads(tmp_path):
     chunks = Chunks(path, 2, None)
     assert {tuple(chunk.frame.columns) for chunk in chunks} == {("user", "item", "score")}
     cards = [
-        rw.evaluate(path, truth, "mrr", chunk_rows=rows).provenance["inputs"]["recommendations"] for rows in (None, 2)
+        rw.evaluate(path, truth, "mrr", chunk_rows=rows).provenance["inputs"]["recommendations"]
+        for rows in (None, 2)
     ]
     assert cards[0]["unread"] == cards[1]["unread"] == ["title", "note"]
 
@@ -200,7 +214,9 @@ def test_a_part_that_is_shorter_than_the_file_says(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_ROWS", 10)
     pl.DataFrame({"user": range(25), "item": range(25)}).write_parquet(tmp_path / "run.parquet")
     cut = pl.LazyFrame.slice
-    monkeypatch.setattr(pl.LazyFrame, "slice", lambda file, first, n=None: cut(file, first, n and n - 1))
+    monkeypatch.setattr(
+        pl.LazyFrame, "slice", lambda file, first, n=None: cut(file, first, n and n - 1)
+    )
     with pytest.raises(FileError, match="damaged or cut short"):
         read_table(tmp_path / "run.parquet", "recommendations")
 

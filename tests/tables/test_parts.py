@@ -36,13 +36,21 @@ def paths(folder):
 def test_a_folder_a_list_and_a_dataset_are_the_table_that_they_hold(folder):
     value = rw.evaluate(WHOLE, TRUTH, "ndcg@2").values
     dataset = pyarrow.dataset.dataset(folder)
-    for source in (folder, str(folder), paths(folder), [str(path) for path in paths(folder)], dataset):
+    for source in (
+        folder,
+        str(folder),
+        paths(folder),
+        [str(path) for path in paths(folder)],
+        dataset,
+    ):
         result = rw.evaluate(source, TRUTH, "ndcg@2")
         assert result.values == value
         assert "note" in read_table(source, "recommendations").unread
 
 
-@pytest.mark.parametrize("role", ["recommendations", "truth", "train", "items", "users", "reference", "interactions"])
+@pytest.mark.parametrize(
+    "role", ["recommendations", "truth", "train", "items", "users", "reference", "interactions"]
+)
 def test_every_table_may_be_a_folder_or_a_list(folder, role):
     frame = read_table(WHOLE, role).frame
     for source in (folder, paths(folder), tuple(paths(folder)), pyarrow.dataset.dataset(folder)):
@@ -62,7 +70,9 @@ def test_a_truth_in_a_folder_is_evaluated(tmp_path):
 def test_a_folder_in_chunks_is_the_folder(folder, rows):
     SECOND[:0].write_parquet(folder / "part-00002.parquet")
     for source in (folder, str(folder), paths(folder)):
-        at_once, chunked = (rw.evaluate(source, TRUTH, "ndcg@2", chunk_rows=n) for n in (None, rows))
+        at_once, chunked = (
+            rw.evaluate(source, TRUTH, "ndcg@2", chunk_rows=n) for n in (None, rows)
+        )
         assert chunked.values == at_once.values
         assert chunked.provenance["inputs"] == at_once.provenance["inputs"]
         assert {table.sha256 for table in rw.read_chunks(source, rows)} == {table_hash(source)}

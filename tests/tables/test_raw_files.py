@@ -23,7 +23,13 @@ from rankwise.tables.storage import file_hash, file_state, is_folder, is_parquet
 
 
 @pytest.mark.parametrize(
-    ("data", "n"), [(b"a\n" + b"b" * 2**17, 2**16), (b"a" * 2**17 + b"\nb", 2**17), (b"a" * 2**17, 2**16), (b"a\nb", 3)]
+    ("data", "n"),
+    [
+        (b"a\n" + b"b" * 2**17, 2**16),
+        (b"a" * 2**17 + b"\nb", 2**17),
+        (b"a" * 2**17, 2**16),
+        (b"a\nb", 3),
+    ],
 )
 def test_the_beginning_of_a_file_has_its_first_line(data, n):
     assert files._head(data) == data[:n]
@@ -60,7 +66,15 @@ def test_what_is_no_text_is_refused(data, said, found):
 
 
 @pytest.mark.parametrize(
-    ("line", "depth"), [(b"{}", 1), (b"[[], {}]", 2), (b'{"a": "[[[["}', 1), (b'{"\\"[": [1]}', 2), (b"1", 0), (b"", 0)]
+    ("line", "depth"),
+    [
+        (b"{}", 1),
+        (b"[[], {}]", 2),
+        (b'{"a": "[[[["}', 1),
+        (b'{"\\"[": [1]}', 2),
+        (b"1", 0),
+        (b"", 0),
+    ],
 )
 def test_the_depth_of_a_line_counts_what_is_open_outside_of_text(line, depth):
     assert files._depth(line) == depth
@@ -68,7 +82,9 @@ def test_the_depth_of_a_line_counts_what_is_open_outside_of_text(line, depth):
 
 def test_lines_of_json_are_nested_to_64_levels():
     for levels, refused in ((63, False), (64, True)):
-        line = json.dumps({"user": 1}) + "\n" + '{"user": 2, "x": ' + "[" * levels + "]" * levels + "}"
+        line = (
+            json.dumps({"user": 1}) + "\n" + '{"user": 2, "x": ' + "[" * levels + "]" * levels + "}"
+        )
         if refused:
             with pytest.raises(FileError, match="nested too deeply") as caught:
                 files._json_lines(line.encode(), "a file")
@@ -135,7 +151,11 @@ def test_keys_of_folders_are_whole_numbers_if_all_are(texts, values):
 
 
 def test_folders_are_named_for_columns():
-    assert files._values(["a", "year=2020", "x%3D1=b%20c", "d==e"]) == {"year": "2020", "x=1": "b c", "d": "=e"}
+    assert files._values(["a", "year=2020", "x%3D1=b%20c", "d==e"]) == {
+        "year": "2020",
+        "x=1": "b c",
+        "d": "=e",
+    }
 
 
 @pytest.fixture
@@ -160,10 +180,15 @@ def test_files_of_a_table_are_read_in_the_order_of_their_paths(folder):
     assert table_hash(paths[0]) == file_hash(paths[0])
     assert listed.name == f"2 files in {folder}"
     assert folder_of_list(listed.name) == folder
-    assert [folder_of_list(name) for name in (str(folder), "x files in y", "2 files in ")] == [None] * 3
+    assert [folder_of_list(name) for name in (str(folder), "x files in y", "2 files in ")] == [
+        None
+    ] * 3
     some = read_parts(folder, projection=lambda schema: ["item", "year"])
     assert some.frame.rows() == [(7, 2020), (7, 2021)]
-    assert read_parts(folder, projection=lambda schema: ["year"]).frame["year"].to_list() == [2020, 2021]
+    assert read_parts(folder, projection=lambda schema: ["year"]).frame["year"].to_list() == [
+        2020,
+        2021,
+    ]
 
 
 def test_folders_that_are_no_table(folder, tmp_path):
@@ -174,7 +199,11 @@ def test_folders_that_are_no_table(folder, tmp_path):
     assert not is_table_folder(tmp_path / "text")
     (tmp_path / "text" / "a.csv").write_text("user,item\n")
     assert not is_table_folder(tmp_path / "text")
-    for name, said in (("result.json", "a saved result"), ("_delta_log", "a Delta table"), ("split.json", "a split")):
+    for name, said in (
+        ("result.json", "a saved result"),
+        ("_delta_log", "a Delta table"),
+        ("split.json", "a split"),
+    ):
         (folder / name).write_text("")
         assert not is_table_folder(folder)
         with pytest.raises(FileError, match=said):
@@ -199,13 +228,19 @@ def test_files_of_one_table_have_the_same_columns(folder):
             "columns of different types",
             f"'item' is String, and Int64 in {folder / 'year=2020' / 'part.parquet'}",
         ),
-        (pl.DataFrame({"user": [1], "item": [7], "x": ["a"], "y": [1]}), "do not have the same", "no column 'y'"),
+        (
+            pl.DataFrame({"user": [1], "item": [7], "x": ["a"], "y": [1]}),
+            "do not have the same",
+            "no column 'y'",
+        ),
     ):
         frame.write_parquet(odd / "part.parquet")
         with pytest.raises(ColumnError, match=said) as caught:
             read_parts(folder)
         assert caught.value.found == found
-    pl.DataFrame({"user": [1], "item": [7], "x": ["a"], "year": [1]}).write_parquet(odd / "part.parquet")
+    pl.DataFrame({"user": [1], "item": [7], "x": ["a"], "year": [1]}).write_parquet(
+        odd / "part.parquet"
+    )
     with pytest.raises(ColumnError, match="in this file and in the name of its folder"):
         read_parts(folder)
 

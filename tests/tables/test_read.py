@@ -42,7 +42,9 @@ LISTS = {
     "lazy polars": FRAME.lazy(),
     "pandas": pd.DataFrame(FRAME.to_dict(as_series=False)),
     "pyarrow": pa.table(FRAME.to_dict(as_series=False)),
-    "duckdb": duckdb.sql("select * from (values (1, 3, .9), (1, 1, .2), (2, 2, .5)) t(user_id, item_id, score)"),
+    "duckdb": duckdb.sql(
+        "select * from (values (1, 3, .9), (1, 1, .2), (2, 2, .5)) t(user_id, item_id, score)"
+    ),
     "csr": matrix(FRAME, "score"),
     "csc matrix": matrix(FRAME, "score", sparse.csc_matrix),
     "coo": matrix(FRAME, "score", sparse.coo_array),
@@ -81,7 +83,11 @@ def test_columns_by_hand(expected):
     columns = {"recommendations.user": "who", "recommendations.item": "what", "score": "how"}
     result = rw.evaluate(lists, TRUTH, CELLS, columns=columns)
     assert result.values == expected
-    assert result.provenance["inputs"]["recommendations"]["columns"] == {"user": "who", "item": "what", "score": "how"}
+    assert result.provenance["inputs"]["recommendations"]["columns"] == {
+        "user": "who",
+        "item": "what",
+        "score": "how",
+    }
 
 
 def test_a_column_left_unused():
@@ -191,17 +197,26 @@ def test_files_are_read_at_the_same_time_and_the_first_error_is_told(tmp_path):
 
 
 def test_columns_that_are_not_read_are_named_once_in_the_order_of_the_file(tmp_path):
-    rows = pl.DataFrame({"note": ["a"], "user": [1], "at": ["b"], "item": [2], "score": [0.5], "time": [3]})
+    rows = pl.DataFrame(
+        {"note": ["a"], "user": [1], "at": ["b"], "item": [2], "score": [0.5], "time": [3]}
+    )
     rows.write_parquet(tmp_path / "rows.parquet")
     rows.write_csv(tmp_path / "rows.csv")
-    for source in (rows, tmp_path / "rows.parquet", tmp_path / "rows.csv", [tmp_path / "rows.parquet"]):
+    for source in (
+        rows,
+        tmp_path / "rows.parquet",
+        tmp_path / "rows.csv",
+        [tmp_path / "rows.parquet"],
+    ):
         assert read_table(source, "recommendations").unread == ("note", "at", "time")
     (chunk,) = read_chunks(tmp_path / "rows.parquet", 10)
     assert chunk.unread == ("note", "at", "time")
 
 
 def test_fields_of_records_that_are_not_read_are_named_after_the_columns_of_the_file(tmp_path):
-    rows = pl.DataFrame({"user": [1], "recs": [[{"item": 5, "score": 0.5, "why": "x"}]], "note": ["a"]})
+    rows = pl.DataFrame(
+        {"user": [1], "recs": [[{"item": 5, "score": 0.5, "why": "x"}]], "note": ["a"]}
+    )
     rows.write_parquet(tmp_path / "rows.parquet")
     table = read_table(tmp_path / "rows.parquet", "recommendations")
     assert (table.frame.rows(), table.unread) == ([(1, 5, 0.5)], ("note", "why"))

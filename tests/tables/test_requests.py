@@ -33,7 +33,13 @@ TRUTH = Table(pl.DataFrame({"user": [7, 9], "item": [1, 1]}), "truth", "truth", 
 
 
 def with_request(request):
-    return Table(TRUTH.frame.with_columns(request=pl.Series(request)), "truth", "truth", "table", {"request": "visit"})
+    return Table(
+        TRUTH.frame.with_columns(request=pl.Series(request)),
+        "truth",
+        "truth",
+        "table",
+        {"request": "visit"},
+    )
 
 
 def test_ids_of_requests_tell_users_and_requests():
@@ -55,23 +61,33 @@ def test_lists_and_truth_have_an_id_for_each_request():
     assert made.truth.frame.rows() == [("7\x1fa", 1), ("7\x1fb", 1), ("9\x1f", 1)]
     assert made.users.frame["user"].to_list() == ["7", "8"]
     assert made.users.is_text
-    of_request = one_id_per_request(Tables(recommendations=LISTS, truth=with_request(["b", None])), requests)
+    of_request = one_id_per_request(
+        Tables(recommendations=LISTS, truth=with_request(["b", None])), requests
+    )
     assert of_request.truth.frame["user"].to_list() == ["7\x1fb", "9\x1f"]
     assert one_id_per_request(Tables(recommendations=LISTS), requests).truth is None
     assert truth_by_request(TRUTH).frame["user"].to_list() == ["7\x1f", "9\x1f"]
-    assert truth_by_request(with_request(["x", "y"])).frame["user"].to_list() == ["7\x1fx", "9\x1fy"]
+    assert truth_by_request(with_request(["x", "y"])).frame["user"].to_list() == [
+        "7\x1fx",
+        "9\x1fy",
+    ]
     assert users_as_text({"truth": TRUTH, "items": TRUTH}) == {}
 
 
 def test_ids_that_would_be_mistaken_are_refused():
-    for request, said in ((["", "a"], "a request has an empty id"), (["a\x1fb", "c"], "ids of a request cannot have")):
+    for request, said in (
+        (["", "a"], "a request has an empty id"),
+        (["a\x1fb", "c"], "ids of a request cannot have"),
+    ):
         with pytest.raises(IdError, match=said):
             truth_by_request(with_request(request))
     odd = with_request(["a", "b"])
     with pytest.raises(IdError, match="ids of a user cannot have") as caught:
         truth_by_request(odd.with_ids("user", pl.Series(["x", "y\x1f"])))
     assert (caught.value.where, caught.value.found) == ("truth, column 'user'", "'y\\x1f'")
-    exact = Recommendations(LISTS.frame, "recommendations", "lists", "table", {}, lengths=LISTS.frame)
+    exact = Recommendations(
+        LISTS.frame, "recommendations", "lists", "table", {}, lengths=LISTS.frame
+    )
     with pytest.raises(ParameterError, match="exact ranks have no requests"):
         one_id_per_request(Tables(recommendations=exact), LISTS.frame)
 
@@ -80,7 +96,11 @@ def test_rows_of_requests_get_their_users_back_in_order():
     ids = request_ids(pl.DataFrame({"user": [10, 9, 9], "request": ["1", "2", None]}))
     frame = pl.DataFrame({"user": ids, "ndcg": [0.5, 0.25, 1.0]})
     found = users_and_requests(frame, pl.Int64, pl.Int64)
-    assert found.to_dict(as_series=False) == {"user": [9, 9, 10], "request": [None, 2, 1], "ndcg": [1.0, 0.25, 0.5]}
+    assert found.to_dict(as_series=False) == {
+        "user": [9, 9, 10],
+        "request": [None, 2, 1],
+        "ndcg": [1.0, 0.25, 0.5],
+    }
     grouped = users_and_requests(
         frame.with_columns(by=pl.lit("g"), group=pl.Series(["y", "x", "y"])), pl.Int64, pl.Int64
     )
@@ -119,7 +139,12 @@ def test_an_error_of_two_rows_names_columns_that_may_be_the_request(where, unrea
     lists = Table(TRUTH.frame, "recommendations", "lists", "table", {}, unread=unread)
     error = DuplicateError("twice", where=where, found="x", hint=hint)
     found = naming_requests(error, lists, None)
-    assert (type(found), found.what, found.where, found.found) == (DuplicateError, "twice", where, "x")
+    assert (type(found), found.what, found.where, found.found) == (
+        DuplicateError,
+        "twice",
+        where,
+        "x",
+    )
     more = "or name the request, if users have several: columns={\"request\": …}, of columns not read: 'at', 'b', 'c'"
     assert found.hint == ((f"{hint}; {more}" if hint else more) if named else hint)
     assert naming_requests(error, LISTS, None) is error

@@ -40,7 +40,10 @@ from rankwise.tables.table import (
         (Protocol("sampled", 100, 0), "sampled (m=100, seed=0)"),
         (Protocol("sampled", 100, 42, "uniform"), "sampled (m=100, seed=42)"),
         (Protocol("sampled", 9, 1, "popularity"), "sampled (m=9, seed=1, by popularity)"),
-        (Protocol("sampled", 9, 1, "popularity", power=0.75), "sampled (m=9, seed=1, by popularity^0.75)"),
+        (
+            Protocol("sampled", 9, 1, "popularity", power=0.75),
+            "sampled (m=9, seed=1, by popularity^0.75)",
+        ),
         (Protocol("sampled", 9, replacement=True), "sampled (m=9, with replacement)"),
         (Protocol(INFERRED, 9), "looks sampled (m=9)"),
     ],
@@ -62,7 +65,13 @@ def test_samples_are_labelled_and_labels_are_read(protocol, label):
 
 
 def test_other_text_is_no_label_and_empty_text_no_protocol():
-    for text in ("sampled", "sampled (m=)", "sampled (m=9) ", "Sampled (m=9)", "sampled (m=9, seed=x)"):
+    for text in (
+        "sampled",
+        "sampled (m=)",
+        "sampled (m=9) ",
+        "Sampled (m=9)",
+        "sampled (m=9, seed=x)",
+    ):
         assert Protocol.of_label(text) is None
     assert Protocol.read("") is None
 
@@ -84,7 +93,9 @@ def test_ten_levels_of_values_are_not_deep_and_eleven_are(kind, tmp_path):
             with pytest.raises(FileError, match="nested too deeply"):
                 read_json(tmp_path / "values.json")
         else:
-            assert read_json(tmp_path / "values.json") == json.loads(json.dumps(nested(levels, kind)))
+            assert read_json(tmp_path / "values.json") == json.loads(
+                json.dumps(nested(levels, kind))
+            )
 
 
 def test_settings_have_a_largest_size(tmp_path, monkeypatch):
@@ -151,25 +162,35 @@ def test_a_card_is_read_beside_the_files_that_it_lists(tmp_path):
     assert card_beside(tmp_path / "test.csv", "abc") == CARD
     assert card_beside(tmp_path / "test.csv", "abd") is None
     assert card_beside(tmp_path / "train.csv", "abc") is None
-    for text in (card_text(CARD).replace('"rows": 2', '"rows": 3'), card_text(CARD | {"files": 1}), "{}", "[]"):
+    for text in (
+        card_text(CARD).replace('"rows": 2', '"rows": 3'),
+        card_text(CARD | {"files": 1}),
+        "{}",
+        "[]",
+    ):
         (tmp_path / "split.json").write_text(text)
-        with pytest.raises(FileError, match=r"changed after it was written|not the card of a split"):
+        with pytest.raises(
+            FileError, match=r"changed after it was written|not the card of a split"
+        ):
             read_card(tmp_path)
         assert card_beside(tmp_path / "test.csv", "abc") is None
 
 
 def test_a_rule_on_one_line_has_no_defaults():
     assert one_line(CARD["rule"]) == "LeaveOut(n=1, cold_users='drop')"
-    assert one_line({"rule": "A", "filter_on": "all", "validation": {"rule": "B", "seen": "drop"}}) == (
-        "A(filter_on='all', validation=B(seen='drop'))"
-    )
+    assert one_line(
+        {"rule": "A", "filter_on": "all", "validation": {"rule": "B", "seen": "drop"}}
+    ) == ("A(filter_on='all', validation=B(seen='drop'))")
     assert one_line({}) == "split()"
     assert repr(splits.LeaveOut(1)) == "LeaveOut(n=1, which='last', short='train', seed=0)"
 
 
 def test_a_card_in_words_has_the_moment_if_there_is_one():
     assert in_words(CARD) == "LeaveOut(n=1, cold_users='drop') at 5, 2 test rows, id 0123456789ab"
-    assert in_words(CARD | {"found": {}}) == "LeaveOut(n=1, cold_users='drop'), 2 test rows, id 0123456789ab"
+    assert (
+        in_words(CARD | {"found": {}})
+        == "LeaveOut(n=1, cold_users='drop'), 2 test rows, id 0123456789ab"
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,11 +215,25 @@ def test_layouts_without_names_of_columns(layout, has_no_names):
 
 
 FRAME = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "relevance": [0.0, 2.0, 3.0]})
-TABLE = Table(FRAME, "truth", "a file", "csv (comma)", {"user": "uid", "item": "item"}, unread=("x",), trimmed=2)
+TABLE = Table(
+    FRAME,
+    "truth",
+    "a file",
+    "csv (comma)",
+    {"user": "uid", "item": "item"},
+    unread=("x",),
+    trimmed=2,
+)
 
 
 def test_relevant_rows_are_above_0_or_reach_the_threshold():
-    for threshold, items in ((None, ["b", "a"]), (0, ["a", "b", "a"]), (2, ["b", "a"]), (2.5, ["a"]), (4, [])):
+    for threshold, items in (
+        (None, ["b", "a"]),
+        (0, ["a", "b", "a"]),
+        (2, ["b", "a"]),
+        (2.5, ["a"]),
+        (4, []),
+    ):
         assert TABLE.relevant(threshold)["item"].to_list() == items
     without = TABLE.with_frame(FRAME.drop("relevance"))
     assert len(without.relevant(4)) == 3

@@ -45,20 +45,33 @@ def test_hints_that_are_followed_lead_to_the_value(tmp_path):
     assert rw.evaluate(table, TRUTH, "mrr@2")["mrr@2"] == right
     assert hit(tmp_path, DECIMAL.replace(",", ".")) == right
     commented = "# ours\nuser,item,score\n1,6,0.5\n# more\n1,7,0.75\n2,5,0.7\n"
-    assert hit(tmp_path, "".join(line + "\n" for line in commented.splitlines() if line[0] != "#")) == right
+    assert (
+        hit(tmp_path, "".join(line + "\n" for line in commented.splitlines() if line[0] != "#"))
+        == right
+    )
 
 
-@pytest.mark.parametrize("titles", [("1984", "Heat"), ("Heat", "1984"), ("7", "Up, or 8"), ("2,5", "Her")])
+@pytest.mark.parametrize(
+    "titles", [("1984", "Heat"), ("Heat", "1984"), ("7", "Up, or 8"), ("2,5", "Her")]
+)
 def test_a_title_that_is_a_number_is_no_score(titles, tmp_path):
-    rows = "".join(f'{user},{item},"{title}"\n' for (user, item), title in zip(TRUTH.rows(), titles, strict=True))
+    rows = "".join(
+        f'{user},{item},"{title}"\n'
+        for (user, item), title in zip(TRUTH.rows(), titles, strict=True)
+    )
     assert hit(tmp_path, "user,item,title\n" + rows) == 1.0
     frame = TRUTH.with_columns(title=pl.Series(titles))
     assert rw.evaluate({1: [6], 2: [5]}, frame, "mrr@2")["mrr@2"] == 1.0
 
 
-@pytest.mark.parametrize("values", [("0.5", "0.75"), ("0,5", "n/a"), ("NaN", "2"), ("true", "False")])
+@pytest.mark.parametrize(
+    "values", [("0.5", "0.75"), ("0,5", "n/a"), ("NaN", "2"), ("true", "False")]
+)
 def test_text_that_is_numbers_and_gaps_could_still_decide(values, tmp_path):
-    rows = "".join(f'{user},{item},"{value}"\n' for (user, item), value in zip(TRUTH.rows(), values, strict=True))
+    rows = "".join(
+        f'{user},{item},"{value}"\n'
+        for (user, item), value in zip(TRUTH.rows(), values, strict=True)
+    )
     with pytest.raises(ColumnError, match="'gizmo' could be it"):
         hit(tmp_path, "user,item,gizmo\n" + rows)
 
@@ -101,5 +114,9 @@ def test_metrics_of_categories_are_named_where_features_are_missing():
     for name in ("genre_coverage@2", "genre_diversity@2", "topic_coverage@2"):
         with pytest.raises(MetricError) as caught:
             rw.evaluate({1: [5, 6]}, TRUTH, name, items=items)
-        for each in caught.value.hint.removeprefix("metrics of categories: ").replace("; and", ",").split(", "):
+        for each in (
+            caught.value.hint.removeprefix("metrics of categories: ")
+            .replace("; and", ",")
+            .split(", ")
+        ):
             assert rw.evaluate({1: [5, 6]}, TRUTH, f"{each}@2", items=items)

@@ -25,7 +25,10 @@ def ratings(dtype):
 
 
 def by_user(table):
-    return {user: dict(zip(rows["item"], rows["rating"], strict=True)) for user, rows in table.groupby("user")}
+    return {
+        user: dict(zip(rows["item"], rows["rating"], strict=True))
+        for user, rows in table.groupby("user")
+    }
 
 
 def parquet(table, folder):
@@ -50,7 +53,9 @@ CONTAINERS = {
     "polars": lambda table, _: pl.from_pandas(table),
     "arrow": lambda table, _: pa.Table.from_pandas(table),
     "duckdb": lambda table, _: duckdb.from_df(table),
-    "csr": lambda table, _: sp.csr_array((table["rating"].to_numpy(), (table["user"], table["item"]))),
+    "csr": lambda table, _: sp.csr_array(
+        (table["rating"].to_numpy(), (table["user"], table["item"]))
+    ),
     "dict": lambda table, _: by_user(table),
     "tuples": lambda table, _: list(table.itertuples(index=False, name=None)),
     "parquet": parquet,
@@ -63,28 +68,41 @@ CONTAINERS = {
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_float32_and_float64_have_the_same_relevant_items(container, dtype, tmp_path):
     truth = CONTAINERS[container](ratings(dtype), tmp_path)
-    for threshold, recall in ((0.7, [1.0, 0.0]), (0.1, [0.5, 0.5]), (0.4, [1.0, 0.5]), (0.9, [1.0])):
+    for threshold, recall in (
+        (0.7, [1.0, 0.0]),
+        (0.1, [0.5, 0.5]),
+        (0.4, [1.0, 0.5]),
+        (0.9, [1.0]),
+    ):
         result = rw.evaluate(LISTS, truth, "recall@1", threshold=threshold)
         assert result.per_user["recall@1"].to_list() == recall
 
 
 def test_half_precision_means_the_decimal_number_that_it_writes():
     table = pl.DataFrame(
-        {"user": [1, 2, 2], "item": [5, 7, 8], "rating": pl.Series([0.1, 0.9, 0.05], dtype=pl.Float16)}
+        {
+            "user": [1, 2, 2],
+            "item": [5, 7, 8],
+            "rating": pl.Series([0.1, 0.9, 0.05], dtype=pl.Float16),
+        }
     )
     assert rw.evaluate({1: [5], 2: [8]}, table, "recall@1", threshold=0.1)["recall@1"] == 0.5
 
 
 @pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
 def test_a_filter_by_rating_keeps_the_same_rows(dtype):
-    table = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "rating": [0.7, 0.6, 0.9]}).cast({"rating": dtype})
+    table = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "rating": [0.7, 0.6, 0.9]}).cast(
+        {"rating": dtype}
+    )
     assert splits.MinRating(0.7).apply(table)["item"].to_list() == [1, 3]
     assert splits.MinRating(0.9).apply(table)["item"].to_list() == [3]
 
 
 @pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
 def test_sampled_candidates_have_the_same_positives(dtype):
-    truth = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "rating": [0.7, 0.6, 0.9]}).cast({"rating": dtype})
+    truth = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "rating": [0.7, 0.6, 0.9]}).cast(
+        {"rating": dtype}
+    )
     drawn = candidates.sampled(truth, n=2, items=range(9), seed=0, relevance_threshold=0.7)
     assert sorted(drawn.frame["user"].unique()) == [1, 2]
 

@@ -8,7 +8,14 @@ import pytest
 from rankwise.errors import EmptyError, IdError, InputError
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
-from rankwise.tables.training import Terciles, align, matching, take_out_seen, user_values, with_user_column
+from rankwise.tables.training import (
+    Terciles,
+    align,
+    matching,
+    take_out_seen,
+    user_values,
+    with_user_column,
+)
 
 LISTS = read_table({1: [5, 6], 2: [7]}, "recommendations")
 TRUTH = read_table({1: {6}, 2: {7, 8}}, "truth")
@@ -19,7 +26,10 @@ def test_a_chunk_of_seen_items_is_empty_and_counted():
     train = read_table({1: [5, 6], 2: [7, 8]}, "train")
     lists = take_out_seen(LISTS, train, TRUTH, required=False)
     assert lists.frame.is_empty()
-    assert (lists.counts["seen_items_taken_out"], lists.counts["truth_rows_seen_in_training"]) == (3, 3)
+    assert (lists.counts["seen_items_taken_out"], lists.counts["truth_rows_seen_in_training"]) == (
+        3,
+        3,
+    )
     with pytest.raises(EmptyError, match="every recommended item was seen"):
         take_out_seen(LISTS, train, TRUTH)
 
@@ -60,10 +70,16 @@ def test_a_ground_truth_of_training_interactions_alone_is_refused(n):
 )
 def test_terciles_end_at_a_third_and_two_thirds_of_the_users(values, low, middle, groups):
     column = pl.Series("value", values, pl.Float64)
-    terciles = Terciles.of(column.sample(fraction=1, shuffle=True, seed=1).to_frame().group_by("value").len("count"))
+    terciles = Terciles.of(
+        column.sample(fraction=1, shuffle=True, seed=1).to_frame().group_by("value").len("count")
+    )
     assert terciles == Terciles(low, middle, len(values))
     assert terciles.groups(column).to_list() == groups
-    assert terciles.groups(pl.Series([None, low - 1, middle + 1])).to_list() == ["none", "low", "high"]
+    assert terciles.groups(pl.Series([None, low - 1, middle + 1])).to_list() == [
+        "none",
+        "low",
+        "high",
+    ]
     assert terciles.to_dict("activity") == {
         "value": "distinct training items of the user",
         "low_up_to": low,
@@ -80,7 +96,11 @@ def test_users_have_the_number_of_their_items_or_the_mean_popularity_of_these():
 
     assert values("activity") == {1: 2.0, 2: 1.0, 3: 1.0}
     assert values("popularity") == {1: 2.0, 2: 3.0, 3: 3.0}
-    assert values("popularity", pl.DataFrame({"item": [5], "count": [10]})) == {1: 5.0, 2: 10.0, 3: 10.0}
+    assert values("popularity", pl.DataFrame({"item": [5], "count": [10]})) == {
+        1: 5.0,
+        2: 10.0,
+        3: 10.0,
+    }
 
 
 def table(ids, *, is_text=False, column="item"):
@@ -113,7 +133,9 @@ def test_numbers_beside_text_would_never_match(text, found):
 def test_rows_are_matched_by_ids_of_the_other_type_where_they_are_written_so():
     text = table(["1", "01", "a", "-2", "9" * 19], is_text=False)
     assert matching(text, "item", pl.Series([1])).to_series().to_list() == [1, -2]
-    assert matching(table([1, 300]), "item", pl.Series([1], dtype=pl.Int8)).to_series().to_list() == [1]
+    assert matching(
+        table([1, 300]), "item", pl.Series([1], dtype=pl.Int8)
+    ).to_series().to_list() == [1]
     read = table([1, 2], is_text=True)
     assert matching(read, "item", pl.Series(["1"])).to_series().to_list() == ["1", "2"]
     with pytest.raises(IdError):

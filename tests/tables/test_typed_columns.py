@@ -93,7 +93,9 @@ def whole(text, block=1 << 19):
 
 
 @needs_kernels
-@given(st.lists(st.tuples(field(odd=True), field(odd=True), st.text("ab1. -", max_size=4)), min_size=1))
+@given(
+    st.lists(st.tuples(field(odd=True), field(odd=True), st.text("ab1. -", max_size=4)), min_size=1)
+)
 def test_whole_columns_are_those_in_which_every_field_is(rows):
     rows = [tuple(part.replace('"', "").replace(",", "") for part in row) for row in rows]
     text = "user,item,note\n" + "".join(",".join(row) + "\n" for row in rows)
@@ -128,7 +130,9 @@ def test_a_look_in_blocks_of_lines(block, end):
 
 
 @needs_kernels
-@pytest.mark.parametrize("odd", ["01", "+1", "-0", " 1", "1 ", "1\t", "1\r", '"1"', "x", "1234567890123456789"])
+@pytest.mark.parametrize(
+    "odd", ["01", "+1", "-0", " 1", "1 ", "1\t", "1\r", '"1"', "x", "1234567890123456789"]
+)
 def test_behind_the_sample(tmp_path, odd):
     lines = ["user,item,score", *(f"{number},{number % 7},0.5" for number in range(200))]
     for at in (1, 2, 3, 150, 199, 200):
@@ -225,6 +229,10 @@ def test_text_is_parsed_as_numbers_once(tmp_path, monkeypatch, first, last, read
     middle = "".join(f"{n},7,0.25\n" for n in range(10_000))  # more than the first 64 KiB
     path.write_text(f"user,item,score\n{first}\n{middle}{last}\n")
     read = pl.read_csv
-    monkeypatch.setattr(delimited.pl, "read_csv", lambda *args, **options: parsed.append(1) or read(*args, **options))
+    monkeypatch.setattr(
+        delimited.pl,
+        "read_csv",
+        lambda *args, **options: parsed.append(1) or read(*args, **options),
+    )
     outcome(path)
     assert len(parsed) == reads

@@ -61,7 +61,9 @@ def outcome(metrics):
 
 
 def sampled(rank, size, *, shuffle):
-    sampler = DistributedSampler(TensorDataset(torch.arange(N_USERS)), size, rank, shuffle=shuffle, seed=3)
+    sampler = DistributedSampler(
+        TensorDataset(torch.arange(N_USERS)), size, rank, shuffle=shuffle, seed=3
+    )
     return list(sampler)
 
 
@@ -94,7 +96,9 @@ def cases(rank, size):
     yield "computed values", {name: value.item() for name, value in last.compute().items()}
     yield "no users", outcome(Collection(NAMES, items=ITEMS))
     other = Collection("gini@5")
-    other.update(scores[:1, : N_ITEMS - rank], target[:1, : N_ITEMS - rank], users=users[rank : rank + 1])
+    other.update(
+        scores[:1, : N_ITEMS - rank], target[:1, : N_ITEMS - rank], users=users[rank : rank + 1]
+    )
     yield "n_items differ", outcome(other)
 
 

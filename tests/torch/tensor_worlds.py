@@ -97,7 +97,9 @@ def sparse(truth: torch.Tensor) -> torch.Tensor:
     edges = torch.cat([torch.zeros(1, dtype=torch.int64), (~truth.isnan()).sum(1).cumsum(0)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch calls its sparse tensors a beta, once
-        return torch.sparse_csr_tensor(edges, item, truth[row, item], truth.shape, check_invariants=True)
+        return torch.sparse_csr_tensor(
+            edges, item, truth[row, item], truth.shape, check_invariants=True
+        )
 
 
 def around(world: World) -> dict:
@@ -111,7 +113,11 @@ def collected(tensors, *args, batch=2, **options):
     metrics = Collection(*args, **everyone | options).to(DEVICE)
     for first in range(0, len(tensors.users), batch):
         rows = slice(first, first + batch)
-        scores, truth, users = tensors.scores[rows], sparse(tensors.truth[rows]), tensors.users[rows]
+        scores, truth, users = (
+            tensors.scores[rows],
+            sparse(tensors.truth[rows]),
+            tensors.users[rows],
+        )
         metrics.update(scores.to(DEVICE), truth.to(DEVICE), users=users.to(DEVICE))
     return metrics
 

@@ -19,7 +19,16 @@ from strategies import examples, fewer, worlds
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
-from tensor_worlds import DEVICE, EVERY, around, collected, differences, evaluated, sparse, tensors_of  # noqa: E402
+from tensor_worlds import (  # noqa: E402
+    DEVICE,
+    EVERY,
+    around,
+    collected,
+    differences,
+    evaluated,
+    sparse,
+    tensors_of,
+)
 
 from rankwise.torch import Collection  # noqa: E402
 
@@ -31,7 +40,9 @@ SCORED = worlds(scores=True, judged=True)
 @given(SCORED, st.sampled_from(TIES), st.booleans(), st.integers(1, 4))
 def test_scores_like_lists(world, ties, tied, batch):
     tensors = tensors_of(world, ties=tied)
-    metrics = collected(tensors, EVERY, batch=batch, ties=ties, list_length=12, by="group", **around(world))
+    metrics = collected(
+        tensors, EVERY, batch=batch, ties=ties, list_length=12, by="group", **around(world)
+    )
     lists = {user: own for user, own in tensors.lists.items() if own}
     theirs = evaluated(world, lists, EVERY, ties=ties, population="all", by="group")
     assert not differences(metrics.result(), theirs)
@@ -82,7 +93,9 @@ def test_groups_of_training_users(world, batch):
     result = metrics.result()
     theirs = evaluated(world, lists, names, by=by, population="all")
     assert not differences(result, theirs)
-    assert result.slices.select("by", "group").equals(theirs.slices.select("by", "group"), null_equal=True)
+    assert result.slices.select("by", "group").equals(
+        theirs.slices.select("by", "group"), null_equal=True
+    )
     assert result.provenance["groups"] == theirs.provenance["groups"]
 
 
@@ -94,7 +107,9 @@ SHALLOW = [name for name in EVERY if "@" in name and not rw.parse(name).reads_be
 def test_scores_cut_at_k(world, ties, tied):
     tensors = tensors_of(world, ties=tied)
     metrics = collected(tensors, SHALLOW, ties=ties, **around(world))
-    ranking = rw.rank(tensors.scores.numpy(), metrics.spec.depth, user_ids=tensors.users.tolist(), ties=ties)
+    ranking = rw.rank(
+        tensors.scores.numpy(), metrics.spec.depth, user_ids=tensors.users.tolist(), ties=ties
+    )
     theirs = evaluated(world, ranking, SHALLOW, population="all")
     assert not differences(metrics.result(), theirs)
 
@@ -108,7 +123,9 @@ def test_items_in_a_list_that_tie_with_its_last_keep_their_place():
     metrics = Collection(names, ties="expected", n_items=30).to(DEVICE)
     tensors = torch.tensor(scores), sparse(torch.tensor(truth)), torch.arange(40)
     metrics.update(*(x.to(DEVICE) for x in tensors[:2]), users=tensors[2].to(DEVICE))
-    judged = {user: {i: row[i] for i in np.flatnonzero(~np.isnan(row))} for user, row in enumerate(truth)}
+    judged = {
+        user: {i: row[i] for i in np.flatnonzero(~np.isnan(row))} for user, row in enumerate(truth)
+    }
     theirs = rw.evaluate(rw.rank(scores, 3, ties="expected"), judged, names)
     assert theirs["iprec@3"] > 0.05
     assert not differences(metrics.result(), theirs)
@@ -162,7 +179,9 @@ def test_ready_lists(world, batch):
     names = [n for n in names if not any("scores" in p.reads.rows for p in rw.parse(n).parts)]
     users = sorted({*world.lists, *world.truth})
     width = max(map(len, world.lists.values()))
-    lists = torch.tensor([[*world.lists.get(u, []), *[-1] * (width - len(world.lists.get(u, [])))] for u in users])
+    lists = torch.tensor(
+        [[*world.lists.get(u, []), *[-1] * (width - len(world.lists.get(u, [])))] for u in users]
+    )
     full = tensors_of(replace(world, lists={u: {} for u in world.lists}), ties=False).truth
     metrics = Collection(names, population="all", **around(world)).to(DEVICE)
     for first in range(0, len(users), batch):
@@ -210,4 +229,7 @@ def test_levels_of_recall_are_rounded_in_64_bits(level):
     metrics.update(scores.to(DEVICE), truth.to(DEVICE))
     lists = {user: dict(enumerate(row)) for user, row in enumerate(scores.tolist())}
     relevant = {user: set(range(user + 1)) for user in range(8)}
-    assert metrics.result().per_user[name].to_list() == rw.evaluate(lists, relevant, name).per_user[name].to_list()
+    assert (
+        metrics.result().per_user[name].to_list()
+        == rw.evaluate(lists, relevant, name).per_user[name].to_list()
+    )

@@ -41,7 +41,10 @@ def known():
     items = range(N_ITEMS)
     return {
         "population": "all",  # metrics of all shown rows beside sums over items
-        "train": {user: torch.randperm(N_ITEMS, generator=generator)[:4].tolist() for user in range(N_USERS)},
+        "train": {
+            user: torch.randperm(N_ITEMS, generator=generator)[:4].tolist()
+            for user in range(N_USERS)
+        },
         "items": {
             "item": list(items),
             "genres": [["war", "drama", "noir"][i % 3] for i in items],

@@ -26,7 +26,9 @@ def pickles(tmp_path_factory):
     """The folder with what every process got in every case."""
     folder = tmp_path_factory.mktemp("ranks")
     command = [sys.executable, "-W", "error::UserWarning:rankwise", ranks.__file__, str(folder)]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=240, cwd=Path(ranks.__file__).parent)
+    done = subprocess.run(
+        command, stderr=subprocess.PIPE, text=True, timeout=240, cwd=Path(ranks.__file__).parent
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -35,7 +37,9 @@ def pickles(tmp_path_factory):
 def outcomes(request, pickles):
     """What every process got in every case."""
     size = request.param
-    return [pickle.loads((pickles / str(size) / f"{rank}.pickle").read_bytes()) for rank in range(size)]
+    return [
+        pickle.loads((pickles / str(size) / f"{rank}.pickle").read_bytes()) for rank in range(size)
+    ]
 
 
 def single(names, rows=range(ranks.N_USERS), **options):
@@ -88,7 +92,9 @@ def test_processes_agree_on_the_number_of_items(outcomes):
     for outcome in outcomes:
         assert outcome["computed values"] == outcome["n_items of the last process"]["values"]
         assert "no user has been evaluated yet" in outcome["no users"]
-        assert outcome["n_items differ"].startswith("InputError: scores of different numbers of items")
+        assert outcome["n_items differ"].startswith(
+            "InputError: scores of different numbers of items"
+        )
         assert f"{ranks.N_ITEMS - 1} items and {ranks.N_ITEMS} items" in outcome["n_items differ"]
 
 

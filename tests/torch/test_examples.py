@@ -23,7 +23,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(name, *options):
-    done = subprocess.run([sys.executable, EXAMPLES / name, *options], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name, *options], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -114,7 +116,11 @@ def lists_of(model, metrics, target, n_users):
     metrics.reset()
     model.eval()
     metrics.update_factors(
-        model.model.users.weight, model.model.items.weight, target, bias=model.model.bias, users=torch.arange(n_users)
+        model.model.users.weight,
+        model.model.items.weight,
+        target,
+        bias=model.model.bias,
+        users=torch.arange(n_users),
     )
     return metrics.result()
 

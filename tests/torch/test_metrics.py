@@ -115,7 +115,9 @@ def test_results_can_be_compared_and_saved(expected, tmp_path):
 def test_a_single_metric_is_a_scalar(expected):
     assert fed(MetricModule("recall@5")).compute().item() == expected["recall@5"]
     several = fed(MetricModule("ndcg@[2,5]")).compute()
-    assert {n: v.item() for n, v in several.items()} == {n: expected[n] for n in ("ndcg@2", "ndcg@5")}
+    assert {n: v.item() for n, v in several.items()} == {
+        n: expected[n] for n in ("ndcg@2", "ndcg@5")
+    }
     assert MetricModule("recall@5").higher_is_better is True
     with pytest.raises(MetricError, match="one metric"):
         MetricModule(["ndcg@5", "recall@5"])
@@ -123,11 +125,15 @@ def test_a_single_metric_is_a_scalar(expected):
 
 def test_metric_collection_with_a_first_batch_of_zeros():
     """Compute groups share the states of metrics that look alike after the first batch."""
-    ours = [MetricModule(name, n_items=8) for name in ("ndcg@5", "recall@5", "mrr@5", "map@5", "gini@5")]
+    ours = [
+        MetricModule(name, n_items=8) for name in ("ndcg@5", "recall@5", "mrr@5", "map@5", "gini@5")
+    ]
     collection = torchmetrics.MetricCollection({str(at): m for at, m in enumerate(ours)})
     nothing = torch.tensor([[5.0, 4, 3, 2, 1, 0, 0, 0]])
     collection.update(nothing, torch.tensor([7]))
-    collection.update(torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]), torch.tensor([[0, 2]]))
+    collection.update(
+        torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]), torch.tensor([[0, 2]])
+    )
     values = {name: v.item() for name, v in collection.compute().items()}
     alone = Collection([m.spec.settings.metrics[0] for m in ours], n_items=8)
     alone.update(nothing, torch.tensor([7]))
@@ -137,7 +143,10 @@ def test_metric_collection_with_a_first_batch_of_zeros():
 
 
 def test_metric_collection_with_equal_metrics_and_other_options():
-    whole = {"all": MetricModule("recall@2"), "high": MetricModule("recall@2", relevance_threshold=4)}
+    whole = {
+        "all": MetricModule("recall@2"),
+        "high": MetricModule("recall@2", relevance_threshold=4),
+    }
     collection = torchmetrics.MetricCollection(whole)
     scores = torch.tensor([[0.9, 0.5, 0.1]])
     collection.update(scores, torch.tensor([[5.0, 0, 0]]))  # both alike after the first batch
@@ -175,11 +184,17 @@ def test_reset_clone_and_pickle(expected):
 def test_states_that_are_saved_in_mid_epoch(expected, tmp_path, fresh, single):
     """A repeated user of the last update before saving, or after loading, counts once."""
     names = "gini@5" if single else NAMES
-    make = (lambda: MetricModule(names, n_items=N_ITEMS)) if single else (lambda: Collection(names, n_items=N_ITEMS))
+    make = (
+        (lambda: MetricModule(names, n_items=N_ITEMS))
+        if single
+        else (lambda: Collection(names, n_items=N_ITEMS))
+    )
     (scores, target, users), *later = batches()
     metrics = make()
     metrics.update(scores, target, users=users)
-    metrics.update(scores[:3], target[:3], users=users[:3])  # as DistributedSampler fills up batches
+    metrics.update(
+        scores[:3], target[:3], users=users[:3]
+    )  # as DistributedSampler fills up batches
     torch.save(metrics.state_dict(), tmp_path / "metrics.pt")
     other = make() if fresh else fed(make(), seed=1)
     other.load_state_dict(torch.load(tmp_path / "metrics.pt"))
@@ -245,7 +260,9 @@ def test_forward_gives_the_batch_and_adds_it(expected):
     assert metrics.result().values == expected.values
 
 
-@pytest.mark.skipif(not hasattr(torchmetrics.Metric, "merge_state"), reason="TorchMetrics before 1.6")
+@pytest.mark.skipif(
+    not hasattr(torchmetrics.Metric, "merge_state"), reason="TorchMetrics before 1.6"
+)
 def test_merge_state(expected):
     one, other = Collection(NAMES, n_items=N_ITEMS), Collection(NAMES, n_items=N_ITEMS)
     for at, (scores, target, users) in enumerate(batches()):
@@ -301,7 +318,14 @@ def forms(target):
         warnings.simplefilter("ignore")
         csr = target.float().to_sparse_csr()
         coo = target.float().to_sparse_coo()
-    return {"bool": target, "float": target.float(), "whole": target.long(), "csr": csr, "coo": coo, "lists": lists}
+    return {
+        "bool": target,
+        "float": target.float(),
+        "whole": target.long(),
+        "csr": csr,
+        "coo": coo,
+        "lists": lists,
+    }
 
 
 @pytest.mark.parametrize("form", ["bool", "float", "whole", "csr", "coo", "lists"])
@@ -323,7 +347,12 @@ def test_dense_bools_of_every_layout(width):
     generator = torch.Generator().manual_seed(9)
     whole = torch.rand((9, width + 1), generator=generator) < 0.3
     scores = torch.rand((9, width), generator=generator)
-    for target in (whole[:, :width].contiguous(), whole[:, 1:], whole[:, :width], whole[:, :width].T.contiguous().T):
+    for target in (
+        whole[:, :width].contiguous(),
+        whole[:, 1:],
+        whole[:, :width],
+        whole[:, :width].T.contiguous().T,
+    ):
         results = []
         for form in (target, target.float()):
             metrics = Collection(["ndcg@5", "recall@2"])
@@ -357,14 +386,18 @@ def test_candidates_as_mask_or_as_lists():
 
 def test_sampled_candidates_are_labelled():
     metrics = Collection(["ndcg@5"], negatives=8)
-    metrics.update(torch.rand(4, 9), torch.tensor([0, 1, 2, 3]), candidates=torch.arange(9).repeat(4, 1))
+    metrics.update(
+        torch.rand(4, 9), torch.tensor([0, 1, 2, 3]), candidates=torch.arange(9).repeat(4, 1)
+    )
     assert "sampled (m=8" in str(metrics.result())
 
 
 def test_the_label_of_ready_lists_is_not_inferred():
     lists, truth = sampled()
     metrics = Collection(["ndcg@10"], n_items=2000)
-    metrics.update(torch.tensor([*lists.values()]), torch.tensor([min(own) for own in truth.values()]))
+    metrics.update(
+        torch.tensor([*lists.values()]), torch.tensor([min(own) for own in truth.values()])
+    )
     assert metrics.result().label == ""
     assert metrics.result().values == rw.evaluate(lists, truth, "ndcg@10").values
 
@@ -376,7 +409,9 @@ def test_seen_items_are_excluded():
     metrics.update(scores, torch.tensor([3, 2]), users=torch.tensor([0, 1]))
     assert metrics.compute()["recall@1"].item() == 1.0
     lists = Collection(["recall@1", "novelty@1"], n_items=4, train=train, exclude_seen=True)
-    lists.update(scores.argsort(1, descending=True), torch.tensor([3, 2]), users=torch.tensor([0, 1]))
+    lists.update(
+        scores.argsort(1, descending=True), torch.tensor([3, 2]), users=torch.tensor([0, 1])
+    )
     assert lists.result().values == metrics.result().values
     assert lists.result().counts["seen_items_taken_out"] == 3
     metrics.update(scores[:1], torch.tensor([1]), users=torch.tensor([0]) + 7)
@@ -393,7 +428,9 @@ def test_facts_as_tensors():
     group = torch.randint(3, (N_ITEMS,), generator=generator)
     genres = torch.rand((N_ITEMS, 4), generator=generator) < 0.4
     genres[:, 0] = True
-    pairs = torch.stack([torch.arange(24).repeat(2), torch.randint(N_ITEMS, (48,), generator=generator)], 1)
+    pairs = torch.stack(
+        [torch.arange(24).repeat(2), torch.randint(N_ITEMS, (48,), generator=generator)], 1
+    )
     pairs = pairs.unique(dim=0)
     names = ["ild@5", "novelty@5", "reo@5", "subtopic_recall@5", "ndcg@5"]
     metrics = Collection(
@@ -435,7 +472,9 @@ def test_ids_stand_for_numbers(expected):
 
 
 def test_names_for_loggers():
-    metrics = Collection(["ndcg@2", "reo@2"], n_items=3, safe_names=True, items={"group": torch.tensor([0, 1, 1])})
+    metrics = Collection(
+        ["ndcg@2", "reo@2"], n_items=3, safe_names=True, items={"group": torch.tensor([0, 1, 1])}
+    )
     metrics.update(torch.rand(4, 3), torch.tensor([0, 1, 2, 0]))
     names = list(metrics.compute())
     assert names[:2] == ["ndcg_at_2", "reo_at_2"]
@@ -532,7 +571,11 @@ def sparse_row(values, width=3):
         warnings.simplefilter("ignore")
         edges = torch.tensor([0, len(values)])
         return torch.sparse_csr_tensor(
-            edges, torch.arange(len(values)), torch.tensor(values), (1, width), check_invariants=True
+            edges,
+            torch.arange(len(values)),
+            torch.tensor(values),
+            (1, width),
+            check_invariants=True,
         )
 
 
@@ -555,14 +598,22 @@ def test_stored_zeros(zero):
     lists.update(torch.tensor([[0, 1]]), torch.tensor([1]), exclude=only)
     assert lists.compute()["recall@1"].item() == 1.0
     dense = Collection("recall@1")  # the zeros of a dense mask say nothing
-    dense.update(scores, torch.tensor([0]), exclude=torch.tensor([[zero, zero, zero]]).to(torch.float32))
+    dense.update(
+        scores, torch.tensor([0]), exclude=torch.tensor([[zero, zero, zero]]).to(torch.float32)
+    )
     assert dense.compute()["recall@1"].item() == 1.0
 
 
 def test_stored_zeros_of_seen_items_are_those_of_scipy():
     scores = torch.tensor([[0.9, 0.5, 0.1]])
     matrix = csr_array((np.array([0.0]), ([0], [0])), shape=(1, 3))
-    for train in (sparse_row([0.0]), sparse_row([False]), sparse_row([0]), matrix, {"user": [0], "item": [0]}):
+    for train in (
+        sparse_row([0.0]),
+        sparse_row([False]),
+        sparse_row([0]),
+        matrix,
+        {"user": [0], "item": [0]},
+    ):
         seen = Collection("recall@1", n_items=3, train=train, exclude_seen=True)
         seen.update(scores, torch.tensor([1]), users=torch.tensor([0]))
         assert seen.compute()["recall@1"].item() == 1.0
@@ -571,7 +622,9 @@ def test_stored_zeros_of_seen_items_are_those_of_scipy():
     assert result["recall@1"] == 1.0
 
 
-@pytest.mark.parametrize("kind", [torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32])
+@pytest.mark.parametrize(
+    "kind", [torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32]
+)
 def test_whole_numbers_of_every_size(kind):
     scores = torch.zeros(2, 300)
     scores[0, 255] = 1
@@ -589,7 +642,9 @@ def test_scores_of_eight_bits():
 
 def test_a_split_is_what_is_known_before_its_test_part():
     """Validation items are masked and belong to the history; popularity is that of training."""
-    table = pl.DataFrame({"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 1, 3, 4], "timestamp": [1, 2, 3, 1, 2, 3]})
+    table = pl.DataFrame(
+        {"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 1, 3, 4], "timestamp": [1, 2, 3, 1, 2, 3]}
+    )
     split = LeaveOut(1, validation=LeaveOut(1)).split(table)
     scores = np.tile(np.arange(6.0, 0.0, -1.0), (2, 1))
     truth = torch.zeros(2, 6)
@@ -606,7 +661,11 @@ def test_a_split_is_what_is_known_before_its_test_part():
 
 def test_exclude_beside_lists_of_candidates():
     candidates, scores = torch.tensor([[5, 7, 9]]), torch.tensor([[0.9, 0.5, 0.1]])
-    for exclude in (torch.tensor([[True, False, False]]), torch.tensor([[5, 6, 11]]), torch.tensor([[5]])):
+    for exclude in (
+        torch.tensor([[True, False, False]]),
+        torch.tensor([[5, 6, 11]]),
+        torch.tensor([[5]]),
+    ):
         metrics = Collection("recall@1")
         metrics.update(scores, torch.tensor([7]), candidates=candidates, exclude=exclude)
         assert metrics.compute()["recall@1"].item() == 1.0
@@ -809,7 +868,9 @@ def test_constant_scores_take_a_bounded_number_of_rows(monkeypatch):
 
     rows = []
     starts = hits.offsets
-    monkeypatch.setattr(hits, "offsets", lambda sizes: rows.append(int(sizes.sum())) or starts(sizes))
+    monkeypatch.setattr(
+        hits, "offsets", lambda sizes: rows.append(int(sizes.sum())) or starts(sizes)
+    )
     monkeypatch.setattr(ranked, "_TIED_RANKS", 300)
     scores, target = torch.zeros(30, 100), torch.zeros(30, 100, dtype=torch.bool)
     target[:, :3] = True
@@ -839,7 +900,9 @@ def test_conventions(name):
     lists = pl.DataFrame({**rows, "score": scores.flatten().numpy()})
     truth = pl.DataFrame({**rows, "relevance": target.flatten().numpy()})
     truth = truth.filter(pl.col("relevance") > 0)
-    expected = rw.evaluate(lists, truth, ["ndcg@3", "recall@3", "map@5"], items=range(N_ITEMS), convention=name)
+    expected = rw.evaluate(
+        lists, truth, ["ndcg@3", "recall@3", "map@5"], items=range(N_ITEMS), convention=name
+    )
     values = {cell: value.item() for cell, value in metrics.compute().items()}
     assert values == dict(expected.values)
     assert metrics.result()["ndcg@3"] == expected["ndcg@3"]
@@ -855,7 +918,9 @@ def test_ready_lists_under_a_convention_that_orders_ties():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_threshold_is_met_in_the_precision_of_the_target(dtype):
     metric = MetricModule("recall@1", threshold=0.7)
-    metric.update(torch.tensor([[3.0, 1.0], [3.0, 1.0]]), torch.tensor([[0.7, 0.9], [0.1, 0.9]], dtype=dtype))
+    metric.update(
+        torch.tensor([[3.0, 1.0], [3.0, 1.0]]), torch.tensor([[0.7, 0.9], [0.1, 0.9]], dtype=dtype)
+    )
     assert float(metric.compute()) == 0.25
 
 
@@ -877,14 +942,21 @@ def test_digests_are_those_of_tables(graded, text):
     """Of the ground truth in batches of any size, with repeated users, and of training and catalogue."""
     draw = torch.Generator().manual_seed(3)
     scores = torch.rand((12, 9), generator=draw)
-    target = (torch.rand((12, 9), generator=draw) < 0.3) * (0.7 * torch.randint(1, 4, (12, 9), generator=draw).float())
+    target = (torch.rand((12, 9), generator=draw) < 0.3) * (
+        0.7 * torch.randint(1, 4, (12, 9), generator=draw).float()
+    )
     target[5] = 0  # no row
     target[5, 8] = 1
     target = target if graded else target > 0
     user_id, item_id = ((lambda u: f"u{u}"), (lambda i: f"i{i}")) if text else (int, int)
-    names = {"item_ids": [item_id(i) for i in range(9)], "user_ids": [user_id(u) for u in range(12)]}
+    names = {
+        "item_ids": [item_id(i) for i in range(9)],
+        "user_ids": [user_id(u) for u in range(12)],
+    }
     train = [(user_id(u), item_id(u % 9)) for u in range(12)]
-    metric = Collection(["ndcg@3", "novelty@3", "gini@3"], train=train, **(names if text else {"n_items": 9}))
+    metric = Collection(
+        ["ndcg@3", "novelty@3", "gini@3"], train=train, **(names if text else {"n_items": 9})
+    )
     for rows in (range(5), range(5, 12), [11, 11]):
         rows = torch.tensor(rows)
         metric.update(scores[rows], target[rows], users=rows)
@@ -892,7 +964,11 @@ def test_digests_are_those_of_tables(graded, text):
     truth = [(user_id(u), item_id(i), *([float(target[u, i])] if graded else [])) for u, i in cells]
     lists = {user_id(u): [item_id(i) for i in range(9)] for u in range(12)}
     whole = rw.evaluate(
-        lists, truth, ["ndcg@3", "novelty@3", "gini@3"], train=train, items=[item_id(i) for i in range(9)]
+        lists,
+        truth,
+        ["ndcg@3", "novelty@3", "gini@3"],
+        train=train,
+        items=[item_id(i) for i in range(9)],
     )
     assert metric.result().provenance["digests"] == whole.provenance["digests"]
 
@@ -909,7 +985,10 @@ def test_states_of_a_part_of_a_model_are_upgraded(monkeypatch):
     older["val.people"] = older.pop(users)
 
     def rename(content):
-        return {users.removeprefix("val.") if name == "people" else name: value for name, value in content.items()}
+        return {
+            users.removeprefix("val.") if name == "people" else name: value
+            for name, value in content.items()
+        }
 
     with pytest.raises(RuntimeError, match=r"Unexpected key\(s\)"):
         other.load_state_dict(older.copy())

@@ -66,16 +66,25 @@ def side_information():
 @pytest.mark.parametrize("exclude_seen", [True, False])
 def test_every_metric_is_that_of_a_metric_with_n_items(exclude_seen):
     options = {**side_information(), "exclude_seen": exclude_seen, "population": "all"}
-    same(fed(Collection(EVERY, **options)), fed(Collection(EVERY, n_items=N_ITEMS, **options)).result())
+    same(
+        fed(Collection(EVERY, **options)),
+        fed(Collection(EVERY, n_items=N_ITEMS, **options)).result(),
+    )
 
 
 def test_text_order_of_item_numbers():
     options = {"convention": "trec_eval"}
-    same(fed(Collection(["ndcg@3"], **options)), fed(Collection(["ndcg@3"], n_items=N_ITEMS, **options)).result())
+    same(
+        fed(Collection(["ndcg@3"], **options)),
+        fed(Collection(["ndcg@3"], n_items=N_ITEMS, **options)).result(),
+    )
 
 
 def test_a_single_metric_and_embeddings():
-    users, items = torch.eye(3), torch.tensor([[0.9, 0.1, 0.3], [0.2, 0.8, 0.1], [0.1, 0.2, 0.7], [0.3, 0.3, 0.3]])
+    users, items = (
+        torch.eye(3),
+        torch.tensor([[0.9, 0.1, 0.3], [0.2, 0.8, 0.1], [0.1, 0.2, 0.7], [0.3, 0.3, 0.3]]),
+    )
     metric = MetricModule("coverage@1")
     metric.update_factors(users, items, torch.tensor([0, 1, 2]))
     assert metric.compute().item() == 0.75
@@ -83,7 +92,10 @@ def test_a_single_metric_and_embeddings():
 
 def test_a_catalogue_of_fewer_items():
     metrics = Collection("coverage@1", items=range(1, 4))
-    metrics.update(torch.tensor([[-torch.inf, 0.3, 0.8, 0.5], [-torch.inf, 0.9, 0.2, 0.4]]), torch.tensor([3, 2]))
+    metrics.update(
+        torch.tensor([[-torch.inf, 0.3, 0.8, 0.5], [-torch.inf, 0.9, 0.2, 0.4]]),
+        torch.tensor([3, 2]),
+    )
     assert metrics.compute()["catalog_coverage@1"].item() == pytest.approx(2 / 3)
 
 
@@ -109,7 +121,10 @@ def test_a_batch_that_is_refused_tells_nothing(expected):
 
 @pytest.mark.parametrize(
     "batch",
-    [(torch.tensor([[1, 0]]), {}), (torch.tensor([[0.4, 0.6]]), {"candidates": torch.tensor([[0, 5]])})],
+    [
+        (torch.tensor([[1, 0]]), {}),
+        (torch.tensor([[0.4, 0.6]]), {"candidates": torch.tensor([[0, 5]])}),
+    ],
     ids=["lists", "candidates"],
 )
 def test_a_first_batch_without_the_number_of_items(batch):
@@ -118,7 +133,9 @@ def test_a_first_batch_without_the_number_of_items(batch):
     with pytest.raises(ParameterError, match=r"pass n_items=, or item_ids="):
         metrics.update(scores, target, **options)
     metrics.update(LATER, target)
-    metrics.update(scores[:, :1] * 0, target, **{name: value[:, :1] for name, value in options.items()})
+    metrics.update(
+        scores[:, :1] * 0, target, **{name: value[:, :1] for name, value in options.items()}
+    )
     assert metrics.compute()["ndcg@3"].item() == 1.0
     number = Collection(NAMES, n_items=6)
     number.update(scores, target, **options)
@@ -179,7 +196,9 @@ def test_states_are_loaded_where_the_number_is_unknown(expected, tmp_path):
 
 
 @BEFORE_UPDATE
-@pytest.mark.skipif(not hasattr(torchmetrics.Metric, "merge_state"), reason="TorchMetrics before 1.6")
+@pytest.mark.skipif(
+    not hasattr(torchmetrics.Metric, "merge_state"), reason="TorchMetrics before 1.6"
+)
 def test_states_are_merged(expected):
     full, fewer, empty = fed(Collection(NAMES)), Collection(NAMES), Collection(NAMES)
     fewer.update(LATER, torch.tensor([0]), users=torch.tensor([99]))
@@ -216,7 +235,9 @@ def test_callback_of_lightning(expected):
     from rankwise.torch.lightning import Evaluation
 
     values = {}
-    module = SimpleNamespace(device=torch.device("cpu"), log_dict=lambda logged, **_: values.update(logged))
+    module = SimpleNamespace(
+        device=torch.device("cpu"), log_dict=lambda logged, **_: values.update(logged)
+    )
     evaluation = Evaluation(Collection(NAMES))
     for _ in range(2):
         evaluation.on_validation_epoch_start(None, module)

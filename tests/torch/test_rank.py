@@ -54,7 +54,9 @@ def test_top_items(factors, pairs, ties, block_size):
         ties=ties,
         exclude=as_dict(seen),
     ).frame
-    ours = rank(users=users, items=items, bias=bias, k=8, ties=ties, exclude=seen, block_size=block_size)
+    ours = rank(
+        users=users, items=items, bias=bias, k=8, ties=ties, exclude=seen, block_size=block_size
+    )
     assert ours.items.ravel().tolist() == theirs["item"].to_list()
     assert ours.scores.ravel().tolist() == theirs["score"].to_list()
     of_scores = rank(users @ items.T + bias, 8, ties=ties, exclude=seen)
@@ -73,7 +75,9 @@ def test_ranks_of_relevant_items(factors, pairs, block_size):
         truth=as_dict(target),
         exclude=as_dict(seen),
     )
-    ours = rank_relevant(users=users, items=items, bias=bias, target=target, exclude=seen, k=5, block_size=block_size)
+    ours = rank_relevant(
+        users=users, items=items, bias=bias, target=target, exclude=seen, k=5, block_size=block_size
+    )
     frame = theirs.frame.sort("user", "item")
     for name in ("user", "item", "first", "last", "score"):
         assert getattr(ours, name).tolist() == frame[name].to_list(), name
@@ -127,7 +131,9 @@ def test_no_users_have_no_lists(factors):
     users, items, _ = factors
     assert rank(users[:0] @ items.T, 3).items.shape == (0, 3)
     assert rank(users=users[:0], items=items.repeat(9, 1), k=3).items.shape == (0, 3)
-    ranks = rank_relevant(users[:0] @ items.T, target=torch.zeros(0, dtype=torch.int64, device=DEVICE), k=2)
+    ranks = rank_relevant(
+        users[:0] @ items.T, target=torch.zeros(0, dtype=torch.int64, device=DEVICE), k=2
+    )
     assert ranks.first.shape == (0,)
     assert ranks.top is not None
     assert ranks.top.items.shape == (0, 2)

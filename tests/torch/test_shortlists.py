@@ -29,7 +29,11 @@ def plain_largest(users, items, bias, size):
     padded = scores.new_full((len(users), n_groups * size), -torch.inf)
     padded[:, : len(items)] = scores
     # As wrong as the rounding of a kernel may be: down for one user, up for the next.
-    off = 2.0**-23 * scores.abs().max() * (1 - 2 * (torch.arange(len(users), device=users.device) % 2))
+    off = (
+        2.0**-23
+        * scores.abs().max()
+        * (1 - 2 * (torch.arange(len(users), device=users.device) % 2))
+    )
     return padded.view(len(users), n_groups, size).amax(2) + off[:, None]
 
 
@@ -54,11 +58,15 @@ PLAIN = SimpleNamespace(largest_of_groups=plain_largest, group_scores=plain_grou
 @pytest.fixture(params=["product", "groups", pytest.param("kernels", marks=pytest.mark.slow)])
 def road(request, monkeypatch):
     """Shortlists are made from products, or by groups, with PyTorch or with kernels; blocks are small."""
-    kernels = {"product": None, "groups": PLAIN}.get(request.param) or installed_kernels(monkeypatch)
+    kernels = {"product": None, "groups": PLAIN}.get(request.param) or installed_kernels(
+        monkeypatch
+    )
     if request.param == "kernels" and kernels is None:
         pytest.skip("Triton is not installed")
     monkeypatch.setattr(factors, "CELLS", 1 << 14)
-    monkeypatch.setattr(factors, "_kernels_for", lambda of, width: None if request.param == "product" else kernels)
+    monkeypatch.setattr(
+        factors, "_kernels_for", lambda of, width: None if request.param == "product" else kernels
+    )
 
 
 def installed_kernels(monkeypatch):
@@ -68,12 +76,16 @@ def installed_kernels(monkeypatch):
     return factors.product_kernels()
 
 
-HALF = torch.float16 if DEVICE == "cpu" else torch.bfloat16  # the interpreter has no product of bfloat16
+HALF = (
+    torch.float16 if DEVICE == "cpu" else torch.bfloat16
+)  # the interpreter has no product of bfloat16
 
 
 def embeddings(seed, n_users=N_USERS, n_items=700, *, levels=None, dtype=HALF):
     generator = torch.Generator().manual_seed(seed)
-    users, items, bias = (torch.randn(shape, generator=generator) for shape in ((n_users, 8), (n_items, 8), n_items))
+    users, items, bias = (
+        torch.randn(shape, generator=generator) for shape in ((n_users, 8), (n_items, 8), n_items)
+    )
     if levels is not None:
         users, items, bias = ((x * levels).round() for x in (users, items, bias))
     return users.to(DEVICE, dtype), items.to(DEVICE, dtype), bias.to(DEVICE)
@@ -94,7 +106,9 @@ def test_lists_are_those_of_all_scores(levels, ties, with_seen):
     scores = users.double() @ items.double().T + bias.double()
     expected = rank(scores, K, ties=ties, exclude=exclude)
     for size in (None, 7):
-        top = rank(users=users, items=items, bias=bias, k=K, ties=ties, exclude=exclude, block_size=size)
+        top = rank(
+            users=users, items=items, bias=bias, k=K, ties=ties, exclude=exclude, block_size=size
+        )
         assert torch.equal(top.items, expected.items)
         assert torch.allclose(top.scores.double(), expected.scores)
         assert top.n_tied == expected.n_tied
@@ -111,7 +125,9 @@ def test_metrics_are_those_of_all_scores(levels, ties):
     item_ids = [f"item {number}" for number in range(len(items))]  # in another order as text
     results = []
     for by_scores in (True, False):
-        metrics = Collection(NAMES, train=history, item_ids=item_ids, exclude_seen=True, ties=ties).to(DEVICE)
+        metrics = Collection(
+            NAMES, train=history, item_ids=item_ids, exclude_seen=True, ties=ties
+        ).to(DEVICE)
         of_users = torch.arange(len(users), device=DEVICE)
         if by_scores:
             scores = users.double() @ items.double().T + bias.double()
@@ -129,11 +145,17 @@ def test_items_that_all_tie_are_ranked_from_all_scores():
     users, items, bias = torch.ones((30, 4)), torch.ones((700, 4)), torch.zeros(700)
     users[20:] = 0.5
     items[:, 0] += torch.arange(700) % 5
-    users, items, bias = users.to(DEVICE, torch.float16), items.to(DEVICE, torch.float16), bias.to(DEVICE)
+    users, items, bias = (
+        users.to(DEVICE, torch.float16),
+        items.to(DEVICE, torch.float16),
+        bias.to(DEVICE),
+    )
     assert rank(users=users, items=items, bias=bias, k=K).items.tolist() == [[4, 9, 14]] * 30
     results = []
     for scores in (None, users.double() @ items.double().T):
-        metrics = Collection(NAMES[:2], ties="expected", n_items=700, train=torch.tensor([[0, 1]])).to(DEVICE)
+        metrics = Collection(
+            NAMES[:2], ties="expected", n_items=700, train=torch.tensor([[0, 1]])
+        ).to(DEVICE)
         target = torch.arange(30, device=DEVICE) * 7
         if scores is None:
             metrics.update_factors(users, items, target)
@@ -203,13 +225,19 @@ def test_every_top_is_certain(seed, levels, n_items):
     expected = rank(users.double() @ items.double().T + bias.double(), K, exclude=exclude)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(factors, "_kernels_for", lambda of, width: PLAIN)
-        assert torch.equal(rank(users=users, items=items, bias=bias, k=K, exclude=exclude).items, expected.items)
+        assert torch.equal(
+            rank(users=users, items=items, bias=bias, k=K, exclude=exclude).items, expected.items
+        )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize(("n_users", "n_items", "dimensions"), [(7, 300, 8), (130, 257, 24), (1, 33, 128)])
+@pytest.mark.parametrize(
+    ("n_users", "n_items", "dimensions"), [(7, 300, 8), (130, 257, 24), (1, 33, 128)]
+)
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_kernels_multiply_as_pytorch_does(monkeypatch, dtype, n_users, n_items, dimensions, with_bias):
+def test_kernels_multiply_as_pytorch_does(
+    monkeypatch, dtype, n_users, n_items, dimensions, with_bias
+):
     if dtype == torch.bfloat16 and DEVICE == "cpu":
         pytest.skip("bfloat16 needs a GPU")
     kernels = installed_kernels(monkeypatch)
@@ -232,7 +260,9 @@ def test_kernels_multiply_as_pytorch_does(monkeypatch, dtype, n_users, n_items, 
     assert bool(((largest.ravel() - exact.amax(1)).abs() <= rounding[rows] / 2).all())
     some = torch.arange(0, len(rows), 3, device=DEVICE)
     masked = kernels.group_scores(users, items, bias, rows[some], groups[some], bits[some], 32)
-    kept = (~(bits[some, None] >> torch.arange(32, device=DEVICE)) & 1).bool() & (exact[some] > -torch.inf)
+    kept = (~(bits[some, None] >> torch.arange(32, device=DEVICE)) & 1).bool() & (
+        exact[some] > -torch.inf
+    )
     assert torch.equal(masked, scores[some].masked_fill(~kept, -torch.inf))
     for user in (0, n_users - 1):  # numbers that are no memory of their own
         of_user = torch.tensor(user, device=DEVICE).expand(n_groups)

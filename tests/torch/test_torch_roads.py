@@ -28,7 +28,11 @@ EXPLICIT = {"exclude_seen", "block_size"}
 def evaluated(world, metrics, options):
     """Evaluate the lists of a world as scores, and its ground truth as sparse targets, in two batches."""
     tables = dict(world.tables)
-    lists, truth, items = tables.pop("recommendations"), tables.pop("truth"), tables.pop("items", None)
+    lists, truth, items = (
+        tables.pop("recommendations"),
+        tables.pop("truth"),
+        tables.pop("items", None),
+    )
     users = pl.concat([lists["user"], truth["user"]]).unique().sort().to_list()
     ids = worlds(text=isinstance(users[0], str))[0].tables["items"]["item"].to_list()
     shape = (len(users), len(ids))
@@ -37,15 +41,21 @@ def evaluated(world, metrics, options):
     for table, name, matrix in ((lists, "score", scores), (truth, "relevance", target)):
         for user, item, value in table.select("user", "item", name).iter_rows():
             matrix[users.index(user), ids.index(item)] = value
-    named = {"user_ids": users, "item_ids": ids} if isinstance(users[0], str) else {"n_items": len(ids)}
+    named = (
+        {"user_ids": users, "item_ids": ids} if isinstance(users[0], str) else {"n_items": len(ids)}
+    )
     if "columns" in options:
         tables["users"] = tables["users"].rename({"user": "who"})
         options = options | {"columns": {"users.user": "who"}}
     collection = Collection(list(metrics), items=items, **named, **tables, **options).to(DEVICE)
     for start in (0, 6):
         part = slice(start, start + 6)
-        position = torch.arange(len(users))[part] if named.get("user_ids") else torch.tensor(users[part])
-        collection.update(scores[part].to(DEVICE), sparse(target[part]).to(DEVICE), users=position.to(DEVICE))
+        position = (
+            torch.arange(len(users))[part] if named.get("user_ids") else torch.tensor(users[part])
+        )
+        collection.update(
+            scores[part].to(DEVICE), sparse(target[part]).to(DEVICE), users=position.to(DEVICE)
+        )
     return collection.result()
 
 
@@ -87,7 +97,9 @@ def numbers(result):
 
 
 def test_a_collection_takes_what_the_declaration_says():
-    declared = {name for name, entry in option_fields().items() if "torch" not in entry.metadata["not_on"]}
+    declared = {
+        name for name, entry in option_fields().items() if "torch" not in entry.metadata["not_on"]
+    }
     assert {*MetricOptions.__annotations__} - {"k", "threshold"} | EXPLICIT == declared
 
 
@@ -100,7 +112,9 @@ def test_states_of_other_settings_say_which_setting_differs():
         other.load_state_dict(saved.state_dict())
     assert raised.value.found == "relevance_threshold: 3.0 saved, nothing here"
     with pytest.raises(ParameterError, match="metric with other settings"):
-        other.load_state_dict(dict(saved.state_dict()))  # which has lost what a state dict says of itself
+        other.load_state_dict(
+            dict(saved.state_dict())
+        )  # which has lost what a state dict says of itself
     again = Collection(["ndcg@2", "recall@2"], relevance_threshold=3, population="both")
     again.load_state_dict(saved.state_dict())
     assert again.compute() == saved.compute()
@@ -117,8 +131,12 @@ def test_states_within_a_model_name_tables_that_differ():
 @pytest.mark.parametrize("relevance", [0.0, 2.0])
 def test_users_whose_ratings_are_too_low_are_left_out_and_counted_as_in_tables(relevance):
     metrics = Collection("ndcg@2", relevance_threshold=3)
-    metrics.update(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([[4.0, 0.0], [relevance, 0.0]]))
-    tables = rw.evaluate({0: [0, 1], 1: [1, 0]}, {0: {0: 4.0}, 1: {0: relevance}}, "ndcg@2", relevance_threshold=3)
+    metrics.update(
+        torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([[4.0, 0.0], [relevance, 0.0]])
+    )
+    tables = rw.evaluate(
+        {0: [0, 1], 1: [1, 0]}, {0: {0: 4.0}, 1: {0: relevance}}, "ndcg@2", relevance_threshold=3
+    )
     results = (metrics.result(), tables)
     assert [one.counts["truth_users_without_relevant_items"] for one in results] == [1, 1]
     assert all("1 user without a relevant item, left out" in str(one) for one in results)

@@ -31,7 +31,9 @@ class Waits(TorchDispatchMode):
         name = func._schema.name
         if name == "aten::_local_scalar_dense":
             self.counts["scalar"] += 1
-        elif name in _SIZES or (name == "aten::repeat_interleave" and kwargs.get("output_size") is None):
+        elif name in _SIZES or (
+            name == "aten::repeat_interleave" and kwargs.get("output_size") is None
+        ):
             self.counts[name] += 1
         elif name in ("aten::index", "aten::index_put_", "aten::index_put"):
             index = [x for x in args[1] if isinstance(x, torch.Tensor)]

@@ -1,9 +1,9 @@
 """The data of some users that metrics read: hits, sets of rows, and side information, as arrays of NumPy or PyTorch.
 
-A metric declares the sets of rows that it reads beyond hits, and the facts: data about items and users
-beyond lists and ground truth, as arrays by code. Blocks hold what is declared alone. Item facts have
-one row per item code, user facts one per user code; unknown items and users have the empty value
-described below.
+A metric declares the sets of rows that it reads beyond hits, and the facts: data about items and
+users beyond lists and ground truth, as arrays by code. Blocks hold what is declared alone. Item
+facts have one row per item code, user facts one per user code; unknown items and users have the
+empty value described below.
 """
 
 from __future__ import annotations
@@ -215,11 +215,14 @@ class Popularity:
     n_interactions: int
     most: float
 
-    def is_tail(self, ratio: float, of: Literal["interactions", "items", "rarest_items"] = "interactions") -> Array:
+    def is_tail(
+        self, ratio: float, of: Literal["interactions", "items", "rarest_items"] = "interactions"
+    ) -> Array:
         """Whether each item is in the long tail: past the top ``ratio`` of interactions, or items.
 
-        Of items: past the top ``ratio`` of those with interactions, rounded half up, at least one. Of the rarest items:
-        among the first 1 - ``ratio`` of those with interactions, least popular first, rounded down, at least one.
+        Of items: past the top ``ratio`` of those with interactions, rounded half up, at least one.
+        Of the rarest items: among the first 1 - ``ratio`` of those with interactions, least popular
+        first, rounded down, at least one.
         """
         if of == "interactions":
             return self.above / self.n_interactions > ratio
@@ -444,7 +447,8 @@ class Block:
     n_tied_rows : int, or array of one
         The number of rows with tied scores.
     n_hits : int
-        The number of relevant items in the lists; of tied ones `hits` lack those below all cut-offs.
+        The number of relevant items in the lists; of tied ones `hits` lack those below all
+        cut-offs.
     facts : mapping of Fact to object
         What is known about items and users.
     limit : int or None
@@ -471,8 +475,12 @@ class Block:
     weight: Array | None = None
     user_weight: Array | None = None
     # What was found in these rows: `replace` starts anew with these, as other rows may be meant.
-    _sums: dict[Cutoffs, tuple[Array, list[Array]]] = field(default_factory=dict, init=False, repr=False)
-    _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(default_factory=dict, init=False, repr=False)
+    _sums: dict[Cutoffs, tuple[Array, list[Array]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
+        default_factory=dict, init=False, repr=False
+    )
     _ends: dict[tuple[int, ...], Array | None] = field(default_factory=dict, init=False, repr=False)
 
     def __getitem__(self, fact: Fact[_F]) -> _F:
@@ -625,7 +633,9 @@ class Block:
         if is_tensor(values):
             near = rows.rank <= self._last_rank(k)
             # a selection would wait
-            return bincount(rows.user, self.xp.where(near, values, self.xp.zeros_like(values)), self.n_users)
+            return bincount(
+                rows.user, self.xp.where(near, values, self.xp.zeros_like(values)), self.n_users
+            )
         within, users = self._within(name, rows, k)
         return bincount(users, values if within is None else values[within], self.n_users)
 
@@ -638,7 +648,9 @@ class Block:
     def _last_rank(self, cutoff: int) -> int:
         return cutoff if self.limit is None else min(cutoff, self.limit)
 
-    def sum_ideal(self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: int) -> Array:
+    def sum_ideal(
+        self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: int
+    ) -> Array:
         """Return the ideal DCG: gain times discount over the best possible first k ranks, (U,)."""
         xp, ideal = self.xp, self._declared("ideal")
         if ideal == "ones":

@@ -31,7 +31,16 @@ from rankwise.blocks.lists import Lists, RankRange, Truth
 from rankwise.blocks.matching import Matches, Ranks, match, ranks_of
 from rankwise.core import kernels
 from rankwise.core.ids import HashCollision, Vocabulary
-from rankwise.core.ragged import Ints, UserItems, offsets, owners, positions, ragged_rows, rows_of_groups, runs
+from rankwise.core.ragged import (
+    Ints,
+    UserItems,
+    offsets,
+    owners,
+    positions,
+    ragged_rows,
+    rows_of_groups,
+    runs,
+)
 from rankwise.errors import DuplicateError
 from rankwise.options import Ties
 
@@ -178,10 +187,14 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
     user, item = matched.number[list_of_row], truth.items[judged_rows]  # nearer than lists.items
     rank, tied = matched.ranks.rank, matched.ranks.tied
     limit = encoded.deepest if lists.limit is None else min(lists.limit, encoded.deepest)
-    spread = relevant if tied is None else relevant & (tied[0] <= limit)  # each over as many rows as its ties
+    spread = (
+        relevant if tied is None else relevant & (tied[0] <= limit)
+    )  # each over as many rows as its ties
     chosen = slice(None) if spread.all() else spread
     ranges = None if tied is None else (tied[0][chosen], tied[1][chosen])
-    hits = _hits(user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, limit)
+    hits = _hits(
+        user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, limit
+    )
     judged = None
     if lists.limit is not None:
         kept = kept & (rank <= lists.limit)  # without what only ties with the last item
@@ -190,7 +203,9 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
         label = relevant[kept].astype(np.float64)
         tie = None if tied is None else tied[0][kept]
         n_negative = _of_groups(truth.n_negative, groups)
-        judged = JudgedRows(user[kept], rank[kept], item[kept], gain[kept], label, n_negative, score, tie)
+        judged = JudgedRows(
+            user[kept], rank[kept], item[kept], gain[kept], label, n_negative, score, tie
+        )
     length = lists.length[here]
     return Block(
         list_length=length,
@@ -208,8 +223,12 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
             recommended=_recommended(matched, rows[chosen]) if "recommended" in needs else None,
             relevant=_relevant(truth, groups) if "relevant" in needs else None,
             history=_history(encoded, users) if "history" in needs else None,
-            overlap_history=_overlap(encoded.history, matched, truth) if "overlap_history" in needs else None,
-            overlap_reference=_overlap(encoded.reference, matched, truth) if "overlap_reference" in needs else None,
+            overlap_history=_overlap(encoded.history, matched, truth)
+            if "overlap_history" in needs
+            else None,
+            overlap_reference=_overlap(encoded.reference, matched, truth)
+            if "overlap_reference" in needs
+            else None,
         ),
         n_tied_rows=matched.ranks.n_tied,
         n_hits=int(relevant.sum()),
@@ -219,7 +238,13 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
 
 
 def _hits(
-    user: Ints, rank: Ints, gain: Ints, item: Ints, ranges: tuple[Ints, ...] | None, ties: Ties, limit: int
+    user: Ints,
+    rank: Ints,
+    gain: Ints,
+    item: Ints,
+    ranges: tuple[Ints, ...] | None,
+    ties: Ties,
+    limit: int,
 ) -> Hits:
     if ranges is not None:
         low, high = ranges

@@ -243,7 +243,9 @@ def _largest(numbers: Array) -> int:
     return int(namespace(numbers).max(numbers)) if numbers.shape[0] else 0
 
 
-def resolve(user: Array, gain: Array, item: Array, low: Array, high: Array, ties: Ties) -> tuple[Array, Array, Array]:
+def resolve(
+    user: Array, gain: Array, item: Array, low: Array, high: Array, ties: Ties
+) -> tuple[Array, Array, Array]:
     """Return ranks, gains and codes of relevant items that come first or last in their ties.
 
     Parameters
@@ -268,7 +270,9 @@ def resolve(user: Array, gain: Array, item: Array, low: Array, high: Array, ties
     return high - xp.take(n_hits, tied) + 1 + position, gain, item
 
 
-def expect(user: Array, gain: Array, item: Array, low: Array, high: Array, *, limit: int | None = None) -> Hits:
+def expect(
+    user: Array, gain: Array, item: Array, low: Array, high: Array, *, limit: int | None = None
+) -> Hits:
     """Return hits spread over their tied groups, so that sums over rows are expectations.
 
     Parameters

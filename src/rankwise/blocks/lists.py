@@ -5,8 +5,8 @@ Lists are put in order as cheaply as their rows allow:
 1. rows already grouped by user and in order: used as they are, nothing is copied;
 2. rows in any order whose rank column counts 1, 2, 3, … in each list: every row is written
    straight to its position, without a sort;
-3. rows with scores that need no order, because only matched rows need a rank (`rankwise.blocks.matching`):
-   grouped by user in linear time;
+3. rows with scores that need no order, because only matched rows need a rank
+   (`rankwise.blocks.matching`): grouped by user in linear time;
 4. anything else: grouped by user, then ordered inside each short list.
 """
 
@@ -327,7 +327,8 @@ def _gaps(groups: Groups, rank: Ints, items: Codes, vocabulary: Vocabulary) -> i
             "two items of one list have the same rank",
             where=f"user {user!r}",
             found=f"rank {rank[row]} twice",
-            hint='give every item of a list its own rank, or leave the column unused: columns={"rank": None}',
+            hint="give every item of a list its own rank, or leave the column unused: "
+            'columns={"rank": None}',
         )
     jumps = np.diff(rank, append=rank[-1:]) != 1
     jumps[:-1] &= ~same
@@ -357,7 +358,13 @@ def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
     return all(each(equal, range(0, len(rank), len(expected)), threads))
 
 
-def _falls(starts: Ints, score: np.ndarray[tuple[int], np.dtype[np.float64]], threads: int, *, strictly: bool) -> bool:
+def _falls(
+    starts: Ints,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]],
+    threads: int,
+    *,
+    strictly: bool,
+) -> bool:
     """Whether scores fall down every list; strictly, if ties are to be put in order."""
 
     def falls(first: int) -> bool:
@@ -420,7 +427,9 @@ class Truth:
         """The number of items of every group with a negative grade that are not relevant."""
         if self.relevance is None or self.relevant is None:
             return np.zeros_like(self.n_judged)
-        return np.add.reduceat((self.relevance < 0) & ~self.relevant, self.starts[:-1], dtype=np.int64)
+        return np.add.reduceat(
+            (self.relevance < 0) & ~self.relevant, self.starts[:-1], dtype=np.int64
+        )
 
     @cached_property
     def ideal(self) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.float64]]]:

@@ -1,7 +1,7 @@
 """Which recommended items are judged, and at which ranks.
 
-Matching is the hot loop. Where it is compiled, every list fills a small hash table of its own rows, in
-which its judged items are then looked up. What follows is the same for NumPy.
+Matching is the hot loop. Where it is compiled, every list fills a small hash table of its own rows,
+in which its judged items are then looked up. What follows is the same for NumPy.
 
 For some 65 thousand rows at a time, every recommended row writes its number into a small hash
 table, which the processor's caches hold, in a slot computed from its user and its item. Reading the
@@ -13,9 +13,9 @@ numbers there are compared, user and item, before they count: a hit is never a g
 The table does not grow with the catalogue, so ten thousand and ten million items cost the same,
 and it needs no clearing, because row numbers of earlier lists fail the comparison.
 
-The ranks of matched rows are read off where lists are in order. Lists in no order are not put in one:
-few of their rows are matched, and only these need a rank. The scores of each list are sorted alone,
-without the items that they belong to, and every matched row is sought among them.
+The ranks of matched rows are read off where lists are in order. Lists in no order are not put in
+one: few of their rows are matched, and only these need a rank. The scores of each list are sorted
+alone, without the items that they belong to, and every matched row is sought among them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,17 @@ import numpy as np
 from rankwise.blocks.lists import Lists
 from rankwise.core import kernels
 from rankwise.core.ids import Codes
-from rankwise.core.ragged import Ints, offsets, owners, padded, positions, ragged_rows, reorder, rows_of_groups, similar
+from rankwise.core.ragged import (
+    Ints,
+    offsets,
+    owners,
+    padded,
+    positions,
+    ragged_rows,
+    reorder,
+    rows_of_groups,
+    similar,
+)
 
 __all__ = ["Matches", "Ranks", "match", "ranks_of"]
 
@@ -57,10 +67,14 @@ class Matches:
 
     def reordered(self, order: Ints) -> Matches:
         """Return the matches in another order."""
-        return replace(self, rows=self.rows[order], judged=self.judged[order], lists=self.lists[order])
+        return replace(
+            self, rows=self.rows[order], judged=self.judged[order], lists=self.lists[order]
+        )
 
 
-def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints, groups: Ints | None = None) -> Matches:
+def match(
+    items: Codes, starts: Ints, judged: Codes, judged_starts: Ints, groups: Ints | None = None
+) -> Matches:
     """Return which items of each list are among its judged items.
 
     Parameters
@@ -205,11 +219,15 @@ class _Rows:
 
     def are_in(self, rows: Ints, lists: Ints) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each row is in the given list."""
-        inside: np.ndarray[Any, np.dtype[np.bool_]] = (rows >= self.starts[lists]) & (rows < self.starts[lists + 1])
+        inside: np.ndarray[Any, np.dtype[np.bool_]] = (rows >= self.starts[lists]) & (
+            rows < self.starts[lists + 1]
+        )
         return inside
 
 
-def _settle(listed: _Rows, overwritten: Ints, judged: _Rows, contested: Ints) -> tuple[Ints, Ints, Ints]:
+def _settle(
+    listed: _Rows, overwritten: Ints, judged: _Rows, contested: Ints
+) -> tuple[Ints, Ints, Ints]:
     """Match overwritten rows in further rounds, all lists together, until none is left.
 
     Returns matching rows, the judged row of each, and rows that repeat an item.

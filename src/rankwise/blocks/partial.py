@@ -4,12 +4,12 @@ A partial has one row per user, one row per item if a metric sums over items, an
 carry ids, not codes, so partials made in any process can be merged. Floats are summed only at the
 end, with users in order of id: results are bit-identical, however the work was cut and merged.
 
-Packed partials are one string of bytes: JSON for plain values, Arrow for tables. A hash of all bytes
-comes first, so that bytes that were changed on their way are never parsed.
+Packed partials are one string of bytes: JSON for plain values, Arrow for tables. A hash of all
+bytes comes first, so that bytes that were changed on their way are never parsed.
 
 Columns are named here and nowhere else. Values of users have the name of their cell (``ndcg@10``).
-Sums, which are only pooled at the end, have names that hold a JSON list, so that no name of a group or
-a column can be mistaken.
+Sums, which are only pooled at the end, have names that hold a JSON list, so that no name of a group
+or a column can be mistaken.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def unpack(form: SavedForm, data: bytes) -> tuple[Any, dict[str, pl.DataFrame]]:
         if name == form.name:
             form.check(version, "packed bytes")
             frames = {name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]}
-            upgraded: tuple[Any, dict[str, pl.DataFrame]] = form.upgrade((head["values"], frames), version)
+            upgraded: tuple[Any, dict[str, pl.DataFrame]] = form.upgrade(
+                (head["values"], frames), version
+            )
             return upgraded
     except FileError:
         raise
@@ -123,7 +125,10 @@ class JobFingerprint:
     """
 
     def __init__(
-        self, settings: Mapping[str, str], tables: Mapping[str, pl.DataFrame], digests: Mapping[str, str] | None = None
+        self,
+        settings: Mapping[str, str],
+        tables: Mapping[str, pl.DataFrame],
+        digests: Mapping[str, str] | None = None,
     ) -> None:
         self.settings = dict(settings)
         self._tables = dict(tables)
@@ -176,7 +181,8 @@ def _other_table(role: str) -> ParameterError:
             hint="give every evaluator the whole ground truth, or pass it to update(…)",
         )
     return ParameterError(
-        f"evaluators to merge must have the same {role}", hint=f"give every evaluator all of the {role}"
+        f"evaluators to merge must have the same {role}",
+        hint=f"give every evaluator all of the {role}",
     )
 
 
@@ -197,8 +203,8 @@ class Partial:
     items : polars.DataFrame or None
         One row per item that was seen: ``item`` and the sums that metrics need.
     group_items : polars.DataFrame or None
-        Sums by item in groups of users, where they are not 0: ``sum``, ``group``, ``item``, ``value``; all rows of a
-        sum and a group are together.
+        Sums by item in groups of users, where they are not 0: ``sum``, ``group``, ``item``,
+        ``value``; all rows of a sum and a group are together.
     counts : dict of str to int
         Counts that add up over chunks: rows read, users without ground truth, ties, ….
     outside : polars.Series or None
@@ -214,7 +220,8 @@ class Partial:
     digests : dict of str to int
         Digests of the rows of tables that came in chunks (`rankwise.core.digests`), which add up.
     sample : SampleCounts
-        What tells lists of sampled negatives from others, if nothing says what lists were ranked from.
+        What tells lists of sampled negatives from others, if nothing says what lists were ranked
+        from.
     outside_catalogue : polars.Series or None
         The distinct ids of lists that are no items of the catalogue, if there are any.
     """
@@ -265,7 +272,9 @@ class Partial:
         if by_group:
             group_items = pl.concat(by_group)
             if others:
-                group_items = group_items.group_by("sum", "group", "item").sum().sort("sum", "group")
+                group_items = (
+                    group_items.group_by("sum", "group", "item").sum().sort("sum", "group")
+                )
         return Partial(
             users=users,
             about=self.about,
@@ -276,7 +285,9 @@ class Partial:
             protocol=self.protocol,
             ties=tuple(sorted({rule for partial in partials for rule in partial.ties})),
             inputs=_merged_cards([partial.inputs for partial in partials]),
-            shared_counts={name: count for partial in partials for name, count in partial.shared_counts.items()},
+            shared_counts={
+                name: count for partial in partials for name, count in partial.shared_counts.items()
+            },
             digests={
                 name: added(partial.digests.get(name, 0) for partial in partials)
                 for name in sorted({name for partial in partials for name in partial.digests})
@@ -303,7 +314,12 @@ class Partial:
     def to_bytes(self) -> bytes:
         """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
         outside = None if self.outside is None else self.outside.to_frame("user")
-        frames = {"users": self.users, "items": self.items, "group_items": self.group_items, "outside": outside}
+        frames = {
+            "users": self.users,
+            "items": self.items,
+            "group_items": self.group_items,
+            "outside": outside,
+        }
         if self.outside_catalogue is not None:
             frames["outside_catalogue"] = self.outside_catalogue.to_frame("item")
         frames |= {"sample_negatives": self.sample.negatives, "sample_items": self.sample.items}
@@ -343,12 +359,20 @@ class Partial:
             inputs={role: tuple(cards) for role, cards in values["inputs"].items()},
             shared_counts=values["shared_counts"],
             digests=values["row_digests"],
-            sample=SampleCounts(**values["sample"], negatives=frames["sample_negatives"], items=frames["sample_items"]),
-            outside_catalogue=frames["outside_catalogue"]["item"] if "outside_catalogue" in frames else None,
+            sample=SampleCounts(
+                **values["sample"],
+                negatives=frames["sample_negatives"],
+                items=frames["sample_items"],
+            ),
+            outside_catalogue=frames["outside_catalogue"]["item"]
+            if "outside_catalogue" in frames
+            else None,
         )
 
 
-def _merged_cards(inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]]) -> dict[str, tuple[dict[str, Any], ...]]:
+def _merged_cards(
+    inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]],
+) -> dict[str, tuple[dict[str, Any], ...]]:
     """Merge the cards of chunks: cards that differ only in their sizes become one."""
     out: dict[str, dict[str, dict[str, Any]]] = {}
     for roles in inputs:
@@ -356,7 +380,9 @@ def _merged_cards(inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]]) ->
             for card in cards:
                 key = repr({name: value for name, value in card.items() if name not in ADDED})
                 card_before = out.setdefault(role, {}).get(key)
-                sums = {name: card[name] + (card_before[name] if card_before else 0) for name in ADDED}
+                sums = {
+                    name: card[name] + (card_before[name] if card_before else 0) for name in ADDED
+                }
                 out[role][key] = {**card, **sums}
     return {role: tuple(cards[key] for key in sorted(cards)) for role, cards in out.items()}
 
@@ -503,7 +529,9 @@ class GroupSums:
         order = np.argsort(self.index, kind="stable")
         ordered = self.index[order]
         first = runs(ordered)[:-1]
-        return ordered[first], {part: _sums_from(values[order], first) for part, values in self.parts.items()}
+        return ordered[first], {
+            part: _sums_from(values[order], first) for part, values in self.parts.items()
+        }
 
     @classmethod
     def dense(cls, columns: Mapping[ItemColumn, Any]) -> list[GroupSums]:
@@ -515,10 +543,14 @@ class GroupSums:
         sums = []
         for column, by_group in groups.items():
             names, parts = tuple(by_group), list(next(iter(by_group.values())))
-            stacked = {part: np.concatenate([by_group[name][part] for name in names]) for part in parts}
+            stacked = {
+                part: np.concatenate([by_group[name][part] for name in names]) for part in parts
+            }
             index = np.flatnonzero(np.any([values != 0 for values in stacked.values()], axis=0))
             kept = {part: values[index] for part, values in stacked.items()}
-            sums.append(cls(column, names, len(next(iter(stacked.values()))) // len(names), index, kept))
+            sums.append(
+                cls(column, names, len(next(iter(stacked.values()))) // len(names), index, kept)
+            )
         return sums
 
     @classmethod
@@ -610,7 +642,8 @@ class BlockValues:
             {
                 "item": encoded.items.decode(items),
                 **{
-                    str(column): np.asarray(values)[items].astype(np.int64) for column, values in self.item_sums.items()
+                    str(column): np.asarray(values)[items].astype(np.int64)
+                    for column, values in self.item_sums.items()
                 },
             }
         )
@@ -638,7 +671,10 @@ class BlockCollector:
     def add(self, block: BlockValues, number: int) -> None:
         """Add the block with this number."""
         first = self._firsts[number]
-        columns = {name: np.asarray(values) for name, values in {_USER: block.user, **block.columns}.items()}
+        columns = {
+            name: np.asarray(values)
+            for name, values in {_USER: block.user, **block.columns}.items()
+        }
         with self._lock:
             for name, values in columns.items():
                 if name not in self._columns:
@@ -666,5 +702,9 @@ class BlockCollector:
         others = {name: values for name, values in columns.items() if name != _USER}
         group_sums = {column: GroupSums.joined(sums) for column, sums in self._group_sums.items()}
         return BlockValues(
-            user=columns[_USER], columns=others, item_sums=self._sums, counts=self._counts, group_sums=group_sums
+            user=columns[_USER],
+            columns=others,
+            item_sums=self._sums,
+            counts=self._counts,
+            group_sums=group_sums,
         )

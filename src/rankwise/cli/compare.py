@@ -53,7 +53,14 @@ __all__ = ["compare_command", "decide_command", "report_command"]
     ),
 )
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON | LOG")
-@click.option("-o", "--output", type=PATH, default=Path("report.html"), show_default=True, help="The file to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    default=Path("report.html"),
+    show_default=True,
+    help="The file to write.",
+)
 @click.option("--primary", metavar="METRIC", help="The primary metric of the comparison.")
 @baseline_option
 @click.option("--title", help="The title of the page.")
@@ -66,11 +73,18 @@ __all__ = ["compare_command", "decide_command", "report_command"]
     "that the result names]",
 )
 @click.option("--truth", metavar="FILE", help="The ground truth, or the folder of a split.")
-@click.option("--train", metavar="FILE", help="Training interactions.  [default: those of the split]")
+@click.option(
+    "--train", metavar="FILE", help="Training interactions.  [default: those of the split]"
+)
 @click.option("--items", metavar="FILE", help="Items with their titles.")
 @column_option
 @click.option("--audit/--no-audit", default=False, help="Audit TRAIN and TRUTH for leakage.")
-@click.option("--assets", type=PATH, metavar="DIR", help="Also write every chart as SVG and PNG, and its data as CSV.")
+@click.option(
+    "--assets",
+    type=PATH,
+    metavar="DIR",
+    help="Also write every chart as SVG and PNG, and its data as CSV.",
+)
 @click.pass_context
 def report_command(
     ctx: click.Context,
@@ -92,8 +106,8 @@ def report_command(
     """Write an HTML report about results: one self-contained file.
 
     Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Or
-    give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote; or one LOG:
-    a folder that `rankwise off-policy --save` wrote.
+    give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote; or one
+    LOG: a folder that `rankwise off-policy --save` wrote.
     """
     from rankwise.comparison.comparison import Comparison, is_comparison
     from rankwise.offpolicy.result import OffPolicy, is_off_policy
@@ -129,7 +143,9 @@ def report_command(
     click.echo(str(output))
 
 
-def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: dict[str, Any]) -> Any:
+def _audit(
+    ctx: click.Context, train: str | None, truth: str | None, columns: dict[str, Any]
+) -> Any:
     from rankwise.splits.audit import audit
     from rankwise.splits.reading import truth_and_train
 
@@ -154,14 +170,17 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
 @click.option("--train", metavar="FILE", help="With --truth: training interactions.")
 @click.option("--users", metavar="FILE", help="With --truth: one row per user, for --by.")
 @click.option(
-    "--by", metavar="COLUMN", help="Compare within each group of users. Saved results need to be evaluated with --by."
+    "--by",
+    metavar="COLUMN",
+    help="Compare within each group of users. Saved results need to be evaluated with --by.",
 )
 @baseline_option
 @click.option(
     "--no-regression",
     "gate",
     metavar="FILE",
-    help="Saved result or per-user table of the baseline: exit with 0 only if every system is shown "
+    help="Saved result or per-user table of the baseline: exit with 0 only if every system is "
+    "shown "
     "to lose less than --margin on the first --metric.",
 )
 @click.option(
@@ -176,11 +195,15 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     "--test",
     kind=Test,
     default="auto",
-    help="Test of each pair; auto: the paired t test from 1,000 users; below, that of a bounded mean, "
+    help="Test of each pair; auto: the paired t test from 1,000 users; below, that of a bounded "
+    "mean, "
     "or sign flips where the metric has no bound.",
 )
 @choice_option(
-    "--correction", kind=Family, default="holm", help="Correction for the number of pairs, on the primary metric."
+    "--correction",
+    kind=Family,
+    default="holm",
+    help="Correction for the number of pairs, on the primary metric.",
 )
 @margin_option("Largest difference that does not matter: 0.005, or 1% of the baseline's mean.")
 @click.option(
@@ -188,7 +211,8 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     type=click.Choice(["fail", "pass"]),
     default="fail",
     show_default=True,
-    help="With --no-regression: whether too few users to show either end in exit code 5 (fail) or 0 (pass).",
+    help="With --no-regression: whether too few users to show either end in exit code 5 (fail) or "
+    "0 (pass).",
 )
 @missing_option("What to do with users who have a value in one result and none in another.")
 @click.option(
@@ -208,7 +232,9 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     type=click.IntRange(1),
     help="Number of resamples, in tests that use them.  [default: 10,000, or more for many pairs]",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of resampling.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of resampling."
+)
 @click.option(
     "--earlier",
     type=click.IntRange(0),
@@ -221,7 +247,10 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
 @compare_output_options
 @detail_options()
 @click.option(
-    "--save", type=PATH, metavar="DIR", help="Save the comparison and its results in a folder, for `rankwise report`."
+    "--save",
+    type=PATH,
+    metavar="DIR",
+    help="Save the comparison and its results in a folder, for `rankwise report`.",
 )
 @click.pass_context
 def compare_command(
@@ -283,15 +312,21 @@ def compare_command(
     from rankwise.comparison.compare import compare
 
     primary = metrics[0] if metrics else None
-    comparison = compare(results, baseline=baseline, primary=primary, by=by, metrics=list(metrics) or None, **options)
+    comparison = compare(
+        results, baseline=baseline, primary=primary, by=by, metrics=list(metrics) or None, **options
+    )
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
-    if gate is None or not quiet or form != "table" or output is not None:  # else the gate says the verdict
+    if (
+        gate is None or not quiet or form != "table" or output is not None
+    ):  # else the gate says the verdict
         shown = comparison if gate is None else _without_company(comparison)
         write_out(shown, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
     if gate is None:
         return 0
-    return _tell_gate(_outcomes(comparison) if looks is None else _looked(comparison, looks), not_shown)
+    return _tell_gate(
+        _outcomes(comparison) if looks is None else _looked(comparison, looks), not_shown
+    )
 
 
 def _without_company(comparison: Comparison) -> Comparison:
@@ -347,7 +382,9 @@ def open_system(path: str, hint: str = f"evaluate them first: {_EVALUATE}") -> R
     except ColumnError as error:
         if error.what != LISTS:
             raise
-        raise ColumnError("these are recommendation lists", where=error.where, found=error.found, hint=hint) from error
+        raise ColumnError(
+            "these are recommendation lists", where=error.where, found=error.found, hint=hint
+        ) from error
 
 
 _OUTCOMES = {"passed": "PASS", "failed": "FAIL", "not shown": "OPEN"}
@@ -357,9 +394,17 @@ def _looked(comparison: Comparison, file: Path) -> list[tuple[str, str, str]]:
     """Return the outcome of every system in this look, valid at all looks, in a sentence and with its numbers."""
     from rankwise.comparison.looks import record_interim_analysis
 
-    said = {"passed": "holds against", "failed": "is worse than", "not shown": "is not shown to hold against"}
+    said = {
+        "passed": "holds against",
+        "failed": "is worse than",
+        "not shown": "is not shown to hold against",
+    }
     return [
-        (_OUTCOMES[look.outcome], f"{look.system} {said[look.outcome]} {look.baseline} on {look.metric}.", look.why)
+        (
+            _OUTCOMES[look.outcome],
+            f"{look.system} {said[look.outcome]} {look.baseline} on {look.metric}.",
+            look.why,
+        )
         for look in record_interim_analysis(comparison, file)
     ]
 
@@ -375,15 +420,27 @@ def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
     unit = SamplingUnit.of_comparison(comparison.settings)
     for row in comparison.table.filter("primary").iter_rows(named=True):
         up = comparison.settings["directions"].get(row["metric"])
-        outcome, said, *why = _outcome(row, comparison.settings["alpha"], unit, has_direction=up is not None)
+        outcome, said, *why = _outcome(
+            row, comparison.settings["alpha"], unit, has_direction=up is not None
+        )
         group = "" if by is None else f" for {by} {row['group']}"
         means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
         sizes = f"{means}, {_size_text(row, outcome, comparison.settings['alpha'])}"
         allowed = size_of(margin_of(margin, row["metric"]), row["mean_baseline"])
-        limit = [] if allowed is None else [f"allowed {_allowed(margin_of(margin, row['metric']), allowed)}"]
+        limit = (
+            []
+            if allowed is None
+            else [f"allowed {_allowed(margin_of(margin, row['metric']), allowed)}"]
+        )
         flags = [flag for flag in row["flags"] if flag != ALL_LISTS]
         head = f"{row['system']} {said} {row['baseline']} on {row['metric']}{group}."
-        outcomes.append((_OUTCOMES[outcome], head, "; ".join([sizes, *limit, unit.counted_in(row), *why, *flags])))
+        outcomes.append(
+            (
+                _OUTCOMES[outcome],
+                head,
+                "; ".join([sizes, *limit, unit.counted_in(row), *why, *flags]),
+            )
+        )
     return outcomes
 
 
@@ -413,34 +470,56 @@ def _size_text(row: dict[str, Any], outcome: str, alpha: float) -> str:
     ends = [row[f"{prefix}lift_low"], row[f"{prefix}lift_high"]]
     if limits == "–" or any(end is None or end != end for end in ends):
         return size
-    return f"{size}, {change(row['lift'])} ({change(ends[0], unit='')} to {change(ends[1], unit='')})"
+    return (
+        f"{size}, {change(row['lift'])} ({change(ends[0], unit='')} to {change(ends[1], unit='')})"
+    )
 
 
-def _outcome(row: dict[str, Any], alpha: float, unit: SamplingUnit, *, has_direction: bool = True) -> tuple[str, ...]:
+def _outcome(
+    row: dict[str, Any], alpha: float, unit: SamplingUnit, *, has_direction: bool = True
+) -> tuple[str, ...]:
     """Return whether a system passed, failed, or neither was shown, in words, and what would show it."""
     p = row["p_non_inferior"]
     if row["p"] != row["p"] or unit.users_in(row) < 2:
         return "not shown", "could not be tested against", "fewer than two users, or no variance"
     if row["verdict"] == "different":
         why = "the median of the differences is on the other side of 0 than their mean"
-        return "failed", "differs from", why if has_direction else "for this metric neither direction is better"
-    if row["verdict"] == "better" and (p != p or p < alpha) and not (p != p and row["p_bound"] >= alpha):
+        return (
+            "failed",
+            "differs from",
+            why if has_direction else "for this metric neither direction is better",
+        )
+    if (
+        row["verdict"] == "better"
+        and (p != p or p < alpha)
+        and not (p != p and row["p_bound"] >= alpha)
+    ):
         return "passed", "is better than"
     if p == p and p < alpha:
         return "passed", "loses less than the margin against"
     if row["verdict"] == "worse":
         return "failed", "is worse than"
     if p != p:
-        return "not shown", "is not shown to be better than", "pass --margin, the largest loss that does not matter"
+        return (
+            "not shown",
+            "is not shown to be better than",
+            "pass --margin, the largest loss that does not matter",
+        )
     needed = row["users_needed"]
     return (
         "not shown",
         "is not shown to lose less than the margin against",
-        *([] if needed is None else [f"about {needed:,} users would show it if this is the true difference"]),
+        *(
+            []
+            if needed is None
+            else [f"about {needed:,} users would show it if this is the true difference"]
+        ),
     )
 
 
-def _margins(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float | str]:
+def _margins(
+    ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, float | str]:
     """Return the margin of each metric, whose parameters may contain an equals sign."""
     return named_values(ctx, option, texts, "METRIC=MARGIN", margin, at_last=True)
 
@@ -467,7 +546,8 @@ def _margins(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]
     multiple=True,
     metavar="METRIC=MARGIN",
     callback=_margins,
-    help="Metric that must lose less than its margin: 'recall@10=1%', 'mrr@10=0.002'; may be repeated.",
+    help="Metric that must lose less than its margin: 'recall@10=1%', 'mrr@10=0.002'; may be "
+    "repeated.",
 )
 @click.option(
     "--deterioration",
@@ -475,7 +555,12 @@ def _margins(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]
     metavar="METRIC",
     help="Metric that must not get significantly worse; may be repeated.",
 )
-@click.option("--slices", multiple=True, metavar="COLUMN", help="Also check each group of users; results need --by.")
+@click.option(
+    "--slices",
+    multiple=True,
+    metavar="COLUMN",
+    help="Also check each group of users; results need --by.",
+)
 @click.option(
     "--min-slice-size",
     type=click.IntRange(2),
@@ -486,7 +571,12 @@ def _margins(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]
 @alpha_option
 @missing_option("What to do with users who have a value in one result only.")
 @detail_options()
-@click.option("--record", type=PATH, metavar="FILE", help="Write the decision as canonical JSON with a digest.")
+@click.option(
+    "--record",
+    type=PATH,
+    metavar="FILE",
+    help="Write the decision as canonical JSON with a digest.",
+)
 @click.pass_context
 def decide_command(
     ctx: click.Context,

@@ -55,7 +55,9 @@ _PAGE = 80  # columns of a definition where there is no terminal
 
 @click.command(
     "metrics",
-    epilog=examples("rankwise metrics", "rankwise metrics ndcg", "rankwise metrics 'ndcg(gain=exponential)@10'"),
+    epilog=examples(
+        "rankwise metrics", "rankwise metrics ndcg", "rankwise metrics 'ndcg(gain=exponential)@10'"
+    ),
 )
 @click.argument("name", required=False)
 @table_or_json
@@ -65,7 +67,11 @@ def metrics_command(name: str | None, form: str) -> None:
 
     family = [entry for entry in every_description() if entry.cls.family == name]
     if family:  # also that of a module of another package
-        shown = json.dumps([entry.as_dict() for entry in family], indent=2) if form == "json" else listing(family)
+        shown = (
+            json.dumps([entry.as_dict() for entry in family], indent=2)
+            if form == "json"
+            else listing(family)
+        )
         click.echo(shown)
     elif name is not None:
         from rankwise.metrics.base import parse
@@ -88,10 +94,14 @@ def names_by_family(every: list[Description]) -> str:
         by_family.setdefault(description.cls.family, []).append(description.cls.name)
     room = max(map(len, by_family)) + 2
     lines = [
-        textwrap.fill(" ".join(names), width, initial_indent=f"{family:{room}}", subsequent_indent=" " * room)
+        textwrap.fill(
+            " ".join(names), width, initial_indent=f"{family:{room}}", subsequent_indent=" " * room
+        )
         for family, names in by_family.items()
     ]
-    return "\n".join([*lines, "", "One family, or one metric: rankwise metrics accuracy, rankwise metrics ndcg"])
+    return "\n".join(
+        [*lines, "", "One family, or one metric: rankwise metrics accuracy, rankwise metrics ndcg"]
+    )
 
 
 def listing(every: list[Description]) -> str:
@@ -106,7 +116,12 @@ def listing(every: list[Description]) -> str:
             rows = []
             for one in members:
                 needs = f"; needs {', '.join(one.needs)}" if one.needs else ""
-                rows.append((one.cls.name + one.cutoff, f"{one.summary} {one.range}, {one.direction}{needs}."))
+                rows.append(
+                    (
+                        one.cls.name + one.cutoff,
+                        f"{one.summary} {one.range}, {one.direction}{needs}.",
+                    )
+                )
             formatter.write_dl(rows, col_max=30 if width else _UNLIMITED)
     return formatter.getvalue().strip("\n")
 
@@ -120,7 +135,9 @@ def definition(description: Description) -> str:
         formatter.write_paragraph()
         if paragraph.startswith(".. math::"):
             for line in plain_formula(paragraph.removeprefix(".. math::")).split("\n"):
-                filled = textwrap.fill(line, formatter.width, initial_indent="    ", subsequent_indent="        ")
+                filled = textwrap.fill(
+                    line, formatter.width, initial_indent="    ", subsequent_indent="        "
+                )
                 formatter.write(f"{filled}\n")
         else:
             _write_paragraph(formatter, plain_text(paragraph))
@@ -129,7 +146,10 @@ def definition(description: Description) -> str:
     if description.parameters:
         with formatter.section("Parameters"):
             parameters = description.parameters
-            texts = [(p.name, f"{p.values}; default {p.default}. {plain_text(p.text)}") for p in parameters]
+            texts = [
+                (p.name, f"{p.values}; default {p.default}. {plain_text(p.text)}")
+                for p in parameters
+            ]
             formatter.write_dl(texts)
     for title in ("Notes", "References"):
         if title in sections:
@@ -143,7 +163,11 @@ def definition(description: Description) -> str:
 def _write_paragraph(formatter: click.HelpFormatter, text: str) -> None:
     indent = " " * formatter.current_indent
     lines = textwrap.fill(
-        " ".join(text.split()), formatter.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        " ".join(text.split()),
+        formatter.width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
     )
     formatter.write(f"{lines}\n")
 
@@ -155,7 +179,11 @@ def _facts(description: Description) -> list[tuple[str, str]]:
     cls = description.cls
     at = "" if cls.cutoff == "none" else "@10"
     call = f"{cls.__module__.split('.')[0]}.{cls.__name__}()" + (" @ 10" if at else "")
-    cutoffs = {"required": "required", "optional": "optional: without it, the whole list", "none": "none"}
+    cutoffs = {
+        "required": "required",
+        "optional": "optional: without it, the whole list",
+        "none": "none",
+    }
     facts = {
         "also called": ", ".join(cls.aliases),
         "family": FAMILIES.get(cls.family, cls.family),
@@ -168,7 +196,9 @@ def _facts(description: Description) -> list[tuple[str, str]]:
     return [(name, text) for name, text in facts.items() if text]
 
 
-@click.command("conventions", epilog=examples("rankwise conventions", "rankwise conventions recbole"))
+@click.command(
+    "conventions", epilog=examples("rankwise conventions", "rankwise conventions recbole")
+)
 @click.argument("name", required=False)
 def conventions_command(name: str | None) -> int:
     """List the conventions, or every choice of the one called NAME.
@@ -236,12 +266,18 @@ _GATE = r"^\s*(?P<metric>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.\deE]+)\s*$"
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
-def _grades(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+def _grades(
+    ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, float]:
     """Return the relevance of each event, from ``EVENT=GRADE``."""
-    grades = named_values(ctx, option, texts, "EVENT=GRADE, such as purchase=3", float, at_last=True)
+    grades = named_values(
+        ctx, option, texts, "EVENT=GRADE, such as purchase=3", float, at_last=True
+    )
     joined = next((event for event in grades if re.search(r"=[^=,]*,", event)), None)
     if joined is not None:
-        several = " ".join(f"--grade {part.strip()}" for part in f"{joined}={grades[joined]:g}".split(","))
+        several = " ".join(
+            f"--grade {part.strip()}" for part in f"{joined}={grades[joined]:g}".split(",")
+        )
         raise click.BadParameter(f"every event has an option of its own: {several}", ctx, option)
     return grades
 
@@ -291,7 +327,11 @@ def _grades(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
     metavar="EVENT=GRADE",
     help="Relevance of an event of TRUTH, such as purchase=3; may be repeated.",
 )
-@click.option("--intervals", is_flag=True, help="Show a 95% confidence interval of each value in each group of --by.")
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="Show a 95% confidence interval of each value in each group of --by.",
+)
 @detail_options(short=False)
 @click.option("--per-user", type=PATH, help="Write per-user values: .parquet, .csv or .json.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
@@ -353,25 +393,44 @@ def evaluate_command(
     if grades and "relevance" in options:
         raise click.UsageError("--grade and --relevance exclude each other", ctx)
     options |= {"relevance": grades} if grades else {}
-    if cutoffs and (form == "trec" or number is not None or str(options.get("convention")).lower() == "all"):
+    if cutoffs and (
+        form == "trec" or number is not None or str(options.get("convention")).lower() == "all"
+    ):
         raise click.UsageError("-k is for -m without a cut-off, in a table of values", ctx)
     options |= {"k": list(cutoffs)} if cutoffs else {}
     if (per_topic or catalogue_size is not None) and form != "trec":
         raise click.UsageError("--per-topic and --catalogue-size are of --format trec", ctx)
     if form == "trec":
-        if number is not None or engine == "spark" or required or any(x is not None for x in (save, per_user)):
-            raise click.UsageError("--format trec prints lines only: no --require, --save, --per-user or Spark", ctx)
-        lines = _trec_lines(ctx, run, truth, metrics, options, per_topic=per_topic, n_items=catalogue_size)
+        if (
+            number is not None
+            or engine == "spark"
+            or required
+            or any(x is not None for x in (save, per_user))
+        ):
+            raise click.UsageError(
+                "--format trec prints lines only: no --require, --save, --per-user or Spark", ctx
+            )
+        lines = _trec_lines(
+            ctx, run, truth, metrics, options, per_topic=per_topic, n_items=catalogue_size
+        )
         write_out(lines, form, output)
         return 0
     if number is not None or str(options.get("convention")).lower() == "all":
-        if engine == "spark" or required or any(x is not None for x in (save, per_user, master, buckets)):
+        if (
+            engine == "spark"
+            or required
+            or any(x is not None for x in (save, per_user, master, buckets))
+        ):
             raise click.UsageError(
-                "with many conventions there is only a table: no --require, --save, --per-user or Spark", ctx
+                "with many conventions there is only a table: no --require, --save, --per-user or "
+                "Spark",
+                ctx,
             )
         write_out(_across(ctx, run, truth, metrics, number, options), form, output)
         return 0
-    requested = _with_gates(ctx, metrics or DEFAULT_METRICS, [gate[0] for gate in required], options.get("convention"))
+    requested = _with_gates(
+        ctx, metrics or DEFAULT_METRICS, [gate[0] for gate in required], options.get("convention")
+    )
     if engine == "spark" and (options.pop("chunk_rows", None) is not None or "-" in (run, truth)):
         raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
     on_spark = spark_options(ctx, engine, master, buckets)
@@ -388,7 +447,9 @@ def evaluate_command(
     if intervals:
         result = result.with_intervals()
     detail = detail_of(ctx, verbose=verbose, quiet=quiet)
-    write_out(_respelled(ctx, result), form, output, detail)  # last, because stdout may be full or gone
+    write_out(
+        _respelled(ctx, result), form, output, detail
+    )  # last, because stdout may be full or gone
     return _hold(result, required)
 
 
@@ -408,17 +469,26 @@ def _across(
     allowed = {*TableOptions.__annotations__, "train", "items", "users", "reference"}
     for name in options:
         if name not in allowed:
-            raise click.UsageError(f"--{name.replace('_', '-')} cannot be used with many conventions", ctx)
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} cannot be used with many conventions", ctx
+            )
     chosen = None if convention.lower() == "all" else [convention]
     if number is None:
-        return across_conventions(run, truth, list(metrics or DEFAULT_METRICS), conventions=chosen, **options)
+        return across_conventions(
+            run, truth, list(metrics or DEFAULT_METRICS), conventions=chosen, **options
+        )
     if len(metrics) != 1:
         raise click.UsageError("--convention-of is about one metric: -m ndcg", ctx)
     return convention_of(number, run, truth, metrics[0], conventions=chosen, **options)
 
 
 def _trec_lines(
-    ctx: click.Context, run: str, truth: str | None, measures: tuple[str, ...], options: dict[str, Any], **form: Any
+    ctx: click.Context,
+    run: str,
+    truth: str | None,
+    measures: tuple[str, ...],
+    options: dict[str, Any],
+    **form: Any,
 ) -> str:
     """Return what trec_eval would print."""
     from rankwise.convention.convention import find
@@ -429,17 +499,25 @@ def _trec_lines(
         raise click.UsageError(f"--format trec needs --convention {' or '.join(CONVENTIONS)}", ctx)
     if truth is None:
         raise click.UsageError("--format trec needs TRUTH, the qrels", ctx)
-    return trec_lines(run, truth, measures, convention=find(convention), run=run_name(run), **form, **options)
+    return trec_lines(
+        run, truth, measures, convention=find(convention), run=run_name(run), **form, **options
+    )
 
 
 def _respelled(ctx: click.Context, result: Result) -> Result:
     """Return a result whose warnings name options as the command line does."""
     doubts = result.provenance["doubts"]
     warnings = [in_options(text, ctx.command, cli) for text in doubts]
-    return result if warnings == doubts else replace(result, provenance={**result.provenance, "doubts": warnings})
+    return (
+        result
+        if warnings == doubts
+        else replace(result, provenance={**result.provenance, "doubts": warnings})
+    )
 
 
-def _check_outputs(ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None) -> None:
+def _check_outputs(
+    ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None
+) -> None:
     """Refuse before any work what could not be written after it."""
     from rankwise.errors import OutputError
 
@@ -479,7 +557,9 @@ def _with_gates(
     for text in required:
         (metric,) = parse_all(text, reader)
         if len(metric.cells) > 1:
-            raise click.UsageError(f"--require {text!r} has several cut-offs: give each its own", ctx)
+            raise click.UsageError(
+                f"--require {text!r} has several cut-offs: give each its own", ctx
+            )
         if not any(set(metric.cells) <= set(one.cells) for one in parsed):
             out.append(text)
             parsed.append(metric)
@@ -494,7 +574,9 @@ def _write_per_user(result: Result, path: Path) -> None:
 
 def _hold(result: Result, required: list[tuple[str, str, float]]) -> int:
     """Hold the result against the gates; 1 if one fails."""
-    failed = [gate for gate in required if not _SIGNS[gate[1]](result[gate[0]], gate[2])]  # NaN holds against nothing
+    failed = [
+        gate for gate in required if not _SIGNS[gate[1]](result[gate[0]], gate[2])
+    ]  # NaN holds against nothing
     for metric, sign, bound in failed:
         click.echo(f"failed: {metric} = {result[metric]:.6g}, required {sign} {bound:g}", err=True)
     return int(bool(failed))

@@ -8,29 +8,50 @@ from typing import Any
 import click
 
 from rankwise.cli.main import examples
-from rankwise.cli.options import PATH, choice_option, missing_option, named_paths, output_options, write_out
+from rankwise.cli.options import (
+    PATH,
+    choice_option,
+    missing_option,
+    named_paths,
+    output_options,
+    write_out,
+)
 from rankwise.core.arguments import Sampled
 
 __all__ = ["agreement_command", "judged_command", "validate_metrics_command"]
 
 confidence_option = click.option(
-    "--confidence", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
+    "--confidence",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Confidence level of intervals.",
 )
 
 
-@click.command("validate-metrics", epilog=examples("rankwise validate-metrics launches.csv --different-users"))
+@click.command(
+    "validate-metrics", epilog=examples("rankwise validate-metrics launches.csv --different-users")
+)
 @click.argument("launches", type=PATH)
 @click.option(
     "--offline",
     multiple=True,
     metavar="METRIC",
-    help="Offline metric; may be repeated.  [default: every column with a column of standard errors]",
+    help="Offline metric; may be repeated.  [default: every column with a column of standard "
+    "errors]",
 )
-@click.option("--online", default="online", show_default=True, metavar="COLUMN", help="Column of the online effects.")
+@click.option(
+    "--online",
+    default="online",
+    show_default=True,
+    metavar="COLUMN",
+    help="Column of the online effects.",
+)
 @click.option(
     "--same-users/--different-users",
     default=None,
-    help="Whether offline and online differences of a launch come from the same users; if so, the table has a "
+    help="Whether offline and online differences of a launch come from the same users; if so, the "
+    "table has a "
     "column of covariances.  [default: the table has one]",
 )
 @confidence_option
@@ -40,22 +61,39 @@ def validate_metrics_command(
 ) -> None:
     """Tell which offline metrics predict online effects.
 
-    LAUNCHES has one row per past launch: columns `online` and `online_se`, and for each metric its difference,
-    `METRIC_se` and `METRIC_covariance`.
+    LAUNCHES has one row per past launch: columns `online` and `online_se`, and for each metric its
+    difference, `METRIC_se` and `METRIC_covariance`.
     """
     from rankwise.evidence.launches import validate_metrics
 
-    write_out(validate_metrics(str(launches), offline=list(offline) or None, **options), form, output)
+    write_out(
+        validate_metrics(str(launches), offline=list(offline) or None, **options), form, output
+    )
 
 
-@click.command("judged", epilog=examples("rankwise judged --human human.csv --judge model.csv --sampled random"))
-@click.option(
-    "--human", multiple=True, required=True, metavar="[NAME=]RESULT", help="Result by human labels; may be repeated."
+@click.command(
+    "judged",
+    epilog=examples("rankwise judged --human human.csv --judge model.csv --sampled random"),
 )
 @click.option(
-    "--judge", multiple=True, required=True, metavar="[NAME=]RESULT", help="Result by the model's; may be repeated."
+    "--human",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]RESULT",
+    help="Result by human labels; may be repeated.",
 )
-@choice_option("--sampled", kind=Sampled, help="How the users with human labels were chosen. There is no default.")
+@click.option(
+    "--judge",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]RESULT",
+    help="Result by the model's; may be repeated.",
+)
+@choice_option(
+    "--sampled",
+    kind=Sampled,
+    help="How the users with human labels were chosen. There is no default.",
+)
 @confidence_option
 @output_options
 @click.pass_context
@@ -70,8 +108,9 @@ def judged_command(
 ) -> None:
     """Estimate values from few users with human labels and many with labels of a model.
 
-    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Several systems need
-    names: `--human a=people/a --human b=people/b --judge a=model/a --judge b=model/b`.
+    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values.
+    Several systems need names:
+    `--human a=people/a --human b=people/b --judge a=model/a --judge b=model/b`.
     """
     from rankwise.cli.compare import open_system
     from rankwise.evidence.judged import judged
@@ -83,7 +122,8 @@ def judged_command(
 
 
 @click.command(
-    "agreement", epilog=examples("rankwise agreement results/random results/popularity -m mrr@10 -m ndcg@10")
+    "agreement",
+    epilog=examples("rankwise agreement results/random results/popularity -m mrr@10 -m ndcg@10"),
 )
 @click.argument("first", nargs=-1, required=True, metavar="[NAME=]A [NAME=]B …")
 @click.option(
@@ -116,11 +156,13 @@ def agreement_command(
 ) -> None:
     """Tell whether two judgments, splits or metrics order systems alike.
 
-    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Without
-    `--second`, two metrics are compared.
+    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values.
+    Without `--second`, two metrics are compared.
     """
     from rankwise.cli.compare import open_system
     from rankwise.evidence.rank_agreement import rank_agreement
 
     one, other = (named_paths(ctx, texts, open_system) for texts in (first, second))
-    write_out(rank_agreement(one, other or None, metrics=list(metrics) or None, **options), form, output)
+    write_out(
+        rank_agreement(one, other or None, metrics=list(metrics) or None, **options), form, output
+    )

@@ -47,7 +47,9 @@ def examples(*commands: str) -> str:
     return "\n".join(["\b", head, *(f"  {command}" for command in commands)])
 
 
-def with_option_names(error: RankwiseError, command: click.Command, group: click.Group) -> RankwiseError:
+def with_option_names(
+    error: RankwiseError, command: click.Command, group: click.Group
+) -> RankwiseError:
     """Return an error that names options as the command, or its configuration file, does; its data stay as they are."""
 
     def spelled(text: str) -> str:
@@ -118,7 +120,9 @@ def _options(command: click.Command) -> dict[str, click.Option]:
     """Return options by the names that the library may use: the parameter's and the flag's."""
     options = [option for option in command.params if isinstance(option, click.Option)]
     by_flag = {
-        flag_of(option).lstrip("-").replace("-", "_"): option for option in options if flag_of(option).startswith("--")
+        flag_of(option).lstrip("-").replace("-", "_"): option
+        for option in options
+        if flag_of(option).startswith("--")
     }
     return by_flag | {option.name: option for option in options if option.name}
 
@@ -216,7 +220,9 @@ class _Lazy(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             hint = nearest(args[0], _COMMANDS)
-            raise click.UsageError(f"there is no command {args[0]!r}" + (f"; {hint}" if hint else ""), ctx)
+            raise click.UsageError(
+                f"there is no command {args[0]!r}" + (f"; {hint}" if hint else ""), ctx
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

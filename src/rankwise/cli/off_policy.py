@@ -41,7 +41,9 @@ def _pairs(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) 
     return named_values(ctx, option, texts, "NAME=VALUE", read)
 
 
-def _numbers(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+def _numbers(
+    ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, float]:
     """Return ``NAME=NUMBER`` options as a dict."""
     return named_values(ctx, option, texts, "NAME=NUMBER", float)
 
@@ -50,27 +52,52 @@ def _pair_option(
     flag: str, shape: str, text: str, *, numbers: bool = False, required: bool = False
 ) -> Callable[..., Any]:
     return click.option(
-        flag, multiple=True, required=required, metavar=shape, help=text, callback=_numbers if numbers else _pairs
+        flag,
+        multiple=True,
+        required=required,
+        metavar=shape,
+        help=text,
+        callback=_numbers if numbers else _pairs,
     )
 
 
-@click.command("off-policy", epilog=examples("rankwise off-policy log.csv --target new=column:p_new"))
+@click.command(
+    "off-policy", epilog=examples("rankwise off-policy log.csv --target new=column:p_new")
+)
 @click.argument("exposures")
 @click.argument("outcomes", required=False)
 @_pair_option(
     "--target",
     "NAME=FILE|COLUMN|uniform",
-    "A policy: a table of probabilities, of lists, or of scores (with --temperature or --epsilon), a column of the "
+    "A policy: a table of probabilities, of lists, or of scores (with --temperature or --epsilon), "
+    "a column of the "
     "exposures (column:NAME where a file has this name), or uniform; may be repeated.",
     required=True,
 )
-@_pair_option("--epsilon", "NAME=SHARE", "Share of exploration of a target of lists or scores.", numbers=True)
-@_pair_option("--temperature", "NAME=NUMBER", "Softmax temperature of a target of scores.", numbers=True)
-@click.option("--baseline", default="logged", show_default=True, metavar="NAME", help="Policy to compare with.")
-@click.option(
-    "--propensity", metavar="TEXT", help="Column, table, uniform or shares.  [default: the column of the log]"
+@_pair_option(
+    "--epsilon", "NAME=SHARE", "Share of exploration of a target of lists or scores.", numbers=True
 )
-@click.option("--within", multiple=True, metavar="COLUMN", help="With shares: columns on which the policy depended.")
+@_pair_option(
+    "--temperature", "NAME=NUMBER", "Softmax temperature of a target of scores.", numbers=True
+)
+@click.option(
+    "--baseline",
+    default="logged",
+    show_default=True,
+    metavar="NAME",
+    help="Policy to compare with.",
+)
+@click.option(
+    "--propensity",
+    metavar="TEXT",
+    help="Column, table, uniform or shares.  [default: the column of the log]",
+)
+@click.option(
+    "--within",
+    multiple=True,
+    metavar="COLUMN",
+    help="With shares: columns on which the policy depended.",
+)
 @choice_option(
     "--propensities",
     kind=Literal["conditional", "prefix", "list", "marginal"],
@@ -82,11 +109,19 @@ def _pair_option(
     default="auto",
     help="Estimator; auto: snips, or sndr with predictions.",
 )
-@click.option("--predictions", metavar="FILE", help="Predicted rewards by request or context, and item.")
-@click.option("--items", metavar="FILE", help="All items that can be shown.  [default: those of the log]")
-@_pair_option("--reward", "KIND=VALUE", "Reward of a kind of outcome, click=1; may be repeated.", numbers=True)
 @click.option(
-    "--window", metavar="TEXT", help="How long outcomes count after an exposure, without requests.  [default: 1d]"
+    "--predictions", metavar="FILE", help="Predicted rewards by request or context, and item."
+)
+@click.option(
+    "--items", metavar="FILE", help="All items that can be shown.  [default: those of the log]"
+)
+@_pair_option(
+    "--reward", "KIND=VALUE", "Reward of a kind of outcome, click=1; may be repeated.", numbers=True
+)
+@click.option(
+    "--window",
+    metavar="TEXT",
+    help="How long outcomes count after an exposure, without requests.  [default: 1d]",
 )
 @click.option("--by", metavar="COLUMN", help="Also within each group of a column of the exposures.")
 @alpha_option
@@ -102,10 +137,16 @@ def _pair_option(
     type=click.IntRange(1),
     help="Read Parquet in chunks of about this many rows.  [default: all at once]",
 )
-@click.option("--threads", type=click.IntRange(1), help="Threads to use.  [default: one per processor]")
+@click.option(
+    "--threads", type=click.IntRange(1), help="Threads to use.  [default: one per processor]"
+)
 @engine_options
 @click.option("--report", type=PATH, metavar="FILE", help="Write an HTML report.")
-@click.option("--require", metavar="NAME: VERDICT", help="Exit with 1 unless a target has this verdict: 'new: better'.")
+@click.option(
+    "--require",
+    metavar="NAME: VERDICT",
+    help="Exit with 1 unless a target has this verdict: 'new: better'.",
+)
 @click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
 @column_option
 @output_options
@@ -133,15 +174,23 @@ def off_policy_command(
 ) -> int:
     """Estimate what other policies would have earned on the logged impressions in EXPOSURES.
 
-    EXPOSURES has one row per item that was shown, with its propensity; OUTCOMES, if clicks are a table of their own,
-    one row per outcome. A target without enough support in the log has no number, and the reasons are printed.
+    EXPOSURES has one row per item that was shown, with its propensity; OUTCOMES, if clicks are a
+    table of their own, one row per outcome. A target without enough support in the log has no
+    number, and the reasons are printed.
     """
-    targets = {name: _target(ctx, name, text, epsilon, temperature) for name, text in target.items()}
+    targets = {
+        name: _target(ctx, name, text, epsilon, temperature) for name, text in target.items()
+    }
     unknown = (epsilon.keys() | temperature.keys()) - targets.keys()
     if unknown:
         raise click.UsageError(f"there is no target {min(unknown)!r}", ctx)
     condition = None if require is None else _condition(ctx, require, targets, options["baseline"])
-    options |= {"targets": targets, "reward": reward or None, "within": within, "columns": columns or None}
+    options |= {
+        "targets": targets,
+        "reward": reward or None,
+        "within": within,
+        "columns": columns or None,
+    }
     on_spark = spark_options(ctx, engine, master, buckets)
     if on_spark is not None:
         from rankwise.spark import off_policy as off_policy_on_spark
@@ -161,14 +210,22 @@ def off_policy_command(
     return 0 if condition is None or _holds(result, *condition) else 1
 
 
-def _target(ctx: click.Context, name: str, text: str, epsilon: dict[str, float], temperature: dict[str, float]) -> Any:
+def _target(
+    ctx: click.Context,
+    name: str,
+    text: str,
+    epsilon: dict[str, float],
+    temperature: dict[str, float],
+) -> Any:
     """Return the policy that an option names."""
     from rankwise.offpolicy.policies import Column, Lists, Scores, Uniform
 
     explored = name in epsilon or name in temperature
     if text == "uniform" or text.startswith("column:"):
         if explored:
-            raise click.UsageError(f"--epsilon and --temperature are for lists and scores, not for {name!r}", ctx)
+            raise click.UsageError(
+                f"--epsilon and --temperature are for lists and scores, not for {name!r}", ctx
+            )
         return Uniform() if text == "uniform" else Column(text.removeprefix("column:"))
     if name in temperature:
         return Scores(text, temperature=temperature[name], epsilon=epsilon.get(name))
@@ -178,13 +235,21 @@ def _target(ctx: click.Context, name: str, text: str, epsilon: dict[str, float],
     return Path(text) if is_file else Column(text)
 
 
-def _condition(ctx: click.Context, text: str, targets: dict[str, Any], baseline: str) -> tuple[str, str]:
+def _condition(
+    ctx: click.Context, text: str, targets: dict[str, Any], baseline: str
+) -> tuple[str, str]:
     """Return the target and the verdict that ``--require`` names."""
     name, colon, verdict = (part.strip() for part in text.partition(":"))
-    if not colon or name not in targets or verdict not in ("better", "equivalent", "within the margin"):
+    if (
+        not colon
+        or name not in targets
+        or verdict not in ("better", "equivalent", "within the margin")
+    ):
         raise click.UsageError(f"{text!r} is not 'NAME: better', with the name of a target", ctx)
     if name == baseline:
-        raise click.UsageError(f"{text!r} is about the --baseline, which has no verdict against itself", ctx)
+        raise click.UsageError(
+            f"{text!r} is about the --baseline, which has no verdict against itself", ctx
+        )
     return name, verdict
 
 
@@ -197,7 +262,9 @@ def _holds(result: OffPolicy, name: str, verdict: str) -> bool:
 @click.command("interleaving", epilog=examples("rankwise interleaving drafts.csv"))
 @click.argument("exposures")
 @click.argument("outcomes", required=False)
-@choice_option("--credit", kind=Literal["sum", "winner"], default="sum", help="Credit of a request.")
+@choice_option(
+    "--credit", kind=Literal["sum", "winner"], default="sum", help="Credit of a request."
+)
 @alpha_option
 @choice_option(
     "--missing",
@@ -219,8 +286,9 @@ def interleaving_command(
 ) -> int:
     """Test which ranker of an interleaving experiment users preferred.
 
-    EXPOSURES has one row per item that was shown, with its team, or one row per request with the credit of each team
-    (credit_a, credit_b). Users are the sampling units; an unfair draft has no verdict.
+    EXPOSURES has one row per item that was shown, with its team, or one row per request with the
+    credit of each team (credit_a, credit_b). Users are the sampling units; an unfair draft has no
+    verdict.
     """
     from rankwise.offpolicy.interleaving import interleaving
 

@@ -163,7 +163,11 @@ def table_options(function: _F) -> _F:
 def given_options(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were given explicitly: a convention sets all others."""
     default = click.core.ParameterSource.DEFAULT
-    return {name: value for name, value in options.items() if ctx.get_parameter_source(name) is not default}
+    return {
+        name: value
+        for name, value in options.items()
+        if ctx.get_parameter_source(name) is not default
+    }
 
 
 def engine_options(function: _F) -> _F:
@@ -176,15 +180,21 @@ def engine_options(function: _F) -> _F:
             show_default=True,
             help="Evaluate in this process, or on Spark, which then reads the files.",
         ),
-        click.option("--master", metavar="URL", help="Spark's master, such as 'local[4]' or 'yarn'."),
-        click.option("--buckets", type=click.IntRange(1), help="Number of buckets of users on Spark."),
+        click.option(
+            "--master", metavar="URL", help="Spark's master, such as 'local[4]' or 'yarn'."
+        ),
+        click.option(
+            "--buckets", type=click.IntRange(1), help="Number of buckets of users on Spark."
+        ),
     )
     for option in reversed(options):
         function = option(function)
     return function
 
 
-def spark_options(ctx: click.Context, engine: str, master: str | None, buckets: int | None) -> dict[str, Any] | None:
+def spark_options(
+    ctx: click.Context, engine: str, master: str | None, buckets: int | None
+) -> dict[str, Any] | None:
     """Return what a function of `rankwise.spark` takes, with a session of this command; None for this process."""
     if engine == "local":
         if master is not None or buckets is not None:
@@ -235,7 +245,9 @@ def metrics_option(text: str) -> Callable[[_F], _F]:
     return click.option("-m", "--metric", "metrics", multiple=True, metavar="METRIC", help=text)
 
 
-alpha_option = click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
+alpha_option = click.option(
+    "--alpha", type=float, default=0.05, show_default=True, help="Significance level."
+)
 
 baseline_option = click.option(
     "--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]"
@@ -251,13 +263,16 @@ column_option = click.option(
 )
 
 time_unit_option = choice_option(
-    "--time-unit", kind=TimeUnit, help="Unit of numeric timestamps.  [default: guessed from their magnitude]"
+    "--time-unit",
+    kind=TimeUnit,
+    help="Unit of numeric timestamps.  [default: guessed from their magnitude]",
 )
 
 time_format_option = click.option(
     "--time-format",
     metavar="FORMAT",
-    help="Format of dates, such as %d/%m/%Y.  [default: ISO 8601, or the only one that fits all rows]",
+    help="Format of dates, such as %d/%m/%Y.  [default: ISO 8601, or the only one that fits all "
+    "rows]",
 )
 
 
@@ -277,9 +292,13 @@ def compare_output_options(function: _F) -> _F:
 def trec_output_options(function: _F) -> _F:
     """Add the same, with the format of trec_eval and its options."""
     size = click.option(
-        "--catalogue-size", type=click.IntRange(0), help="Number of documents, for utility in --format trec."
+        "--catalogue-size",
+        type=click.IntRange(0),
+        help="Number of documents, for utility in --format trec.",
     )
-    topics = click.option("-q", "--per-topic", is_flag=True, help="With --format trec: lines for each topic as well.")
+    topics = click.option(
+        "-q", "--per-topic", is_flag=True, help="With --format trec: lines for each topic as well."
+    )
     return output_options(topics(size(function)), _TrecFormat)
 
 
@@ -327,7 +346,9 @@ def write_out(shown: Any, form: str, output: Path | None, detail: Detail = "tabl
             return shown
         if form != "table":
             return str(shown.export(form))
-        return plain(*shown.views_at(detail), coloured=output is None and coloured(sys.stdout)) + "\n"
+        return (
+            plain(*shown.views_at(detail), coloured=output is None and coloured(sys.stdout)) + "\n"
+        )
 
     if output is None:
         click.echo(text(), nl=False)
@@ -339,7 +360,9 @@ def write_out(shown: Any, form: str, output: Path | None, detail: Detail = "tabl
 table_or_json = choice_option("--format", "form", kind=Literal["table", "json"], default="table")
 
 
-def name_and_path(ctx: click.Context, text: str, shape: str = "[NAME=]PATH") -> tuple[str, str, bool]:
+def name_and_path(
+    ctx: click.Context, text: str, shape: str = "[NAME=]PATH"
+) -> tuple[str, str, bool]:
     """Return what ``[NAME=]PATH`` names, by default after the file or folder, and if it did."""
     from rankwise.tables.formats import plain_stem
 
@@ -351,7 +374,9 @@ def name_and_path(ctx: click.Context, text: str, shape: str = "[NAME=]PATH") -> 
     return name, path, True
 
 
-def named_paths(ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], _R]) -> dict[str, _R]:
+def named_paths(
+    ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], _R]
+) -> dict[str, _R]:
     """Return what ``[NAME=]PATH`` name, by name."""
     out: dict[str, _R] = {}
     for text in systems:
@@ -365,7 +390,9 @@ def named_paths(ctx: click.Context, systems: tuple[str, ...], read: Callable[[st
 _SHAPE = "[NAME=]PATH or NAME@DATA=PATH"
 
 
-def read_systems(ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], Result]) -> dict[str, Any]:
+def read_systems(
+    ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], Result]
+) -> dict[str, Any]:
     """Return the results of each system, as `rankwise.compare` takes them.
 
     ``NAME=PATH`` may come several times, once per seed. ``NAME@DATA=PATH`` is the result on one
@@ -389,7 +416,9 @@ def read_systems(ctx: click.Context, systems: tuple[str, ...], read: Callable[[s
     if any("" in by_set and len(by_set) > 1 for by_set in results_of.values()):
         raise click.UsageError("name the data set of every result: NAME@DATA=PATH", ctx)
     by_system = {
-        name: {data_set: seeds[0] if len(seeds) == 1 else seeds for data_set, seeds in by_set.items()}
+        name: {
+            data_set: seeds[0] if len(seeds) == 1 else seeds for data_set, seeds in by_set.items()
+        }
         for name, by_set in results_of.items()
     }  # without the levels that there is only one of
     return {name: by_set.get("", by_set) for name, by_set in by_system.items()}

@@ -39,12 +39,20 @@ NOT_AS_PLANNED = 7
 """The exit code of a run that differs from its plan."""
 
 
-@click.command("run", epilog=examples("rankwise run config.yaml", "rankwise run config.yaml -o elsewhere"))
+@click.command(
+    "run", epilog=examples("rankwise run config.yaml", "rankwise run config.yaml -o elsewhere")
+)
 @click.argument("config", type=PATH)
 @click.option(
-    "-o", "--output", type=PATH, metavar="DIR", help="The folder to write to, in place of the file's output.folder."
+    "-o",
+    "--output",
+    type=PATH,
+    metavar="DIR",
+    help="The folder to write to, in place of the file's output.folder.",
 )
-@click.option("--plan", is_flag=True, help="Hold the run against the plan that `rankwise plan` wrote.")
+@click.option(
+    "--plan", is_flag=True, help="Hold the run against the plan that `rankwise plan` wrote."
+)
 def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
     """Run everything that the YAML file CONFIG describes.
 
@@ -58,7 +66,11 @@ def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
     from rankwise.experiments.run import execute
 
     outcome = execute(
-        experiment, evaluate=_engine(experiment), folder=output, say=lambda text: click.echo(text, err=True), plan=plan
+        experiment,
+        evaluate=_engine(experiment),
+        folder=output,
+        say=lambda text: click.echo(text, err=True),
+        plan=plan,
     )
     shown = [*(outcome.comparisons[:1] or outcome.results.values()), *outcome.evidence]
     click.echo("\n\n".join(map(repr, shown)))
@@ -77,9 +89,10 @@ def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
 def plan_command(config: Path) -> None:
     """Write down what the YAML file CONFIG will evaluate and compare, before there are results.
 
-    The plan has the primary metric, margins and tests, the cards of splits, and the systems with the hashes of their
-    files. It lies beside CONFIG, with the time and a digest. Then `rankwise run --plan` says in every output whether
-    the run was as planned, or what differs. Planning again is possible, and the new plan says what has changed.
+    The plan has the primary metric, margins and tests, the cards of splits, and the systems with
+    the hashes of their files. It lies beside CONFIG, with the time and a digest. Then
+    `rankwise run --plan` says in every output whether the run was as planned, or what differs.
+    Planning again is possible, and the new plan says what has changed.
     """
     experiment = read(config)
     from rankwise.experiments.plan import plan_file, write_plan
@@ -98,7 +111,9 @@ def read(config: Path, output: Path | None = None) -> Experiment:
         from rankwise.experiments.experiment import read_experiment
     except ImportError as error:
         raise UsageError(
-            "configuration files need pydantic and PyYAML", found=str(error), hint='pip install "rankwise[config]"'
+            "configuration files need pydantic and PyYAML",
+            found=str(error),
+            hint='pip install "rankwise[config]"',
         ) from error
     return read_experiment(config, output=output)
 
@@ -161,7 +176,14 @@ def check_command(ctx: click.Context, /, config: Path | None, *, schema: bool) -
 @click.option("--items", metavar="FILE", help="The catalogue of items.")
 @click.option("--users", metavar="FILE", help="The table of users.")
 @click.option("--interactions", metavar="FILE", help="Interactions to split, by time.")
-@click.option("-o", "--output", type=PATH, default=Path("config.yaml"), show_default=True, help="The file to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    default=Path("config.yaml"),
+    show_default=True,
+    help="The file to write.",
+)
 @click.pass_context
 def init_command(
     ctx: click.Context,
@@ -182,13 +204,23 @@ def init_command(
     from rankwise.errors import OutputError
 
     if output.exists():
-        raise OutputError("this file exists already", where=str(output), hint="choose another name: -o FILE")
+        raise OutputError(
+            "this file exists already", where=str(output), hint="choose another name: -o FILE"
+        )
     if (truth is None) == (interactions is None):
         raise click.UsageError("give --truth, or --interactions to split", ctx)
     from rankwise.experiments.starter import write_starter
 
-    tables = {"truth": truth, "train": train, "items": items, "users": users, "interactions": interactions}
-    schema = write_starter(output, runs, {r: path for r, path in tables.items() if path is not None})
+    tables = {
+        "truth": truth,
+        "train": train,
+        "items": items,
+        "users": users,
+        "interactions": interactions,
+    }
+    schema = write_starter(
+        output, runs, {r: path for r, path in tables.items() if path is not None}
+    )
     read(output)  # what is written is right, or says what is not
     click.echo(str(output))
     click.echo(f"its schema is {schema.name}; next: rankwise run {output}", err=True)
@@ -205,7 +237,11 @@ NEXT = (
 
 @click.command("demo", epilog=examples("rankwise demo --seed 1 --save other"))
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the data and of the random baseline."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the data and of the random baseline.",
 )
 @click.option(
     "--save",
@@ -232,7 +268,9 @@ def demo_command(seed: int, folder: Path) -> None:
     except ImportError:
         click.echo('no configuration file: pip install "rankwise[config]"', err=True)
         configured = False
-    extras = (", a configuration file" if configured else "") + _reported(folder, outcome, comparison)
+    extras = (", a configuration file" if configured else "") + _reported(
+        folder, outcome, comparison
+    )
     tried = [line for line in NEXT if configured or not line.startswith("rankwise run")]
     commands = "".join(f"\n  {line}" for line in (f"cd {shlex.quote(str(folder))}", *tried))
     click.echo(
@@ -259,7 +297,9 @@ def _reported(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
 @click.command(
     "inspect",
     epilog=examples(
-        "rankwise inspect runs/neighbours.csv", "rankwise inspect results/neighbours", "rankwise inspect split"
+        "rankwise inspect runs/neighbours.csv",
+        "rankwise inspect results/neighbours",
+        "rankwise inspect split",
     ),
 )
 @click.argument("path")
@@ -335,7 +375,10 @@ def _of_result(folder: Path) -> dict[str, Any]:
         "values": result.values,
         "settings": settings,
         **({"rankwise's own definitions": ", ".join(definitions.values())} if definitions else {}),
-        "inputs": {name: f"{source['source']}, {source['rows']} rows" for name, source in provenance["inputs"].items()},
+        "inputs": {
+            name: f"{source['source']}, {source['rows']} rows"
+            for name, source in provenance["inputs"].items()
+        },
     }
 
 
@@ -367,7 +410,11 @@ def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
     except RankwiseError as error:
         ctx = click.get_current_context()
         group = ctx.find_root().command
-        problem = with_option_names(error, ctx.command, group) if isinstance(group, click.Group) else error
+        problem = (
+            with_option_names(error, ctx.command, group)
+            if isinstance(group, click.Group)
+            else error
+        )
         return {"problem": "; ".join(line.strip() for line in str(problem).splitlines())}
     frame = table.frame
     facts: dict[str, Any] = {

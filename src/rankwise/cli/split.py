@@ -57,34 +57,61 @@ _ALLOWED = {
     help="JSON file with a rule, instead of --by: any rule of rankwise.splits with its parameters, "
     "or the split.json of another split.",
 )
-@click.option("--test-ratio", "share", type=float, help="Share of the rows for testing.  [default: 0.2]")
+@click.option(
+    "--test-ratio", "share", type=float, help="Share of the rows for testing.  [default: 0.2]"
+)
 @click.option("--at", help="time, two-stage: time of the split, ISO 8601 or a number; or 'best'.")
 @click.option("--last", help="time, two-stage: length of the test period: 14d, 12h, 1mo.")
 @click.option("--window", help="windows: length of each test window.  [default: 7d]")
 @click.option("--gap", help="time, windows: rows within this time before the test are in no part.")
 @click.option("--train-span", help="windows: length of the training period.  [default: all]")
-@click.option("--n", type=click.IntRange(1), help="last, random: number of test rows per user.  [default for last: 1]")
+@click.option(
+    "--n",
+    type=click.IntRange(1),
+    help="last, random: number of test rows per user.  [default for last: 1]",
+)
 @click.option(
     "--per-user",
     is_flag=True,
     default=None,
     help="random, folds: split the rows of each user, instead of all rows together.",
 )
-@click.option("--folds", type=click.IntRange(1), help="folds, windows: number of folds.  [default: 5]")
+@click.option(
+    "--folds", type=click.IntRange(1), help="folds, windows: number of folds.  [default: 5]"
+)
 @click.option("--seed", type=int, help="Random seed.  [default: 0]")
-@click.option("--validation-ratio", type=float, help="Share of the training rows for validation, by the same rule.")
+@click.option(
+    "--validation-ratio",
+    type=float,
+    help="Share of the training rows for validation, by the same rule.",
+)
 @click.option("--k-core", type=click.IntRange(1), help="Keep the k-core of the training rows.")
 @click.option("--min-rating", type=float, help="Keep training rows of at least this rating.")
-@choice_option("--filter-on", kind=FilterOn, default="train", help="Rows to which the filters apply.")
-@choice_option("--cold-users", kind=Cold, default="keep", help="What to do with test rows of cold-start users.")
-@choice_option("--cold-items", kind=Cold, default="keep", help="What to do with test rows of cold-start items.")
+@choice_option(
+    "--filter-on", kind=FilterOn, default="train", help="Rows to which the filters apply."
+)
+@choice_option(
+    "--cold-users", kind=Cold, default="keep", help="What to do with test rows of cold-start users."
+)
+@choice_option(
+    "--cold-items", kind=Cold, default="keep", help="What to do with test rows of cold-start items."
+)
 @click.option("--sessions", metavar="COLUMN", help="Column of sessions, each of which stays whole.")
-@choice_option("--seen", kind=Seen, default="keep", help="What to do with test rows seen in training.")
+@choice_option(
+    "--seen", kind=Seen, default="keep", help="What to do with test rows seen in training."
+)
 @column_option
 @time_unit_option
 @time_format_option
 @choice_option("--format", "form", kind=FileFormat, default="parquet")
-@click.option("-o", "--output", type=PATH, required=True, metavar="DIR", help="New or empty folder to write to.")
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    required=True,
+    metavar="DIR",
+    help="New or empty folder to write to.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace a split that the folder holds.")
 @click.pass_context
 def split_command(
@@ -142,7 +169,10 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
     except (FileError, KeyError, TypeError) as error:
         reason = error.what if isinstance(error, FileError) else str(error)
         raise FileError(
-            "this is not a rule", where=str(path), found=reason, hint='write {"rule": "GlobalTime", "share": 0.2}'
+            "this is not a rule",
+            where=str(path),
+            found=reason,
+            hint='write {"rule": "GlobalTime", "share": 0.2}',
         ) from error
     return from_dict(rule)
 
@@ -161,7 +191,9 @@ def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
         raise click.UsageError(f"--by {by} takes no {_flag(ctx, wrong)}", ctx)
     kinds: dict[str, Any] = {"min_rating": MinRating, "k_core": KCore}
     filters = [make(chosen[name]) for name, make in kinds.items() if name in chosen]
-    extras = {name: chosen[name] for name in (*_KEPT, "sessions") if name in chosen} | {"filters": filters}
+    extras = {name: chosen[name] for name in (*_KEPT, "sessions") if name in chosen} | {
+        "filters": filters
+    }
     if {"n", "share"} <= set(rule):
         raise click.UsageError("give either --n or --test-ratio, not both", ctx)
     if "validation_ratio" in chosen:
@@ -227,12 +259,20 @@ def _stages(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
 @click.argument("test", required=False)
 @click.option("--validation", metavar="FILE", help="The validation part.")
 @click.option("--recommendations", metavar="FILE", help="Recommendation lists of the test users.")
-@choice_option("--claim", kind=Claim, help="What the split claims; a violated claim fails.  [default: from its card]")
+@choice_option(
+    "--claim",
+    kind=Claim,
+    help="What the split claims; a violated claim fails.  [default: from its card]",
+)
 @click.option("--repeats", is_flag=True, help="Users may consume an item more than once.")
 @click.option("--items", metavar="FILE", help="Item features that models use.")
 @click.option("--users", metavar="FILE", help="User features that models use.")
-@click.option("--features", metavar="FILE", help="Features with the time at which each became known.")
-@click.option("--candidates", metavar="FILE", help="Candidate sets in the order in which they are scored.")
+@click.option(
+    "--features", metavar="FILE", help="Features with the time at which each became known."
+)
+@click.option(
+    "--candidates", metavar="FILE", help="Candidate sets in the order in which they are scored."
+)
 @click.option("--runs", metavar="FILE", help="A log with columns run, part and purpose.")
 @click.option(
     "--stage",
@@ -240,7 +280,8 @@ def _stages(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
     multiple=True,
     metavar="NAME=FILE",
     callback=_stages,
-    help="Part of a two-stage split: candidate_train, ranker_train or ranker_validation; may be repeated.",
+    help="Part of a two-stage split: candidate_train, ranker_train or ranker_validation; may be "
+    "repeated.",
 )
 @column_option
 @time_unit_option
@@ -274,7 +315,9 @@ def audit_command(
     if rows is not None:
         failing = report.rows(rows)
         nested = [name for name, kind in failing.schema.items() if kind.is_nested()]
-        text = [pl.Series(name, [repr(value) for value in failing[name].to_list()]) for name in nested]
+        text = [
+            pl.Series(name, [repr(value) for value in failing[name].to_list()]) for name in nested
+        ]
         click.echo(failing.with_columns(text).write_csv(), nl=False)
     elif form == "table":
         click.echo(report.text(detail_of(ctx, verbose=verbose, quiet=quiet)))
@@ -285,5 +328,7 @@ def audit_command(
 
 def _respelled(ctx: click.Context, report: Audit) -> Audit:
     """Return an audit whose findings name options as the command line does."""
-    checks = (replace(check, said=in_options(check.said, ctx.command, cli)) for check in report.checks)
+    checks = (
+        replace(check, said=in_options(check.said, ctx.command, cli)) for check in report.checks
+    )
     return replace(report, checks=tuple(checks))

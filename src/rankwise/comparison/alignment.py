@@ -136,7 +136,10 @@ def default_primary(result: Result, cells: Sequence[str]) -> str:
 
 
 def align_users(
-    results: Mapping[str, Result], metric: str, missing: Missing, clusters: pl.DataFrame | None = None
+    results: Mapping[str, Result],
+    metric: str,
+    missing: Missing,
+    clusters: pl.DataFrame | None = None,
 ) -> AlignedUsers:
     """Return the values of a metric for the same users in the same order.
 
@@ -247,7 +250,10 @@ def check_choices(results: Mapping[str, Result], cells: Collection[str] | None =
     conventions = {name: result.provenance.get("convention") for name, result in results.items()}
     _check_same(
         {name: repr(saved) for name, saved in conventions.items()},
-        {name: "rankwise's" if saved is None else saved["name"] for name, saved in conventions.items()},
+        {
+            name: "rankwise's" if saved is None else saved["name"]
+            for name, saved in conventions.items()
+        },
         "these results were evaluated with different settings of convention",
         "evaluate all under the same convention",
     )
@@ -262,10 +268,13 @@ def check_digests(results: Mapping[str, Result]) -> None:
     """Raise if the metrics of results read other rows of a table.
 
     Results have digests of the tables that their metrics read; what only one of them reads is not
-    compared, nor results that say nothing, such as per-user tables of other tools (`unchecked` names them).
+    compared, nor results that say nothing, such as per-user tables of other tools (`unchecked`
+    names them).
     """
     digests = {name: result.provenance.get("digests", {}) for name, result in results.items()}
-    for table in sorted({table for tables in digests.values() for table in tables}, key=lambda name: name != "truth"):
+    for table in sorted(
+        {table for tables in digests.values() for table in tables}, key=lambda name: name != "truth"
+    ):
         values = {name: tables[table] for name, tables in digests.items() if table in tables}
         rows = {name: f"rows of digest {digest[:8]}" for name, digest in values.items()}
         if table == "truth" and len(set(values.values())) > 1:
@@ -273,7 +282,8 @@ def check_digests(results: Mapping[str, Result]) -> None:
         _check_same(
             values,
             rows,
-            f"these results were evaluated with different {_TABLES.get(table, f'columns of {table}')}",
+            "these results were evaluated with different "
+            f"{_TABLES.get(table, f'columns of {table}')}",
             "evaluate every model with the same tables",
         )
 
@@ -283,10 +293,17 @@ def unchecked(results: Mapping[str, Result], check: Callable[[], object] | None)
 
     ``check`` is the check that ``force=True`` left out; what it says is returned.
     """
-    silent = [name for name, result in results.items() if "truth" not in result.provenance.get("digests", {})]
+    silent = [
+        name
+        for name, result in results.items()
+        if "truth" not in result.provenance.get("digests", {})
+    ]
     notes = []
     if silent:
-        notes.append(f"Not known to have the same ground truth: {', '.join(silent)} (the results do not say).")
+        notes.append(
+            f"Not known to have the same ground truth: {', '.join(silent)} (the results do not "
+            "say)."
+        )
     try:
         if check is not None:
             check()
@@ -324,21 +341,32 @@ def _check_per_metric(entry: Field[Any], results: Mapping[str, Result]) -> None:
         _check_option(entry.name, {name: rule for name, rule in values.items() if rule is not None})
 
 
-def _check_where_read(entry: Field[Any], results: Mapping[str, Result], cells: Collection[str] | None) -> None:
+def _check_where_read(
+    entry: Field[Any], results: Mapping[str, Result], cells: Collection[str] | None
+) -> None:
     """Raise if an option differs between results with a common metric that reads what it is about."""
     for cell in set.intersection(*(set(result.values) for result in results.values())):
-        metrics = [metric for result in results.values() for metric in result.metrics if cell in metric.cells]
-        if (cells is None or cell in cells) and any(m.reads.catalogue or m.reads.facts for m in metrics):
+        metrics = [
+            metric
+            for result in results.values()
+            for metric in result.metrics
+            if cell in metric.cells
+        ]
+        if (cells is None or cell in cells) and any(
+            m.reads.catalogue or m.reads.facts for m in metrics
+        ):
             _check_option(entry.name, _settings(results, entry.name))
 
 
 def check_slices(results: Mapping[str, Result], by: str) -> None:
     """Raise if results were sliced by the same name and another definition: other labels of items, or other rows.
 
-    ``provenance["slice_digests"]`` has the digest of each slicing: which slice every item, or row, is in. Results that
-    do not say, such as those of older versions, are compared.
+    ``provenance["slice_digests"]`` has the digest of each slicing: which slice every item, or row,
+    is in. Results that do not say, such as those of older versions, are compared.
     """
-    every = {name: result.provenance.get("slice_digests", {}).get(by) for name, result in results.items()}
+    every = {
+        name: result.provenance.get("slice_digests", {}).get(by) for name, result in results.items()
+    }
     digests = {name: digest for name, digest in every.items() if digest is not None}
     _check_same(
         digests,
@@ -357,7 +385,11 @@ def chosen_cells(result: Result, metrics: str | Sequence[str], primary: str | No
     MetricError
         If none was asked for, or a result does not have one.
     """
-    names = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str) else [metrics]
+    names = (
+        list(metrics)
+        if isinstance(metrics, Iterable) and not isinstance(metrics, str)
+        else [metrics]
+    )
     if not names:
         raise MetricError(
             "metrics=[] names no metric",
@@ -368,7 +400,11 @@ def chosen_cells(result: Result, metrics: str | Sequence[str], primary: str | No
 
 def _check_where_counted(entry: Field[Any], results: Mapping[str, Result]) -> None:
     """Raise if an option differs between results that it had an effect on."""
-    affected = {name: result for name, result in results.items() if result.counts.get(entry.metadata["counted"])}
+    affected = {
+        name: result
+        for name, result in results.items()
+        if result.counts.get(entry.metadata["counted"])
+    }
     _check_option(entry.name, _settings(affected, entry.name))
 
 
@@ -408,7 +444,11 @@ def _rule(result: Result, metric: str, key: str) -> str | None:
 
 
 def _check_same(
-    keys: Mapping[str, Any], texts: Mapping[str, object], message: str, hint: str, way_out: str = _FORCE
+    keys: Mapping[str, Any],
+    texts: Mapping[str, object],
+    message: str,
+    hint: str,
+    way_out: str = _FORCE,
 ) -> None:
     """Raise if keys differ between the results that have one; ``texts`` show them."""
     if len(set(keys.values())) > 1:
@@ -448,7 +488,8 @@ def _check_candidates(results: Mapping[str, Result]) -> None:
     raise ParameterError(
         message,
         found="; ".join(texts) + tables,
-        hint=f"rank every model from the same candidates, or correct sampled values with rw.correct{_FORCE}",
+        hint="rank every model from the same candidates, or correct sampled values with "
+        f"rw.correct{_FORCE}",
     )
 
 
@@ -472,16 +513,23 @@ def _check_truth(results: Mapping[str, Result]) -> None:
 def different_truth(details: str) -> ParameterError:
     """Return the error for results of which users have other numbers of relevant items."""
     return ParameterError(
-        "these results have different truths", found=details, hint="evaluate every model on the same truth" + _FORCE
+        "these results have different truths",
+        found=details,
+        hint="evaluate every model on the same truth" + _FORCE,
     )
 
 
 def common_cells(
-    results: Mapping[str, Result], metrics: str | Sequence[str] | None, primary: str | None, *, means_only: str | None
+    results: Mapping[str, Result],
+    metrics: str | Sequence[str] | None,
+    primary: str | None,
+    *,
+    means_only: str | None,
 ) -> tuple[list[str], str, dict[str, str]]:
     """Return the values to compare, which of them is the primary metric, and why not others.
 
-    ``means_only`` says why nothing but means over users can be compared here; None if other values can.
+    ``means_only`` says why nothing but means over users can be compared here; None if other values
+    can.
     """
     first = next(iter(results.values()))
     every = dict.fromkeys(cell for result in results.values() for cell in result.values)
@@ -511,7 +559,9 @@ def _nothing_in_common(
         return MetricError(
             "no metric that the results have in common can be compared",
             found="; ".join(f"{cell}: {reasons[cell]}" for cell in shared[:6]),
-            hint=means_only or "values that are not plain means over users are compared by evaluate(…, jackknife=64)",
+            hint=means_only
+            or "values that are not plain means over users are compared by evaluate(…, "
+            "jackknife=64)",
         )
     return MetricError(
         "the results have no metric in common",
@@ -542,17 +592,24 @@ def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None
     return f"{what} ({means_only or 'evaluate with jackknife=64'})"
 
 
-def _why_no_groups(compared: GroupsCompared, cell: str, results: Mapping[str, Result]) -> str | None:
+def _why_no_groups(
+    compared: GroupsCompared, cell: str, results: Mapping[str, Result]
+) -> str | None:
     """Return why gaps between groups of users cannot be compared; None if they can."""
     for name, result in results.items():
         if math.isnan(result.values[cell]):
             return f"it is NaN in {name}"
         if "requests" in result.provenance and not result.has_requests:
-            return f'it is over requests, and means are over users, in {name} (evaluate with mean_over="requests")'
+            return (
+                f"it is over requests, and means are over users, in {name} (evaluate with "
+                'mean_over="requests")'
+            )
         try:
             values_by_group(compared, cell, result.per_user)
         except MetricError as error:
-            return f"{error.found or error.what} in {name}{f' ({error.hint})' if error.hint else ''}"
+            return (
+                f"{error.found or error.what} in {name}{f' ({error.hint})' if error.hint else ''}"
+            )
     return None
 
 
@@ -623,7 +680,9 @@ class Systems:
 
     def on(self, data_set: str) -> dict[str, Result]:
         """Return all results on one data set."""
-        return {name: self.results[name] for seeds in self.seeds(data_set).values() for name in seeds}
+        return {
+            name: self.results[name] for seeds in self.seeds(data_set).values() for name in seeds
+        }
 
     def single(self) -> dict[str, Result]:
         """Return the one result of each system; raise where there are several."""
@@ -644,7 +703,9 @@ class Systems:
             column = ", ".join(part for part in (system, data_set, label) if part)
             if column in columns:
                 raise ParameterError(
-                    "two columns would have one name", found=repr(column), hint="call the result something else"
+                    "two columns would have one name",
+                    found=repr(column),
+                    hint="call the result something else",
                 )
             every = [self.results[name].values for name in seeds]
             columns[column] = [_mean([values.get(cell) for values in every]) for cell in cells]
@@ -666,12 +727,16 @@ def systems_of(arguments: tuple[object, ...]) -> Systems:
     several = len(arguments) > 1 or (len(arguments) == 1 and isinstance(arguments[0], Result))
     by_name: Any = arguments[0] if len(arguments) == 1 else None
     if several and all(isinstance(system, Result) or _is_list(system) for system in arguments):
-        by_name = {mark.upper(): system for mark, system in zip(marks(len(arguments)), arguments, strict=True)}
+        by_name = {
+            mark.upper(): system
+            for mark, system in zip(marks(len(arguments)), arguments, strict=True)
+        }
     if not isinstance(by_name, Mapping) or not by_name:
         raise ParameterError(
             "results to compare are passed as separate arguments, or by name",
             found=", ".join(type(result).__name__ for result in arguments) or "nothing",
-            hint="the policies of a log are compared where they are evaluated: see its differences, or rw.decide(…)"
+            hint="the policies of a log are compared where they are evaluated: see its "
+            "differences, or rw.decide(…)"
             if any(hasattr(each, "differences") for each in arguments)
             else "pass compare(one, two), or compare({name: result, …})",
         )
@@ -681,7 +746,9 @@ def systems_of(arguments: tuple[object, ...]) -> Systems:
         name = ", ".join(part for part in (system, data_set, number) if part)
         if name in results:
             raise ParameterError(
-                "two results would have one name", found=repr(name), hint="call the system something else"
+                "two results would have one name",
+                found=repr(name),
+                hint="call the system something else",
             )
         results[name] = result
         names.setdefault(system, {}).setdefault(data_set, []).append(name)
@@ -703,8 +770,16 @@ def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
         by_set = value if several_sets else {"": value}
         for data_set, results in by_set.items():
             seeds = [results] if isinstance(results, Result) else results
-            named = isinstance(system, str) and isinstance(data_set, str) and bool(data_set) == several_sets
-            listed = _is_list(seeds) and bool(seeds) and all(isinstance(result, Result) for result in seeds)
+            named = (
+                isinstance(system, str)
+                and isinstance(data_set, str)
+                and bool(data_set) == several_sets
+            )
+            listed = (
+                _is_list(seeds)
+                and bool(seeds)
+                and all(isinstance(result, Result) for result in seeds)
+            )
             if not named or not listed:
                 kinds = ", ".join(type(r).__name__ for r in seeds) if _is_list(seeds) else ""
                 raise ParameterError(
@@ -713,7 +788,9 @@ def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
                 )
             if len({id(result) for result in seeds}) < len(seeds):
                 raise ParameterError(
-                    "one result is given for two seeds", where=system, hint="every seed has a result of its own"
+                    "one result is given for two seeds",
+                    where=system,
+                    hint="every seed has a result of its own",
                 )
             for at, result in enumerate(seeds, start=1):
                 yield system, data_set, f"seed {at}" if len(seeds) > 1 else "", result
@@ -724,7 +801,10 @@ def _check_data_sets(systems: Systems) -> None:
     first, *rest = systems.names.items()
     for pair in ((first, other) for other in rest):
         if set(pair[0][1]) != set(pair[1][1]):
-            described = [f"{system}: {', '.join(filter(None, sets)) or 'one, without a name'}" for system, sets in pair]
+            described = [
+                f"{system}: {', '.join(filter(None, sets)) or 'one, without a name'}"
+                for system, sets in pair
+            ]
             raise ParameterError(
                 "systems are compared on the same data sets",
                 found="; ".join(described),
@@ -732,7 +812,9 @@ def _check_data_sets(systems: Systems) -> None:
             )
 
 
-def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool, cells: Collection[str] | None = None) -> bool:
+def paired_seeds(
+    systems: Systems, seeds: SeedDesign, *, force: bool, cells: Collection[str] | None = None
+) -> bool:
     """Return whether seed i of all systems belongs together; raise if results do not compare.
 
     By default they belong together where each seed has a split of its own, or ground truths in
@@ -743,7 +825,9 @@ def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool, cells: Col
     as_many = all(len(numbers) == 1 for numbers in counts) and max(map(max, counts)) > 1
     if seeds == "paired" and not as_many:
         details = "; ".join(f"{system}: {len(names)}" for system, _, names in systems)
-        raise ParameterError("paired seeds are as many for every system, two or more", found=details)
+        raise ParameterError(
+            "paired seeds are as many for every system, two or more", found=details
+        )
     if force:
         return seeds == "paired"
     if seeds == "paired":
@@ -763,7 +847,9 @@ def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool, cells: Col
     return False
 
 
-def _check_seed_by_seed(systems: Systems, sets: Sequence[str], cells: Collection[str] | None) -> None:
+def _check_seed_by_seed(
+    systems: Systems, sets: Sequence[str], cells: Collection[str] | None
+) -> None:
     """Raise unless the results of all systems for one seed can be compared."""
     for data_set in sets:
         for names in zip(*systems.seeds(data_set).values(), strict=True):

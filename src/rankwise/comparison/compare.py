@@ -60,7 +60,14 @@ from rankwise.core.kernels import default_threads, each
 from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import Metric
 from rankwise.results.display import plan_statements
-from rankwise.results.intervals import check_clusters, group_column, groups_in, is_truth_slice, mean_of, shared_groups
+from rankwise.results.intervals import (
+    check_clusters,
+    group_column,
+    groups_in,
+    is_truth_slice,
+    mean_of,
+    shared_groups,
+)
 from rankwise.results.result import Result, knows_lists
 from rankwise.results.reuse import Uses, truth_of
 from rankwise.results.values import Values
@@ -202,9 +209,27 @@ def compare(
     >>> row["mean_baseline"], row["mean_system"], row["difference"]
     (0.5, 0.75, 0.25)
     """
-    options: dict[str, Any] = {"baseline": baseline, "by": by, "primary": primary, "metrics": metrics, "alpha": alpha}
-    options |= {"test": test, "correction": correction, "margin": margin, "missing": missing, "seeds": seeds}
-    options |= {"clusters": clusters, "n_resamples": n_resamples, "seed": seed, "earlier": earlier, "force": force}
+    options: dict[str, Any] = {
+        "baseline": baseline,
+        "by": by,
+        "primary": primary,
+        "metrics": metrics,
+        "alpha": alpha,
+    }
+    options |= {
+        "test": test,
+        "correction": correction,
+        "margin": margin,
+        "missing": missing,
+        "seeds": seeds,
+    }
+    options |= {
+        "clusters": clusters,
+        "n_resamples": n_resamples,
+        "seed": seed,
+        "earlier": earlier,
+        "force": force,
+    }
     passed, rows, settings = compared_rows(results, **options)
     return Comparison.make(passed, rows, settings)
 
@@ -258,7 +283,9 @@ def compared_rows(
     parts, pairs = _parts(systems, by, force=force), pairs_of(list(systems.names), baseline)
     sizes = (len(parts), len(cells), systems)
     tests, exploratory = _family_sizes(len(pairs) + earlier, *sizes)
-    earlier_tests = tuple(a - b for a, b in zip((tests, exploratory), _family_sizes(len(pairs), *sizes), strict=True))
+    earlier_tests = tuple(
+        a - b for a, b in zip((tests, exploratory), _family_sizes(len(pairs), *sizes), strict=True)
+    )
     template = ClusteredPairwiseTests(
         {},
         None,
@@ -277,7 +304,9 @@ def compared_rows(
         earlier,
         paired=paired,
     )
-    families = [_pairs_of_part(template, systems, members, group) for group, members in parts.items()]
+    families = [
+        _pairs_of_part(template, systems, members, group) for group, members in parts.items()
+    ]
     required = {main} if metrics is None else set(cells)
     rows = _rows(families, cells, required, "data set" if systems.data_sets else by, not_compared)
     if systems.data_sets:
@@ -304,7 +333,9 @@ def compared_rows(
         "n_resamples": None if n_resamples is None else int(n_resamples),
         "seed": int(seed),
         "forced": force,
-        "unchecked": unchecked(every, (lambda: paired_seeds(systems, seeds, force=False)) if force else None),
+        "unchecked": unchecked(
+            every, (lambda: paired_seeds(systems, seeds, force=False)) if force else None
+        ),
         "directions": {cell: first.direction(cell) for cell in cells},
         "sources": _sources(systems),
         **unit.recorded(),
@@ -322,10 +353,13 @@ def compared_rows(
 def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict[str, Any]]:
     """Return what differences are made of, for pairs of which only one system gives some users a list.
 
-    ``difference`` with ``low`` and ``high`` is that over the other users. ``decides``: its sign is another one, or
-    what the test of the pair alone shows is another thing.
+    ``difference`` with ``low`` and ``high`` is that over the other users. ``decides``: its sign is
+    another one, or what the test of the pair alone shows is another thing.
     """
-    listed, leads = {name: _listed(result, family.main) for name, result in family.results.items()}, []
+    listed, leads = (
+        {name: _listed(result, family.main) for name, result in family.results.items()},
+        [],
+    )
     for row in rows:
         baseline, system = (listed[name] for name in (row.baseline, row.system))
         if baseline is None or system is None or baseline.equals(system):
@@ -341,10 +375,17 @@ def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict
             for name, result in family.results.items()
             if name in pairs[0]
         }
-        (other,) = replace(family, results=inside, pairs=pairs, tests=1, missing="common").rows(row.metric)
+        (other,) = replace(family, results=inside, pairs=pairs, tests=1, missing="common").rows(
+            row.metric
+        )
         means, sign = other.means, math.copysign(1, row.means.difference) * other.means.difference
         decides = sign <= 0 or (row.test.p < family.alpha) != (other.test.p < family.alpha)
-        pair = {"system": row.system, "baseline": row.baseline, "metric": row.metric, "users_with_one_list": apart}
+        pair = {
+            "system": row.system,
+            "baseline": row.baseline,
+            "metric": row.metric,
+            "users_with_one_list": apart,
+        }
         names = ("mean_baseline", "mean_system", "difference", "low", "high")
         limits = {name: getattr(means, name) for name in names}
         leads.append({**pair, "users": len(same), **limits, "decides": bool(decides)})
@@ -361,7 +402,9 @@ def _listed(result: Result, cell: str) -> pl.DataFrame | None:
 
 def _test_sets(results: Mapping[str, Result]) -> dict[str, Any]:
     """Return the ground truths of results, and how many systems and comparisons are recorded of one of them."""
-    truths = sorted({truth for result in results.values() if (truth := truth_of(result.provenance)) is not None})
+    truths = sorted(
+        {truth for result in results.values() if (truth := truth_of(result.provenance)) is not None}
+    )
     uses = reduce(operator.or_, (Uses.of(result.provenance) for result in results.values()), Uses())
     return ({"truths": truths} if truths else {}) | uses.recorded(compared=len(results))
 
@@ -374,7 +417,10 @@ def pairs_of(results: Sequence[str], baseline: str | None) -> list[tuple[str, st
 
 
 def _pairs_of_part(
-    template: ClusteredPairwiseTests, systems: Systems, results: dict[str, Result], group: str | None
+    template: ClusteredPairwiseTests,
+    systems: Systems,
+    results: dict[str, Result],
+    group: str | None,
 ) -> ClusteredPairwiseTests:
     """Return the pairs of some results: of single ones, or of several seeds."""
     seeds = systems.seeds(group or "" if systems.data_sets else "")
@@ -395,7 +441,11 @@ def _parts(systems: Systems, by: str | None, *, force: bool) -> dict[str | None,
     """Return all results, or those of each group of users, or on each data set."""
     if systems.data_sets:
         return {data_set: systems.on(data_set) for data_set in systems.data_sets}
-    return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by, force=force)
+    return (
+        {None: dict(systems.results)}
+        if by is None
+        else _in_groups(systems.results, by, force=force)
+    )
 
 
 def _are_single(systems: Systems, clusters: str | None) -> bool:
@@ -403,15 +453,22 @@ def _are_single(systems: Systems, clusters: str | None) -> bool:
     return not systems.several_seeds and not systems.data_sets and clusters is None
 
 
-def _ranks(family: ClusteredPairwiseTests, rows: Sequence[PairRow], main: str, correction: Family) -> list[SystemRank]:
+def _ranks(
+    family: ClusteredPairwiseTests, rows: Sequence[PairRow], main: str, correction: Family
+) -> list[SystemRank]:
     """Return the ranks of all systems on the primary metric, from the verdicts of pairs.
 
-    Pairs without the baseline are a second family: they are tested where the first one, of which all words are in
-    the table, leaves no pair open. So the error rate of all of them together is that of the correction.
+    Pairs without the baseline are a second family: they are tested where the first one, of which
+    all words are in the table, leaves no pair open. So the error rate of all of them together is
+    that of the correction.
     """
     primary, further = [row for row in rows if row.primary], list[PairRow]()
     pairs = {(row.baseline, row.system) for row in primary}
-    others = [pair for pair in pairs_of(list(family.seeds or family.results), None) if not {pair, pair[::-1]} & pairs]
+    others = [
+        pair
+        for pair in pairs_of(list(family.seeds or family.results), None)
+        if not {pair, pair[::-1]} & pairs
+    ]
     decided = all(row.test.verdict in ("better", "worse") for row in primary)
     if others and decided and main == family.main and primary[0].data_sets.data_sets is None:
         second = replace(family, pairs=others, tests=len(others) + family.earlier)
@@ -429,7 +486,10 @@ def _seeds(systems: Systems, *, paired: bool) -> dict[str, Any] | None:
     """Return the number of seeds of each system, and whether they are paired; None without."""
     if not systems.several_seeds:
         return None
-    counts = {", ".join(filter(None, (system, data_set))): len(names) for system, data_set, names in systems}
+    counts = {
+        ", ".join(filter(None, (system, data_set))): len(names)
+        for system, data_set, names in systems
+    }
     return {"design": "paired" if paired else "independent", "counts": counts}
 
 
@@ -456,7 +516,9 @@ def check_options(
     check_count(least=0, seed=seed)
     check_count(least=0, earlier=earlier)
     if earlier > _MOST_EARLIER:
-        raise ParameterError(f"earlier is at most {_MOST_EARLIER:,} pairs", found=f"earlier={earlier}")
+        raise ParameterError(
+            f"earlier is at most {_MOST_EARLIER:,} pairs", found=f"earlier={earlier}"
+        )
     check_choice("correction", correction, Family)
     check_choice("test", test, Test)
     designed = systems.several_seeds or clusters is not None
@@ -472,7 +534,8 @@ def check_options(
         raise ParameterError(f"there is no result {baseline!r}", found=", ".join(systems.names))
     if by is not None and systems.data_sets:
         raise ParameterError(
-            "groups of users are compared on one data set", found=f"by={by!r}, {len(systems.data_sets)} data sets"
+            "groups of users are compared on one data set",
+            found=f"by={by!r}, {len(systems.data_sets)} data sets",
         )
     if correction in JOINT and (designed or systems.data_sets):
         raise ParameterError(
@@ -500,7 +563,9 @@ def _sources(systems: Systems) -> dict[str, str]:
     return sources
 
 
-def _in_groups(results: Mapping[str, Result], by: str, *, force: bool = False) -> dict[str | None, dict[str, Result]]:
+def _in_groups(
+    results: Mapping[str, Result], by: str, *, force: bool = False
+) -> dict[str | None, dict[str, Result]]:
     """Return the results of each group of users: the values that are means of its users."""
     check_ids(results)
     if is_truth_slice(by):
@@ -514,18 +579,23 @@ def _in_groups(results: Mapping[str, Result], by: str, *, force: bool = False) -
             hint="put users into larger groups",
         )
     return {
-        group: {name: _of_group(result, tables[name], by, group) for name, result in results.items()}
+        group: {
+            name: _of_group(result, tables[name], by, group) for name, result in results.items()
+        }
         for group in groups
     }
 
 
-def _in_slices(results: Mapping[str, Result], by: str, *, force: bool) -> dict[str | None, dict[str, Result]]:
+def _in_slices(
+    results: Mapping[str, Result], by: str, *, force: bool
+) -> dict[str | None, dict[str, Result]]:
     """Return the results within each slice of relevant items."""
     for name, result in results.items():
         if result.sliced is None or by not in result.sliced["by"]:
             raise ParameterError(
                 f"{name} has no slices by {by!r}",
-                found=", ".join([] if result.slices is None else result.slices["by"].unique()) or "no slices",
+                found=", ".join([] if result.slices is None else result.slices["by"].unique())
+                or "no slices",
                 hint=f"evaluate every model with by={by!r}",
             )
     if not force:
@@ -534,7 +604,10 @@ def _in_slices(results: Mapping[str, Result], by: str, *, force: bool) -> dict[s
     assert first.slices is not None
     groups = first.slices.filter(pl.col("by") == by, pl.col("users") > 0)["group"].to_list()
     return {
-        group: {name: _with_users(result, result.units_within(by, group)) for name, result in results.items()}
+        group: {
+            name: _with_users(result, result.units_within(by, group))
+            for name, result in results.items()
+        }
         for group in groups
     }
 
@@ -545,9 +618,15 @@ def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None
 
 def _with_users(result: Result, inside: pl.DataFrame) -> Result:
     """Return a result of some users: the values that are means over them."""
-    means = [cell for cell in result.values if cell in inside.columns and result.is_mean_of_users(cell)]
-    values = dict.fromkeys(result.values, math.nan) | {cell: mean_of(inside[cell]) for cell in means}
-    return replace(result, values=Values(values), per_user=inside, replicates=None, slices=None, sliced=None)
+    means = [
+        cell for cell in result.values if cell in inside.columns and result.is_mean_of_users(cell)
+    ]
+    values = dict.fromkeys(result.values, math.nan) | {
+        cell: mean_of(inside[cell]) for cell in means
+    }
+    return replace(
+        result, values=Values(values), per_user=inside, replicates=None, slices=None, sliced=None
+    )
 
 
 def _rows(
@@ -561,9 +640,11 @@ def _rows(
 
     ``parts`` names what families are parts by, if there are several.
     """
-    # Exploratory metrics, as those of lists, are compared over the users who have a value in all results.
+    # Exploratory metrics, as those of lists, are compared over the users who have a value in all
+    # results.
     over_common = {
-        family.group: replace(family, missing="common") if family.missing == "error" else family for family in families
+        family.group: replace(family, missing="common") if family.missing == "error" else family
+        for family in families
     }
 
     def rows_of(cell: str) -> list[PairRow]:
@@ -589,7 +670,12 @@ def _rows(
 
 
 def correct_rows(
-    rows: Sequence[PairRow], correction: Family, alpha: float, *, joint: bool = False, earlier: Sequence[int] = (0, 0)
+    rows: Sequence[PairRow],
+    correction: Family,
+    alpha: float,
+    *,
+    joint: bool = False,
+    earlier: Sequence[int] = (0, 0),
 ) -> list[PairRow]:
     """Return rows with adjusted p-values and verdicts, and intervals of the level that the correction leaves.
 
@@ -774,9 +860,13 @@ def sample_size(
     check_level("alpha", alpha)
     pilot = _pilot(result, metric, difference, margin, other, correlation, equivalence=equivalence)
     values = pilot.values
-    deviations = [pilot.deviation, *map(math.sqrt, variance_interval(values, confidence=confidence))]
+    deviations = [
+        pilot.deviation,
+        *map(math.sqrt, variance_interval(values, confidence=confidence)),
+    ]
     users, *limits = (
-        None if math.isnan(deviation) else pilot.users(deviation, alpha=alpha, power=power) for deviation in deviations
+        None if math.isnan(deviation) else pilot.users(deviation, alpha=alpha, power=power)
+        for deviation in deviations
     )
     assert users is not None
     low, high = limits
@@ -790,8 +880,8 @@ class _Hypothesis:
     """What a comparison has to reject, and the users' differences from which its power follows.
 
     The true mean of ``side`` times the differences lies ``gap`` below the hypothesis. They are at
-    most ``most``; their deviation is ``factor`` times that of the pilot's values. Without ``values``
-    of theirs, all are assumed to be one deviation above or below the mean.
+    most ``most``; their deviation is ``factor`` times that of the pilot's values. Without
+    ``values`` of theirs, all are assumed to be one deviation above or below the mean.
     """
 
     side: int
@@ -806,7 +896,9 @@ class _Hypothesis:
             values = np.array([-1.0, 1.0]) * deviation * self.factor
         else:
             centred = self.side * (self.values - self.values.mean())
-            values = self.side * self.values.mean() + centred * (deviation * self.factor / self.values.std(ddof=1))
+            values = self.side * self.values.mean() + centred * (
+                deviation * self.factor / self.values.std(ddof=1)
+            )
         return BoundedMean.of(np.minimum(values, self.most), self.most)
 
 
@@ -834,7 +926,9 @@ class _Pilot:
             if math.isfinite(one.most) and (self.sides == 1 or n < MANY):
                 powers.append(one.sample(deviation).power(n, one.gap, alpha=alpha / self.sides))
             else:
-                powers.append(power_of_t(n, one.gap / (deviation * one.factor), alpha, sides=self.sides))
+                powers.append(
+                    power_of_t(n, one.gap / (deviation * one.factor), alpha, sides=self.sides)
+                )
         return max(sum(powers) - (len(powers) - 1), 0.0)
 
     def users(self, deviation: float, *, alpha: float, power: float) -> int:
@@ -861,28 +955,40 @@ def _pilot(
     if difference is None and margin is None:
         raise ParameterError(
             "a comparison is planned for a difference, or for a margin",
-            hint="pass difference=, the difference to detect, or margin=, the largest one that does not matter",
+            hint="pass difference=, the difference to detect, or margin=, the largest one that "
+            "does not matter",
         )
     means = [cell for cell in result.values if result.is_mean_of_users(cell)]
     if metric is None and not means:
-        raise MetricError("the result has no metric that is a mean of users", found=", ".join(result.values))
+        raise MetricError(
+            "the result has no metric that is a mean of users", found=", ".join(result.values)
+        )
     cell = default_primary(result, means) if metric is None else result.cell(metric)
     if not result.is_mean_of_users(cell):
-        raise MetricError(f"{cell} is not a mean over users, so the number of users cannot be computed")
+        raise MetricError(
+            f"{cell} is not a mean over users, so the number of users cannot be computed"
+        )
     better = result.direction(cell)
     if margin is not None and better is None and not equivalence:
         raise ParameterError(
             f"neither direction of {cell} is better, so no loss can be within the margin",
             found=f"margin={margin!r}",
-            hint="equivalence=True plans for a difference smaller than the margin in both directions",
+            hint="equivalence=True plans for a difference smaller than the margin in both "
+            "directions",
         )
     pairs, mean = _planned_pairs(result, cell, other, correlation)
     true = 0.0 if difference is None else size_of(check_difference(difference), mean)
     size = None if margin is None else size_of(check_margin(margin), mean)
-    name, needed, number = ("difference", difference, true) if margin is None else ("margin", margin, size)
+    name, needed, number = (
+        ("difference", difference, true) if margin is None else ("margin", margin, size)
+    )
     if not number or true is None:
         hint = "a share of 0 is 0: pass a number" if isinstance(needed, str) else None
-        raise ParameterError(f"a {name} is a number other than 0", found=f"{needed!r}, a baseline of {mean}", hint=hint)
+        raise ParameterError(
+            f"a {name} is a number other than 0",
+            found=f"{needed!r}, a baseline of {mean}",
+            hint=hint,
+        )
     bounds = bounds_of({"result": result}, cell)
     if margin is None:
         if equivalence:
@@ -890,7 +996,10 @@ def _pilot(
         tested: MarginSize | None = MarginSize(abs(true))
         sides, true = [-1], 0.0
     else:
-        tested, sides = margin_test(check_margin(margin)), [1, -1] if equivalence else [-1 if better else 1]
+        tested, sides = (
+            margin_test(check_margin(margin)),
+            [1, -1] if equivalence else [-1 if better else 1],
+        )
     assert tested is not None
     hypotheses = []
     for side in sides:
@@ -908,16 +1017,21 @@ def _pilot(
         hypotheses.append(_Hypothesis(side, values, claim.most, deviation, gap))
     by_t = margin is not None and not math.isfinite(bounds[1] - bounds[0])
     shape = (1.0, 0.0) if other is None else (pairs.nonzero / pairs.n, pairs.skewness)
-    return _Pilot(pairs.d, hypotheses, 2 if margin is None else 1, fewest_for_t(*shape) if by_t else 2)
+    return _Pilot(
+        pairs.d, hypotheses, 2 if margin is None else 1, fewest_for_t(*shape) if by_t else 2
+    )
 
 
-def _planned_pairs(result: Result, cell: str, other: Result | None, correlation: float) -> tuple[Differences, float]:
+def _planned_pairs(
+    result: Result, cell: str, other: Result | None, correlation: float
+) -> tuple[Differences, float]:
     """Return the system and the baseline, or the values of one system, and the baseline's mean."""
     check_number("correlation", correlation)
     both = {"result": result} | ({} if other is None else {"other": other})
     if any(each.has_requests for each in both.values()):
         raise ParameterError(
-            "a plan is about users, and these means are over requests", hint='evaluate with mean_over="users"'
+            "a plan is about users, and these means are over requests",
+            hint='evaluate with mean_over="users"',
         )
     both = {name: replace(each, per_user=each.units) for name, each in both.items()}
     if other is not None:

@@ -22,7 +22,16 @@ from rankwise.core import __version__
 from rankwise.core.arguments import check_choice, check_count, check_number, check_path
 from rankwise.core.ids import json_hash
 from rankwise.core.saved_forms import COMPARISON
-from rankwise.core.terminal import Detail, DetailedDisplay, Format, TableView, as_json, export, finite, float_of
+from rankwise.core.terminal import (
+    Detail,
+    DetailedDisplay,
+    Format,
+    TableView,
+    as_json,
+    export,
+    finite,
+    float_of,
+)
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.metrics.base import parse
 from rankwise.results.intervals import range_of
@@ -60,10 +69,16 @@ Margin: TypeAlias = float | str | Mapping[str, float | str] | None
 """The largest difference that does not matter: a number, or a share such as ``"1%"``."""
 
 
-def margins_by_cell(margin: Margin, result: Result, cells: Iterable[str] = ()) -> float | str | dict[str, Any] | None:
+def margins_by_cell(
+    margin: Margin, result: Result, cells: Iterable[str] = ()
+) -> float | str | dict[str, Any] | None:
     """Return margins by the canonical names of metrics, or the one margin of all metrics, of those compared."""
     if isinstance(margin, Mapping):
-        margins = {result.cell(name): check_margin(size) for name, size in margin.items() if size is not None}
+        margins = {
+            result.cell(name): check_margin(size)
+            for name, size in margin.items()
+            if size is not None
+        }
         for cell, size in margins.items():
             check_within_range(size, cell, result)
         return margins
@@ -82,16 +97,22 @@ def check_within_range(margin: float | str, cell: str, result: Result) -> None:
     """
     low, high = range_of(result.metrics, cell)
     if isinstance(margin, str):
-        everything = result.direction(cell) is not False and low >= 0 and float(margin.removesuffix("%")) >= 100
+        everything = (
+            result.direction(cell) is not False
+            and low >= 0
+            and float(margin.removesuffix("%")) >= 100
+        )
         largest = "100%"
     else:
         everything, largest = margin >= high - low, f"{high - low:g}"
     if everything:
         raise ParameterError(
-            f"a margin of {margin} allows every loss of {cell}: no difference is larger than {largest}",
+            f"a margin of {margin} allows every loss of {cell}: no difference is larger than "
+            f"{largest}",
             where=cell,
             found=f"{margin!r}",
-            hint="write a share of the baseline's mean, such as '1%', or a number smaller than the range of the metric",
+            hint="write a share of the baseline's mean, such as '1%', or a number smaller than the "
+            "range of the metric",
         )
 
 
@@ -103,7 +124,9 @@ def check_margin(size: float | str) -> float | str:
     return checked
 
 
-def check_difference(size: float | str, name: str = "difference", *, above: float = -math.inf) -> float | str:
+def check_difference(
+    size: float | str, name: str = "difference", *, above: float = -math.inf
+) -> float | str:
     """Check a difference: a number, or a share of the baseline's mean as ``"1%"``, ``above`` a limit.
 
     >>> check_difference(0.01), check_difference("-5%")
@@ -150,7 +173,9 @@ def margin_test(margin: float | str | None) -> MarginSize | None:
 _NO_BOUND = "margin tested by t: a rare large loss that was not drawn is not excluded"
 
 
-def margin_flags(margin: float | str | None, baseline_mean: float, *, bounded: bool = True) -> list[str]:
+def margin_flags(
+    margin: float | str | None, baseline_mean: float, *, bounded: bool = True
+) -> list[str]:
     """Return the caveats of a margin: a share of a baseline of 0, and a test by t.
 
     >>> margin_flags("2%", 0.0)
@@ -163,14 +188,25 @@ def margin_flags(margin: float | str | None, baseline_mean: float, *, bounded: b
     if margin is None:
         return []
     if isinstance(margin, str) and baseline_mean == 0:
-        return [f"{margin} of a baseline of 0 is no margin, and nothing is shown: pass a number as the margin"]
+        return [
+            (
+                f"{margin} of a baseline of 0 is no margin, and nothing is shown: pass a number as the "
+                "margin"
+            )
+        ]
     return [] if bounded else [_NO_BOUND]
 
 
-def check_plain_design(settings: Mapping[str, Any], what: str, *, over_requests: bool = False) -> None:
+def check_plain_design(
+    settings: Mapping[str, Any], what: str, *, over_requests: bool = False
+) -> None:
     """Raise if a comparison has several seeds or data sets, or clusters other than users with requests."""
     design = [name for name in ("seeds", "data_sets", "clusters") if settings[name]]
-    if design == ["clusters"] and over_requests and SamplingUnit.of_comparison(settings).is_of_requests:
+    if (
+        design == ["clusters"]
+        and over_requests
+        and SamplingUnit.of_comparison(settings).is_of_requests
+    ):
         return
     if design:
         raise ParameterError(
@@ -181,26 +217,37 @@ def check_plain_design(settings: Mapping[str, Any], what: str, *, over_requests:
 
 
 _OF_PAGES = ("columns", "label")  # what Markdown does not know
-_OF_SYSTEMS = ("digits", "percent")  # what pairs do not have: their differences have the decimals of the means
+_OF_SYSTEMS = (
+    "digits",
+    "percent",
+)  # what pairs do not have: their differences have the decimals of the means
 
 
 def _check_options(form: str, options: PaperOptions) -> None:
     """Raise if an option is passed that a format, or the layout of pairs, does not know."""
     default = PaperOptions()
-    changed = [entry.name for entry in fields(options) if getattr(options, entry.name) != getattr(default, entry.name)]
+    changed = [
+        entry.name
+        for entry in fields(options)
+        if getattr(options, entry.name) != getattr(default, entry.name)
+    ]
     if form not in ("latex", "markdown"):
         unused, where = changed, f"the format {form!r}"
     elif form == "markdown" and (pages := [name for name in changed if name in _OF_PAGES]):
         unused, where = pages, "the format 'markdown'"
     else:
         pairs = options.layout == "pairs"
-        unused, where = [name for name in changed if pairs and name in _OF_SYSTEMS], "the layout 'pairs'"
+        unused, where = (
+            [name for name in changed if pairs and name in _OF_SYSTEMS],
+            "the layout 'pairs'",
+        )
     if unused:
         value = getattr(options, unused[0])
         raise ParameterError(
             f"{unused[0]} is no option of {where}",
             found=f"{unused[0]}={value!r}",
-            hint=f"leave {unused[0]} out, or export as 'latex'" + (" in the layout 'systems'" * (form == "latex")),
+            hint=f"leave {unused[0]} out, or export as 'latex'"
+            + (" in the layout 'systems'" * (form == "latex")),
         )
 
 
@@ -247,10 +294,18 @@ def write_head(folder: Path, content: dict[str, Any], systems: Iterable[str]) ->
     """Write a comparison beside the results of its systems, which lie in `result_folders`."""
     with output_errors(folder):
         where = {
-            name: {"folder": path.relative_to(folder).as_posix(), "sha256": file_hash(path / "result.json")}
+            name: {
+                "folder": path.relative_to(folder).as_posix(),
+                "sha256": file_hash(path / "result.json"),
+            }
             for name, path in result_folders(folder, systems).items()
         }
-        whole = {COMPARISON.key: COMPARISON.version, "rankwise": __version__, **content, "results": where}
+        whole = {
+            COMPARISON.key: COMPARISON.version,
+            "rankwise": __version__,
+            **content,
+            "results": where,
+        }
         digest = json_hash(json.loads(as_json(whole)))
         write_text(folder / HEAD, as_json({**whole, "sha256": digest}))
 
@@ -260,19 +315,27 @@ def is_comparison(path: Path) -> bool:
     return (path / HEAD).is_file()
 
 
-def read_comparison(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], dict[str, Result]]:
+def read_comparison(
+    folder: Path,
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], dict[str, Result]]:
     """Return table, values, settings and results of a saved comparison."""
     path = folder / HEAD
     content = _read_head(path)
     try:
         rows = [
-            [float_of(row[name]) if kind == pl.Float64 else row[name] for name, kind in COLUMNS.items()]
+            [
+                float_of(row[name]) if kind == pl.Float64 else row[name]
+                for name, kind in COLUMNS.items()
+            ]
             for row in content["pairs"]
         ]
         table = pl.DataFrame(rows, schema=COLUMNS, orient="row")
         values = pl.DataFrame(
             [
-                {name: value if name == "metric" else float_of(value) for name, value in row.items()}
+                {
+                    name: value if name == "metric" else float_of(value)
+                    for name, value in row.items()
+                }
                 for row in content["values"]
             ],
             infer_schema_length=None,
@@ -313,7 +376,9 @@ def _result(folder: Path, name: str, sha256: str) -> Result:
     """Return a result of the comparison's folder, if it is the one that was compared."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise FileError("a comparison names results outside its folder", where=str(folder / HEAD), found=name)
+        raise FileError(
+            "a comparison names results outside its folder", where=str(folder / HEAD), found=name
+        )
     head = path / "result.json"
     if head.is_file() and file_hash(head) != sha256:
         raise _changed(head)
@@ -322,7 +387,9 @@ def _result(folder: Path, name: str, sha256: str) -> Result:
 
 def _changed(path: Path) -> FileError:
     return FileError(
-        "this file was changed after the comparison was saved", where=str(path), hint="compare again, and save that"
+        "this file was changed after the comparison was saved",
+        where=str(path),
+        hint="compare again, and save that",
     )
 
 
@@ -353,10 +420,10 @@ class Comparison(DetailedDisplay):
         - both means; the ``difference`` (system minus baseline) with its confidence interval, and
           the interval that holds for all pairs of the primary metric together (``low_together``,
           ``high_together``, by Bonferroni); the relative ``lift`` with its interval (Fieller)
-        - the test, its p-value and ``p_adjusted``; ``p_bound``, the two-sided p-value that holds for
-          any distribution on the range of the metric (NaN without a bound); the ``verdict`` (better,
-          worse, different, equivalent, not shown) with the ``error_rate`` that it controls, and
-          ``within_margin``
+        - the test, its p-value and ``p_adjusted``; ``p_bound``, the two-sided p-value that holds
+          for any distribution on the range of the metric (NaN without a bound); the ``verdict``
+          (better, worse, different, equivalent, not shown) with the ``error_rate`` that it
+          controls, and ``within_margin``
         - with a margin: ``p_non_inferior``, and the ``users_needed`` to show non-inferiority
         - effect sizes d_z and Cliff's delta; wins, ties and losses; the number of users compared,
           left out (and why), and with values that are not both 0; the minimum detectable
@@ -386,10 +453,15 @@ class Comparison(DetailedDisplay):
     results: Mapping[str, Result] = field(default_factory=dict)
 
     @classmethod
-    def make(cls, systems: Systems, rows: Sequence[PairRow], settings: dict[str, Any]) -> Comparison:
+    def make(
+        cls, systems: Systems, rows: Sequence[PairRow], settings: dict[str, Any]
+    ) -> Comparison:
         """Return the comparison of systems from its rows."""
         return cls(
-            table_of(rows, PairRow), systems.values(), {**settings, "labels": systems.labels}, dict(systems.results)
+            table_of(rows, PairRow),
+            systems.values(),
+            {**settings, "labels": systems.labels},
+            dict(systems.results),
         )
 
     @property
@@ -430,7 +502,9 @@ class Comparison(DetailedDisplay):
         columns = ("metric", "system", "group")
         if not all(isinstance(name, str) for name in names):
             raise MetricError("rows are found by names", found=repr(key))
-        rows = self.table.filter(*(pl.col(column) == name for column, name in zip(columns, names, strict=False)))
+        rows = self.table.filter(
+            *(pl.col(column) == name for column, name in zip(columns, names, strict=False))
+        )
         if self.settings["data_sets"] and len(names) < len(columns):
             rows = rows.filter(pl.col("group").is_null())
         if len(rows) != 1:
@@ -478,7 +552,11 @@ class Comparison(DetailedDisplay):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON: NaN is None, infinity is text."""
         data: dict[str, Any] = finite(
-            {"settings": self.settings, "pairs": self.table.to_dicts(), "values": self.values.to_dicts()}
+            {
+                "settings": self.settings,
+                "pairs": self.table.to_dicts(),
+                "values": self.values.to_dicts(),
+            }
         )
         return data
 
@@ -496,17 +574,18 @@ class Comparison(DetailedDisplay):
     ) -> str:
         r"""Return the comparison as text; the options are those of tables, in LaTeX and Markdown.
 
-        Markdown and LaTeX are tables of systems by metrics, the baseline first and then the best: the best value in
-        bold, the second underlined, raised + and − (against a baseline) or letters (of all pairs) for what is shown,
-        ± for standard deviations between seeds, and a caption with the test, the correction, the users, the rules and
-        the version. Groups of users and data sets are blocks of columns.
+        Markdown and LaTeX are tables of systems by metrics, the baseline first and then the best:
+        the best value in bold, the second underlined, raised + and − (against a baseline) or
+        letters (of all pairs) for what is shown, ± for standard deviations between seeds, and a
+        caption with the test, the correction, the users, the rules and the version. Groups of users
+        and data sets are blocks of columns.
 
         Parameters
         ----------
         format : {"json", "csv", "markdown", "latex", "methods"}
-            JSON also holds settings and values; LaTeX needs the package booktabs. ``"methods"`` is a paragraph on the
-            method, of which every clause comes from the record; what is not known stands there as
-            ``[not recorded: …]``.
+            JSON also holds settings and values; LaTeX needs the package booktabs. ``"methods"`` is
+            a paragraph on the method, of which every clause comes from the record; what is not
+            known stands there as ``[not recorded: …]``.
         metrics : list of str, optional
             The metrics of the table, in this order; by default all.
         digits : int, default=3
@@ -576,9 +655,15 @@ class Comparison(DetailedDisplay):
     def _csv_table(self) -> pl.DataFrame:
         """Return the table with text for lists, and whose definition each metric follows, as `Result.export` has it."""
         names = self.table["metric"].unique().to_list()
-        by_name = {name: [result.definition_of(name) for result in self.results.values()] for name in names}
-        whose = {name: next(filter(None, definitions), None) for name, definitions in by_name.items()}
-        definition = pl.col("metric").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
+        by_name = {
+            name: [result.definition_of(name) for result in self.results.values()] for name in names
+        }
+        whose = {
+            name: next(filter(None, definitions), None) for name, definitions in by_name.items()
+        }
+        definition = (
+            pl.col("metric").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
+        )
         return self.table.with_columns(pl.col(pl.List(pl.String)).list.join("; "), definition)
 
     def views_at(self, detail: Detail) -> list[TableView]:

@@ -67,7 +67,16 @@ from rankwise.stats.equivalence import users_to_show
 from rankwise.stats.many_systems import adjust, level_left
 from rankwise.tables.storage import output_errors, write_text
 
-__all__ = ["Check", "Decision", "Outcome", "decide", "deciding_cell", "levels_of", "margin_text", "rule_for"]
+__all__ = [
+    "Check",
+    "Decision",
+    "Outcome",
+    "decide",
+    "deciding_cell",
+    "levels_of",
+    "margin_text",
+    "rule_for",
+]
 
 Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
@@ -113,10 +122,11 @@ class Decision(DetailedDisplay):
         The verdict in a sentence, then further reasons and what no rule guards, one sentence each.
     checks : polars.DataFrame
         One row per check: its ``role`` (success, guardrail, deterioration), metric, slice, users,
-        both means, the difference and the relative ``change`` with intervals of the test and the level
-        that decide (``confidence``), margin, the p-value that decides, ``outcome`` (passed, failed, not
-        shown, not checked; of a deterioration metric also no loss shown), what that p-value has ``shown``
-        (better, not worse, worse; null if nothing), for guardrails the number of users needed, and ``flags``.
+        both means, the difference and the relative ``change`` with intervals of the test and the
+        level that decide (``confidence``), margin, the p-value that decides, ``outcome`` (passed,
+        failed, not shown, not checked; of a deterioration metric also no loss shown), what that
+        p-value has ``shown`` (better, not worse, worse; null if nothing), for guardrails the number
+        of users needed, and ``flags``.
     small_slices : list of str
         Slices with too few users to be checked.
     record : dict
@@ -147,7 +157,8 @@ class Decision(DetailedDisplay):
         Raises
         ------
         FileError
-            If the file holds no decision, one of a version that cannot be read, or one that was changed.
+            If the file holds no decision, one of a version that cannot be read, or one that was
+            changed.
 
         Examples
         --------
@@ -185,9 +196,9 @@ class Decision(DetailedDisplay):
     def rows(self) -> list[dict[str, Any]]:
         """One row per metric and slice for readers: its check, or the worse one of two.
 
-        Beside the columns of `checks` each has ``said``, the outcome in words, ``title``, the part of the rule that it
-        belongs to, ``name``, its metric and slice in words, and whether it is a slice ``below`` a row of its metric,
-        which alone names that.
+        Beside the columns of `checks` each has ``said``, the outcome in words, ``title``, the part
+        of the rule that it belongs to, ``name``, its metric and slice in words, and whether it is a
+        slice ``below`` a row of its metric, which alone names that.
         """
         return _merged(self.checks.to_dicts(), self.record["rule"])
 
@@ -228,7 +239,11 @@ def _slice(row: Mapping[str, Any]) -> str:
     return "all users" if row["by"] is None else group_words(row["by"], row["group"])
 
 
-_TITLES = {"success": "must improve", "guardrail": "may lose less than", "deterioration": "must not get worse"}
+_TITLES = {
+    "success": "must improve",
+    "guardrail": "may lose less than",
+    "deterioration": "must not get worse",
+}
 _SAID = {
     ("success", "passed"): "✓ better",
     ("guardrail", "passed"): "✓ within",
@@ -248,13 +263,17 @@ def _merged(checks: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[d
         if row["outcome"] == "failed":
             first |= {name: row[name] for name in _DECIDING}
     for row in rows.values():
-        row["role"] = "success" if row["metric"] in rule["success"] and row["by"] is None else row["role"]
+        row["role"] = (
+            "success" if row["metric"] in rule["success"] and row["by"] is None else row["role"]
+        )
         row["title"] = _TITLES[row["role"]]
         if row["role"] == "guardrail":
             row["title"] += f" {margin_text(rule['guardrails'][row['metric']])}"
     merged = _under_titles(list(rows.values()), rule)
     for before, row in zip([None, *merged], merged, strict=False):
-        named = before is not None and all(before[name] == row[name] for name in ("title", "metric"))
+        named = before is not None and all(
+            before[name] == row[name] for name in ("title", "metric")
+        )
         where = "" if row["by"] is None else group_words(row["by"], row["group"])
         row["below"] = named and row["by"] is not None
         row["name"] = where if row["below"] else ", ".join(filter(None, (row["metric"], where)))
@@ -272,7 +291,12 @@ def _under_titles(rows: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> li
 
     def place(row: Mapping[str, Any]) -> tuple[Any, ...]:
         metric = order.index(row["metric"])
-        return titles.index(row["title"]), metric, slices.index(row["by"]), natural_key(row["group"])
+        return (
+            titles.index(row["title"]),
+            metric,
+            slices.index(row["by"]),
+            natural_key(row["group"]),
+        )
 
     return sorted(rows, key=place)
 
@@ -290,7 +314,9 @@ def levels_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     return {level: list(titles) for level, titles in levels.items()}
 
 
-def _decision_view(rows: Sequence[Mapping[str, Any]], caption: str, notes: Sequence[str], *, full: bool) -> TableView:
+def _decision_view(
+    rows: Sequence[Mapping[str, Any]], caption: str, notes: Sequence[str], *, full: bool
+) -> TableView:
     """Return one row per metric and slice, under the part of the rule that it belongs to."""
     body: list[list[Cell]] = []
     levels, last = levels_of(rows), ""
@@ -305,7 +331,9 @@ def _decision_view(rows: Sequence[Mapping[str, Any]], caption: str, notes: Seque
         means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
         label = f" ({row['p_name']})" if row["p_name"] else ""
         p = p_value(row["p"]) + ("" if math.isnan(row["p"]) else label)
-        more = [signed(row["difference"], places(row)), interval_text(row, signed), p] if full else []
+        more = (
+            [signed(row["difference"], places(row)), interval_text(row, signed), p] if full else []
+        )
         if row["outcome"] == "not checked" or _NO_LIST in row["flags"]:
             empty = "no list" if _NO_LIST in row["flags"] else "no value"
             body.append([name, users, "", empty, *([""] * len(more)), said])
@@ -319,7 +347,9 @@ def _decision_view(rows: Sequence[Mapping[str, Any]], caption: str, notes: Seque
     interval = f"{next(iter(levels))} interval" if len(levels) == 1 else "interval"
     more = ["difference", "interval", "p"] if full else []
     head = ["", "users", "from → to", f"change ({interval})", *more, ""]
-    return TableView(head, body, notes, caption=caption, left=(0, len(head) - 1), leaving=() if full else (1, 2))
+    return TableView(
+        head, body, notes, caption=caption, left=(0, len(head) - 1), leaving=() if full else (1, 2)
+    )
 
 
 def margin_text(margin: float | str) -> str:
@@ -345,7 +375,11 @@ def _read_decision(file: Path) -> Decision:
         ) from error
     DECISION.check(version, str(file), written_by=content.get("rankwise"))
     if digest != _digest(content):
-        raise FileError("this file was changed after the decision was saved", where=str(file), hint="decide again")
+        raise FileError(
+            "this file was changed after the decision was saved",
+            where=str(file),
+            hint="decide again",
+        )
     record = DECISION.upgrade(content, version)
     record.pop(DECISION.key, None)
     schema = {name: column.dtype for name, column in columns_of(Check).items()}
@@ -361,7 +395,9 @@ def _read_decision(file: Path) -> Decision:
         table = pl.DataFrame(checks, schema=schema, orient="row")
         return Decision(record["outcome"], record["reasons"], table, record["small_slices"], record)
     except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise FileError("this saved decision lacks a part", where=str(file), found=f"{error!r}") from error
+        raise FileError(
+            "this saved decision lacks a part", where=str(file), found=f"{error!r}"
+        ) from error
 
 
 def _digest(content: Mapping[str, Any]) -> str:
@@ -369,7 +405,9 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 
 def _canonical(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
 
 
 class LoggedRewards(Protocol):
@@ -421,17 +459,18 @@ def decide(
     Parameters
     ----------
     results : Comparison, OffPolicy, or mapping of str to Result or OffPolicy
-        Results by name, or a comparison of them, whose test, seed, resamples and ``earlier`` pairs the decision has as
-        well. Of policies on logged requests the result of `rankwise.off_policy`, whose metric is called
-        ``"reward"``, or the results of several rewards by the name of the reward. Where a log supports a policy weakly
-        or not at all, nothing is shown: the decision is hold.
+        Results by name, or a comparison of them, whose test, seed, resamples and ``earlier`` pairs
+        the decision has as well. Of policies on logged requests the result of
+        `rankwise.off_policy`, whose metric is called ``"reward"``, or the results of several
+        rewards by the name of the reward. Where a log supports a policy weakly or not at all,
+        nothing is shown: the decision is hold.
     success : str or list of str
         Success metrics: at least one of them has to improve.
     guardrails : mapping of metric to margin, optional
         Guardrail metrics, each with the loss that it must not reach: a number, or a share of the
         baseline such as ``"1%"``. Values that are not means over users (coverage, Gini) need
-        ``evaluate(…, jackknife=64)``, and are checked over all users alone. On logged requests the margin is that of
-        ``off_policy(…, margin=…)``.
+        ``evaluate(…, jackknife=64)``, and are checked over all users alone. On logged requests the
+        margin is that of ``off_policy(…, margin=…)``.
     deterioration : str or list of str, optional
         Further metrics that must not get significantly worse.
     slices : str or list of str, optional
@@ -442,8 +481,8 @@ def decide(
     alpha : float, optional
         The significance level; by default that of the comparison or the log, 0.05 for results.
     missing : {"error", "zero", "common"}, optional
-        What to do with users who have a value in one result only, as for `rankwise.compare`; by default as the
-        comparison did, ``"error"`` for results.
+        What to do with users who have a value in one result only, as for `rankwise.compare`; by
+        default as the comparison did, ``"error"`` for results.
     baseline, system : str, optional
         The names of the two results; by default the first is the baseline, the second the system.
 
@@ -476,8 +515,17 @@ def decide(
     ('ship', 0)
     """
     rewards = _rewards_of(results)
-    options: dict[str, Any] = {"guardrails": guardrails, "deterioration": deterioration, "slices": slices}
-    options |= {"min_slice_size": min_slice_size, "alpha": alpha, "missing": missing, "success": success}
+    options: dict[str, Any] = {
+        "guardrails": guardrails,
+        "deterioration": deterioration,
+        "slices": slices,
+    }
+    options |= {
+        "min_slice_size": min_slice_size,
+        "alpha": alpha,
+        "missing": missing,
+        "success": success,
+    }
     if rewards is not None:
         return _decided_from_logs(rewards, baseline, system, **options)
     compared: Mapping[str, Any] = results.settings if isinstance(results, Comparison) else {}
@@ -486,7 +534,9 @@ def decide(
     by_name = results.results if isinstance(results, Comparison) else results
     if not isinstance(by_name, Mapping):
         raise ParameterError(
-            "results come by name", found=type(results).__name__, hint="pass {name: result, …}, or a comparison"
+            "results come by name",
+            found=type(results).__name__,
+            hint="pass {name: result, …}, or a comparison",
         )
     wrong = [f"{n!r}: {type(r).__name__}" for n, r in by_name.items() if not isinstance(r, Result)]
     if wrong:
@@ -604,10 +654,15 @@ class Rule:
 
     def canonical(self, result: Result) -> Rule:
         """Return the rule with the canonical names of metrics."""
-        cells = {name: deciding_cell(result, name) for name in (*self.success, *self.guardrails, *self.deterioration)}
+        cells = {
+            name: deciding_cell(result, name)
+            for name in (*self.success, *self.guardrails, *self.deterioration)
+        }
         for name, margin in self.guardrails.items():
             check_within_range(margin, cells[name], result)
-        twice = [n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1]
+        twice = [
+            n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1
+        ]
         if twice:
             raise ParameterError("duplicate guardrail", found=", ".join(twice))
         return replace(
@@ -639,9 +694,13 @@ def _pair(names: Sequence[str], baseline: str | None, system: str | None) -> tup
     first = names[0] if baseline is None else baseline
     rest = [name for name in names if name != first]
     if system is None and len(rest) > 1:
-        raise ParameterError("a decision is about one system", found=", ".join(rest), hint="say which: system=")
+        raise ParameterError(
+            "a decision is about one system", found=", ".join(rest), hint="say which: system="
+        )
     if system == first:
-        raise ParameterError("a decision compares two systems, and both names are those of one", found=repr(first))
+        raise ParameterError(
+            "a decision compares two systems, and both names are those of one", found=repr(first)
+        )
     return first, rest[0] if system is None else system
 
 
@@ -656,7 +715,10 @@ def _decided_from_users(rule: Rule, results: dict[str, Result]) -> Decision:
         "inputs": {name: _inputs(result) for name, result in results.items()},
     }
     made = replace(made, record=made.record | record)
-    return held_to_plan(made, [result.provenance["plan"] for result in results.values() if "plan" in result.provenance])
+    return held_to_plan(
+        made,
+        [result.provenance["plan"] for result in results.values() if "plan" in result.provenance],
+    )
 
 
 def held_to_plan(decision: Decision, plans: Sequence[Mapping[str, Any]]) -> Decision:
@@ -671,13 +733,25 @@ def held_to_plan(decision: Decision, plans: Sequence[Mapping[str, Any]]) -> Deci
     outcome, reasons = decision.outcome, decision.reasons
     if outcome == "ship" and any(plan["differences"] for plan in plans):
         pair = record["rule"]
-        gain = f"Do not replace {pair['baseline']} with {pair['system']} yet: the run was not as planned."
+        gain = (
+            f"Do not replace {pair['baseline']} with {pair['system']} yet: the run was not as "
+            "planned."
+        )
         outcome, reasons = "hold", [gain, *reasons[1:]]
-    return replace(decision, outcome=outcome, reasons=reasons, record=record | {"outcome": outcome, "reasons": reasons})
+    return replace(
+        decision,
+        outcome=outcome,
+        reasons=reasons,
+        record=record | {"outcome": outcome, "reasons": reasons},
+    )
 
 
 def _decided(
-    rule: Rule, rows: Sequence[dict[str, Any]], success: list[Check], small: list[str], unguarded: list[dict[str, Any]]
+    rule: Rule,
+    rows: Sequence[dict[str, Any]],
+    success: list[Check],
+    small: list[str],
+    unguarded: list[dict[str, Any]],
 ) -> Decision:
     """Return the decision that follows from the rows of a comparison; its record lacks the inputs."""
     checks = [*success, *_guardrails(rule, rows)]
@@ -705,9 +779,13 @@ def _rewards_of(results: Any) -> dict[str, LoggedRewards] | None:
     values = list(results.values()) if isinstance(results, Mapping) else []
     if not any(hasattr(value, "pair_rows") for value in values):
         return None
-    wrong = [f"{n!r}: {type(r).__name__}" for n, r in results.items() if not hasattr(r, "pair_rows")]
+    wrong = [
+        f"{n!r}: {type(r).__name__}" for n, r in results.items() if not hasattr(r, "pair_rows")
+    ]
     if wrong:
-        raise ParameterError("a decision is about users' lists or about logged requests", found=", ".join(wrong))
+        raise ParameterError(
+            "a decision is about users' lists or about logged requests", found=", ".join(wrong)
+        )
     return dict(results)
 
 
@@ -716,7 +794,9 @@ def _decided_from_logs(
 ) -> Decision:
     """Return the decision about two policies on logged requests."""
     first = next(iter(rewards.values()))
-    pair = _pair(first.policies, first.settings["baseline"] if baseline is None else baseline, system)
+    pair = _pair(
+        first.policies, first.settings["baseline"] if baseline is None else baseline, system
+    )
     options |= {"alpha": first.settings["alpha"] if options["alpha"] is None else options["alpha"]}
     rule = Rule.of(pair, **options | {"missing": options["missing"] or "error"})
     for name in rule.metrics:
@@ -726,7 +806,8 @@ def _decided_from_logs(
         if rewards[name].settings["alpha"] != rule.alpha:
             raise ParameterError(
                 f"{name} was not estimated at the level of the decision",
-                found=f"alpha={rule.alpha}, and alpha={rewards[name].settings['alpha']} of the estimate",
+                found=f"alpha={rule.alpha}, and alpha={rewards[name].settings['alpha']} of the "
+                "estimate",
                 hint=f"off_policy(…, alpha={rule.alpha})",
             )
     for name, margin in rule.guardrails.items():
@@ -738,24 +819,32 @@ def _decided_from_logs(
             )
     known = {name: result.pair_rows(name, *pair) for name, result in rewards.items()}
     small, rows = [], []
-    for row in (row for name in rule.metrics for row in known[name] if row["by"] in (None, *rule.slices)):
+    for row in (
+        row for name in rule.metrics for row in known[name] if row["by"] in (None, *rule.slices)
+    ):
         if row["by"] is not None and row["users"] < rule.min_slice_size:
             small.append(f"{row['by']} {group_name(row['group'])}")
         else:
             rows.append(row)
     names = ("metric", "users", "mean_baseline", "mean_system", "difference", "low", "high")
     others = (known[name][0] for name in rewards if name not in rule.metrics)
-    unguarded = [finite({name: row[name] for name in names}) for row in others if row["verdict"] == "worse"]
+    unguarded = [
+        finite({name: row[name] for name in names}) for row in others if row["verdict"] == "worse"
+    ]
     for name in rule.metrics:
         for by in {*rule.slices} - {row["by"] for row in known[name]}:
             raise ParameterError(f"{name} has no slices by {by}", hint=f"off_policy(…, by={by!r})")
     made = _decided(rule, rows, _success(rule, rows), list(dict.fromkeys(small)), unguarded)
-    return replace(made, record=made.record | {"inputs": {name: each.inputs for name, each in rewards.items()}})
+    return replace(
+        made, record=made.record | {"inputs": {name: each.inputs for name, each in rewards.items()}}
+    )
 
 
 def _same_margin(one: Margin, other: float | str) -> bool:
     """Return whether two margins are the same, however they are written."""
-    return isinstance(one, int | float | str) and margin_test(check_margin(one)) == margin_test(other)
+    return isinstance(one, int | float | str) and margin_test(check_margin(one)) == margin_test(
+        other
+    )
 
 
 def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
@@ -786,11 +875,17 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
                 small.append(f"{by} {group_name(group)}")
                 continue
             for metric in metrics:
-                without_values = PairRow(metric, group, rule.baseline, rule.system, effect=EffectSizes(users=0))
+                without_values = PairRow(
+                    metric, group, rule.baseline, rule.system, effect=EffectSizes(users=0)
+                )
                 pair = rows.get((group, metric)) or without_values
                 flags = [_NO_LIST] if by is not None and _without_lists(results, by, group) else []
                 values = values_of(pair)
-                values |= {"by": by, "up": directions.get(metric, True), "users": unit.users_in(values)}
+                values |= {
+                    "by": by,
+                    "up": directions.get(metric, True),
+                    "users": unit.users_in(values),
+                }
                 yield values | {"flags": [*flags, *pair.flags], "pair": pair}
 
 
@@ -801,7 +896,10 @@ def _without_lists(results: Mapping[str, Result], by: str, group: str | None) ->
     """Return whether no user of a group has a list from any system, of systems whose lists are known."""
     if is_truth_slice(by) or not all(map(knows_lists, results.values())):
         return False
-    inside = (result.per_user.filter(pl.col(group_column(by)).eq_missing(group)) for result in results.values())
+    inside = (
+        result.per_user.filter(pl.col(group_column(by)).eq_missing(group))
+        for result in results.values()
+    )
     return not any(users["list_length"].sum() for users in inside)
 
 
@@ -809,14 +907,24 @@ def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
     """Return the number of users of each group."""
     if is_truth_slice(by):
         slices = next(iter(results.values())).slices
-        return {} if slices is None else dict(slices.filter(pl.col("by") == by).select("group", "users").rows())
+        return (
+            {}
+            if slices is None
+            else dict(slices.filter(pl.col("by") == by).select("group", "users").rows())
+        )
     users = groups_of_users({name: result.per_user for name, result in results.items()}, by)
     counts = users.group_by(group_column(by)).len().sort(group_column(by), nulls_last=True)
     return dict(counts.rows())
 
 
 def _check(
-    row: Mapping[str, Any], role: str, p: float, outcome: str, limits: Limits, confidence: float, **more: Any
+    row: Mapping[str, Any],
+    role: str,
+    p: float,
+    outcome: str,
+    limits: Limits,
+    confidence: float,
+    **more: Any,
 ) -> Check:
     """Return the check of a row of a comparison, with the limits of the test and the level that decide."""
     names = ("metric", "by", "group", "users", "mean_baseline", "mean_system", "difference")
@@ -851,7 +959,11 @@ def _limits(row: Mapping[str, Any], level: float, *, shown: bool, by_bound: bool
         known = math.isclose(level, row["level"])
         return Limits(row["low_alone"], row["high_alone"]) if known else Limits()
     limits_of = pair.margin_limits_of if by_bound else pair.limits_of
-    return Limits() if limits_of is None else within_sign(limits_of(1 - level), row["difference"], shown=shown)
+    return (
+        Limits()
+        if limits_of is None
+        else within_sign(limits_of(1 - level), row["difference"], shown=shown)
+    )
 
 
 def _corrected(rows: Sequence[Mapping[str, Any]], rule: Rule) -> tuple[list[float], float]:
@@ -868,12 +980,13 @@ def _p_name(rows: Sequence[Mapping[str, Any]], rule: Rule) -> str:
 def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
     """Return the checks of success over all users, corrected for the number of metrics.
 
-    A p-value is not below that of the bound of the metric, which a rare large loss cannot escape; the interval is of
-    the same test.
+    A p-value is not below that of the bound of the metric, which a rare large loss cannot escape;
+    the interval is of the same test.
     """
     chosen = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
     decided = [
-        {**row, "p": row["p"] if math.isnan(row["p_bound"]) else max(row["p"], row["p_bound"])} for row in chosen
+        {**row, "p": row["p"] if math.isnan(row["p_bound"]) else max(row["p"], row["p_bound"])}
+        for row in chosen
     ]
     adjusted, level = _corrected(decided, rule)
     checks = []
@@ -882,7 +995,9 @@ def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
         better = p < rule.alpha and _gains(row)
         outcome, shown = ("passed", "better") if better else ("not shown", None)
         name = _p_name(chosen, rule)
-        checks.append(_check(row, "success", p, outcome, limits, 1 - level, shown=shown, p_name=name))
+        checks.append(
+            _check(row, "success", p, outcome, limits, 1 - level, shown=shown, p_name=name)
+        )
     return checks
 
 
@@ -927,9 +1042,13 @@ def _needed(row: Mapping[str, Any], rule: Rule) -> int | None:
     return math.ceil(int(row["users_needed"]) * shared / alone)
 
 
-def _deterioration(rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Check]) -> list[Check]:
+def _deterioration(
+    rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Check]
+) -> list[Check]:
     """Return the checks that nothing is significantly worse, anywhere; corrected together."""
-    harmless = {(c.metric, c.by, c.group) for c in checks if c.role == "guardrail" and c.outcome == "passed"}
+    harmless = {
+        (c.metric, c.by, c.group) for c in checks if c.role == "guardrail" and c.outcome == "passed"
+    }
     failures = []
     adjusted, level = _corrected(rows, rule)
     name = _p_name(rows, rule)
@@ -944,7 +1063,9 @@ def _deterioration(rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequen
         elif p == p and row["users"] > 1:
             outcome = "no loss shown"
         limits = _limits(row, level, shown=p < rule.alpha)
-        failures.append(_check(row, "deterioration", p, outcome, limits, 1 - level, shown=shown, p_name=name))
+        failures.append(
+            _check(row, "deterioration", p, outcome, limits, 1 - level, shown=shown, p_name=name)
+        )
     return failures
 
 
@@ -977,21 +1098,37 @@ def _unguarded(rule: Rule, results: Mapping[str, Result]) -> list[dict[str, Any]
         earlier=rule.earlier,
     )
     unit = SamplingUnit.of_comparison(comparison.settings)
-    worse = comparison.table.filter(pl.col("verdict") == "worse", ~pl.col("metric").is_in(rule.metrics))
+    worse = comparison.table.filter(
+        pl.col("verdict") == "worse", ~pl.col("metric").is_in(rule.metrics)
+    )
     names = ("metric", "users", "mean_baseline", "mean_system", "difference", "low", "high", "lift")
-    rows = worse.sort(pl.col("lift").abs().fill_nan(0.0), descending=True, maintain_order=True).to_dicts()
-    return [finite({name: row[name] for name in names} | {"users": unit.users_in(row)}) for row in rows]
+    rows = worse.sort(
+        pl.col("lift").abs().fill_nan(0.0), descending=True, maintain_order=True
+    ).to_dicts()
+    return [
+        finite({name: row[name] for name in names} | {"users": unit.users_in(row)}) for row in rows
+    ]
 
 
 def _reasons(
-    outcome: Outcome, checks: Sequence[Check], rule: Rule, unguarded: Sequence[Mapping[str, Any]], small: Sequence[str]
+    outcome: Outcome,
+    checks: Sequence[Check],
+    rule: Rule,
+    unguarded: Sequence[Mapping[str, Any]],
+    small: Sequence[str],
 ) -> list[str]:
     """Return the verdict in a sentence, the other reasons, and what no rule guards."""
-    better = [check.metric for check in checks if check.role == "success" and check.outcome == "passed"]
+    better = [
+        check.metric for check in checks if check.role == "success" and check.outcome == "passed"
+    ]
     if outcome == "stop":
         reasons = _losses([check for check in checks if check.outcome == "failed"], rule)
     elif outcome == "ship":
-        holds = f", and {_where_rails_hold(checks, rule, small)}" if rule.guardrails else "; nothing else is guarded"
+        holds = (
+            f", and {_where_rails_hold(checks, rule, small)}"
+            if rule.guardrails
+            else "; nothing else is guarded"
+        )
         gain = f"Replace {rule.baseline} with {rule.system}: better on {listing(better, 'metrics')}"
         reasons = [f"{gain}{holds}."]
         reasons += _caveats_of_rails([check for check in checks if check.role == "guardrail"])
@@ -1020,7 +1157,11 @@ def _caveats_of_rails(rails: Sequence[Check]) -> list[str]:
             places.setdefault((check.metric, flag), []).append(check)
     caveats = []
     for (metric, flag), inside in places.items():
-        slices = [] if any(check.by is None for check in inside) else [_slice(asdict(check)) for check in inside]
+        slices = (
+            []
+            if any(check.by is None for check in inside)
+            else [_slice(asdict(check)) for check in inside]
+        )
         where = f" for {listing(slices, 'slices')}" if slices else ""
         caveats.append(f"{metric}{where}: {flag}.")
     return caveats
@@ -1033,11 +1174,17 @@ def _where_rails_hold(checks: Sequence[Check], rule: Rule, small: Sequence[str])
     for metric in rule.guardrails:
         inside = sum(check.metric == metric and check.by is not None for check in passed)
         every = inside + len(small)
-        where = f" in {inside} of {every} slices, the others being too small" if small else " in every slice"
+        where = (
+            f" in {inside} of {every} slices, the others being too small"
+            if small
+            else " in every slice"
+        )
         where = where if inside else " over all users alone"
         places.setdefault(where if rule.slices else "", []).append(metric)
     named = ((listing(names, "guardrails"), len(names), where) for where, names in places.items())
-    return ", and ".join(f"{names} {'holds' if count == 1 else 'hold'}{where}" for names, count, where in named)
+    return ", and ".join(
+        f"{names} {'holds' if count == 1 else 'hold'}{where}" for names, count, where in named
+    )
 
 
 _NAMED_LOSSES = 6
@@ -1045,9 +1192,18 @@ _NAMED_LOSSES = 6
 
 def _losses(worse: Sequence[Check], rule: Rule) -> list[str]:
     """Return what is worse in sentences: a metric of success first, then the largest loss over all users."""
-    order = sorted(worse, key=lambda check: (check.by is not None, check.metric not in rule.success, -_relative(check)))
+    order = sorted(
+        worse,
+        key=lambda check: (
+            check.by is not None,
+            check.metric not in rule.success,
+            -_relative(check),
+        ),
+    )
     first, others = order[0], order[1:]
-    within = [f"{check.metric} for {_slice(asdict(check))}" for check in others if check.by is not None]
+    within = [
+        f"{check.metric} for {_slice(asdict(check))}" for check in others if check.by is not None
+    ]
     if len(within) > _NAMED_LOSSES:
         within = [*within[:_NAMED_LOSSES], count_of(len(within) - _NAMED_LOSSES, "more slice")]
     return [
@@ -1064,9 +1220,17 @@ def _relative(check: Check) -> float:
 def _loss(check: Check, rule: Rule, also: str = "") -> str:
     """Return what a metric loses, and how much is allowed."""
     inside = "" if check.by is None else f" for {_slice(asdict(check))}"
-    share = change(_relative(check)).removeprefix("+") if check.mean_baseline else brief(abs(check.difference))
+    share = (
+        change(_relative(check)).removeprefix("+")
+        if check.mean_baseline
+        else brief(abs(check.difference))
+    )
     if check.metric in rule.guardrails:
-        verb = f"loses {share} of {check.metric}" if check.difference < 0 else f"raises {check.metric} by {share}"
+        verb = (
+            f"loses {share} of {check.metric}"
+            if check.difference < 0
+            else f"raises {check.metric} by {share}"
+        )
         return f"{also}{verb}{inside}; {margin_text(rule.guardrails[check.metric])} is allowed"
     means = f"{brief(check.mean_baseline)} → {brief(check.mean_system)}"
     return f"is {also}worse on {check.metric}{inside}: {means}"
@@ -1076,7 +1240,10 @@ def _gap(check: Check, rule: Rule) -> str:
     """Return what is not shown, and how many users would show it."""
     inside = "" if check.by is None else f" for {_slice(asdict(check))}"
     if check.outcome == "not checked":
-        return f"{check.metric} is not checked{inside} ({check.users:,} users): {(*check.flags, 'no value')[0]}"
+        return (
+            f"{check.metric} is not checked{inside} ({check.users:,} users): "
+            f"{(*check.flags, 'no value')[0]}"
+        )
     what = "to hold" if check.role == "guardrail" else "to be no worse"
     needed = "" if check.users_needed is None else f"; about {check.users_needed:,} needed"
     no_margin = "".join(f"; {flag}" for flag in _no_margin(check, rule))

@@ -48,8 +48,9 @@ class InterimAnalysis:
 def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimAnalysis]:
     """Return what a comparison shows at any number of looks, and record this one in a file.
 
-    "Passed" is wrong with a probability of at most alpha over all looks together, and so is "failed". A
-    margin that is a share of the baseline is tested user by user, on x − (1 − share) · y.
+    "Passed" is wrong with a probability of at most alpha over all looks together, and so is
+    "failed". A margin that is a share of the baseline is tested user by user, on x − (1 − share) ·
+    y.
 
     Parameters
     ----------
@@ -102,7 +103,11 @@ def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimA
 
 def _check_rule(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Raise unless the settings are those of the first look: else looks are not valid together."""
-    changes = [f"{name}: {before.get(name)} before, {now[name]} now" for name in now if now[name] != before.get(name)]
+    changes = [
+        f"{name}: {before.get(name)} before, {now[name]} now"
+        for name in now
+        if now[name] != before.get(name)
+    ]
     if changes:
         raise ParameterError(
             "the settings differ from those of the first look",
@@ -112,7 +117,9 @@ def _check_rule(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
 
 def _pairs(comparison: Comparison, row: Mapping[str, Any]) -> Differences:
-    aligned = align_users(dict(comparison.results), row["metric"], comparison.settings["missing"]).values
+    aligned = align_users(
+        dict(comparison.results), row["metric"], comparison.settings["missing"]
+    ).values
     column = {name: at for at, name in enumerate(comparison.results)}
     return Differences(aligned[:, column[row["system"]]], aligned[:, column[row["baseline"]]])
 
@@ -153,16 +160,23 @@ def _looked(
 
 
 def _sequences(
-    comparison: Comparison, metric: str, pairs: Differences, margin: float | str | None, higher_is_better: bool
+    comparison: Comparison,
+    metric: str,
+    pairs: Differences,
+    margin: float | str | None,
+    higher_is_better: bool,
 ) -> tuple[Interval, Interval, Interval]:
     """Return the confidence sequences of the difference, of the gain, and of the gain plus the margin."""
-    lowest, highest = range_of((m for result in comparison.results.values() for m in result.metrics), metric)
+    lowest, highest = range_of(
+        (m for result in comparison.results.values() for m in result.metrics), metric
+    )
     width, relative = highest - lowest, isinstance(margin, str)
     if not math.isfinite(width):
         raise ParameterError(
             f"{metric} has no valid confidence sequence, because its values have no bounds",
             found=f"range {lowest:g} to {highest:g}",
-            hint="look at a bounded metric, or fix the number of users before, and compare once without looks",
+            hint="look at a bounded metric, or fix the number of users before, and compare once "
+            "without looks",
         )
     if relative and lowest < 0:
         raise ParameterError(
@@ -173,12 +187,18 @@ def _sequences(
     # Of both outcomes at most one can be wrong, so that either side may err with alpha.
     sequence = partial(confidence_sequence, confidence=1 - 2 * comparison.settings["alpha"])
     interval = sequence(pairs.d, lowest=-width, highest=width)
-    gain = interval if higher_is_better else replace(interval, low=-interval.high, high=-interval.low)
+    gain = (
+        interval if higher_is_better else replace(interval, low=-interval.high, high=-interval.low)
+    )
     share = size_of(margin, 1.0) or 0.0
     if not relative:
         return interval, gain, replace(gain, low=gain.low + share, high=gain.high + share)
     spare = (pairs.d if higher_is_better else -pairs.d) + share * pairs.y
-    return interval, gain, sequence(spare, lowest=share * lowest - width, highest=share * highest + width)
+    return (
+        interval,
+        gain,
+        sequence(spare, lowest=share * lowest - width, highest=share * highest + width),
+    )
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -192,7 +212,8 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         pairs = LOOKS.upgrade(content, version)["pairs"]
         valid = all(
-            isinstance(entry["rule"], dict) and all(isinstance(look["users"], int) for look in entry["looks"])
+            isinstance(entry["rule"], dict)
+            and all(isinstance(look["users"], int) for look in entry["looks"])
             for entry in pairs.values()
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:

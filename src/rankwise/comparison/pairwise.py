@@ -44,7 +44,13 @@ from rankwise.results.intervals import (
 )
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
-from rankwise.stats.bounded_means import BOUNDED, bounded_interval_of, bounded_lift, bounded_p_of_all, bounded_test_of
+from rankwise.stats.bounded_means import (
+    BOUNDED,
+    bounded_interval_of,
+    bounded_lift,
+    bounded_p_of_all,
+    bounded_test_of,
+)
 from rankwise.stats.data_sets import cluster_error, cluster_values, jackknife_error, of_clusters
 from rankwise.stats.differences import (
     LEAST,
@@ -75,7 +81,14 @@ from rankwise.stats.many_systems import (
     tukey,
     tukey_width,
 )
-from rankwise.stats.paired_tests import bootstrap_test, sign, sign_flip, smallest_p, t_test, wilcoxon
+from rankwise.stats.paired_tests import (
+    bootstrap_test,
+    sign,
+    sign_flip,
+    smallest_p,
+    t_test,
+    wilcoxon,
+)
 from rankwise.stats.variance_components import (
     VarianceComponents,
     deviation_of,
@@ -105,11 +118,11 @@ _TESTS = {"wilcoxon": wilcoxon, "sign": sign}
 class PairwiseTests:
     """Pairs of results, (baseline, system), over one group of users or all of them.
 
-    ``tests`` is the number of pairs that are corrected together, over all groups; ``exploratory_tests``
-    that of the rows of the exploratory metrics, which are corrected together. ``main`` is the primary
-    metric, empty if these rows are exploratory in all metrics. ``clusters`` is the column of
-    users' groups that are not independent of each other, if there are any. ``earlier`` is the
-    number of pairs that were compared before on the same users.
+    ``tests`` is the number of pairs that are corrected together, over all groups;
+    ``exploratory_tests`` that of the rows of the exploratory metrics, which are corrected together.
+    ``main`` is the primary metric, empty if these rows are exploratory in all metrics. ``clusters``
+    is the column of users' groups that are not independent of each other, if there are any.
+    ``earlier`` is the number of pairs that were compared before on the same users.
     """
 
     results: Mapping[str, Result]
@@ -158,7 +171,9 @@ class PairwiseTests:
             else:
                 caveats = margin_flags(margin, row.means.mean_baseline)
                 caveats += [] if margin is None or caveats else ["margin tested by the jackknife"]
-            rows[at] = replace(row, group=self.group, primary=main, flags=(*row.flags, *caveats, *exploratory))
+            rows[at] = replace(
+                row, group=self.group, primary=main, flags=(*row.flags, *caveats, *exploratory)
+            )
         if main and aligned is not None and self.correction in JOINT:
             return self._jointly(rows, aligned)
         return rows
@@ -172,15 +187,23 @@ class PairwiseTests:
             p = [of_pair[baseline, system] for system, baseline in self._columns]
             halves = np.full(len(rows), tukey_width(matrix, confidence))
         else:
-            d = np.stack([paired_differences(values[x], values[y]) for x, y in self._columns], axis=1)
+            d = np.stack(
+                [paired_differences(values[x], values[y]) for x, y in self._columns], axis=1
+            )
             p = max_t(d, n_resamples=self.resamples(), seed=self.seed).tolist()
             halves = np.full(len(rows), math.nan)
             if len(d) > 1:
                 options: dict[str, Any] = {"n_resamples": self.resamples(), "seed": self.seed}
-                halves = max_t_quantile(d, confidence=confidence, **options) * np.array([row.error for row in rows])
+                halves = max_t_quantile(d, confidence=confidence, **options) * np.array(
+                    [row.error for row in rows]
+                )
         pairs = aligned.differences(self._columns)
         joint = (
-            replace(row, joint=_joint_limits(row, pair, float(half), confidence), joint_confidence=confidence)
+            replace(
+                row,
+                joint=_joint_limits(row, pair, float(half), confidence),
+                joint_confidence=confidence,
+            )
             for row, pair, half in zip(rows, pairs, halves, strict=True)
         )
         return with_joint_p(list(joint), p)
@@ -207,8 +230,14 @@ class PairwiseTests:
         tests = [self._tested(d, largest) for d in pairs]
         p_bound = [tested.p for tested in tests]
         if not tests or any(tested.test != BOUNDED for tested in tests):
-            p_bound = bounded_p_of_all(pairs, largest) if math.isfinite(largest) else [math.nan] * len(pairs)
-        for pair, d, tested, delta, p in zip(self.pairs, pairs, tests, deltas, p_bound, strict=True):
+            p_bound = (
+                bounded_p_of_all(pairs, largest)
+                if math.isfinite(largest)
+                else [math.nan] * len(pairs)
+            )
+        for pair, d, tested, delta, p in zip(
+            self.pairs, pairs, tests, deltas, p_bound, strict=True
+        ):
             rows.append(self._row_of_means(make, pair, d, tested, bounds, delta=delta, p_bound=p))
         return rows
 
@@ -224,7 +253,11 @@ class PairwiseTests:
         """Return the row of one pair of means, with its intervals at any level."""
         largest = bounds[1] - bounds[0]
         test, constant = self._test(d, largest), d.n > 1 and not d.deviation
-        options: dict[str, Any] = {"seed": self.seed, "n_resamples": self.resamples(), "p": tested.p}
+        options: dict[str, Any] = {
+            "seed": self.seed,
+            "n_resamples": self.resamples(),
+            "p": tested.p,
+        }
 
         def limits_of(confidence: float) -> Limits:
             interval = interval_of_test(d, test, confidence=confidence, largest=largest, **options)
@@ -235,12 +268,15 @@ class PairwiseTests:
         row = make(pair, d, tested, limits_of, interval_flags=interval.flags, **more)
         if test not in _TESTS or constant:
             return row
-        # The interval is that of the mean, and the test is of the median: it stands beside no verdict.
+        # The interval is that of the mean, and the test is of the median: it stands beside no
+        # verdict.
         side = float(rank_biserial(d) if test == "wilcoxon" else d.wins - d.losses)
         means = replace(row.means, low_together=math.nan, high_together=math.nan)
         return replace(row, means=means, limits_of=_without_limits, side=side)
 
-    def _row_maker(self, cell: str, aligned: AlignedUsers, bounds: Bounds) -> Callable[..., PairRow]:
+    def _row_maker(
+        self, cell: str, aligned: AlignedUsers, bounds: Bounds
+    ) -> Callable[..., PairRow]:
         """Return `row_of` with what all pairs of a metric share."""
         together, corrected = self._tests(cell)
         return partial(
@@ -289,26 +325,41 @@ class PairwiseTests:
         users, better = len(baseline.per_user), self.better(cell)
 
         def limits_of(confidence: float) -> Limits:
-            interval = t_around(difference, error, groups - 1, confidence=confidence, method="jackknife", n=groups)
+            interval = t_around(
+                difference, error, groups - 1, confidence=confidence, method="jackknife", n=groups
+            )
             lift = _scaled_lift(scaled, (before, after), error, confidence)
             return Limits(interval.low, interval.high, *lift)
 
         row = row_of_all_lists(
-            cell, pair, (before, after), users, tested, limits_of, alpha=self.alpha, error=error, better=better
+            cell,
+            pair,
+            (before, after),
+            users,
+            tested,
+            limits_of,
+            alpha=self.alpha,
+            error=error,
+            better=better,
         )
-        claims = _margin_tests(self._margin(cell), before, better, scaled, limits_of(1 - 2 * self.alpha))
+        claims = _margin_tests(
+            self._margin(cell), before, better, scaled, limits_of(1 - 2 * self.alpha)
+        )
         return replace(row, equivalence=claims)
 
     def _row_of_groups(self, cell: str, pair: tuple[str, str], compared: GroupsCompared) -> PairRow:
         """Return the row of a gap between groups of users, from the intervals of all pairs of groups."""
         baseline, system = (self.results[name] for name in pair)
-        before, after = (values_by_group(compared, cell, result.per_user) for result in (baseline, system))
+        before, after = (
+            values_by_group(compared, cell, result.per_user) for result in (baseline, system)
+        )
         users = before.join(after, on=["user", "group"], suffix=" after", maintain_order="left")
         if not len(users) == len(before) == len(after):
             rows = self.unit.rows
             raise ParameterError(
                 f"{cell} is compared over the same {rows} in the same groups",
-                found=f"{pair[0]}: {len(before)} {rows}, {pair[1]}: {len(after)}, the same in both: {len(users)}",
+                found=f"{pair[0]}: {len(before)} {rows}, {pair[1]}: {len(after)}, the same in "
+                f"both: {len(users)}",
                 hint="evaluate both on the same truth with the same table of users",
             )
         test = partial(
@@ -328,7 +379,9 @@ class PairwiseTests:
             return Limits(found.low, found.high)
 
         values = baseline.values[cell], system.values[cell]
-        tested = TestResult("max-T of groups", values[1] - values[0], math.nan, p, len(users), interval.flags)
+        tested = TestResult(
+            "max-T of groups", values[1] - values[0], math.nan, p, len(users), interval.flags
+        )
         return row_of_all_lists(
             cell,
             pair,
@@ -351,9 +404,14 @@ class PairwiseTests:
         return self._align(self.main)
 
     def _align(self, cell: str) -> AlignedUsers | None:
-        unknown = any(r.kinds.get(cell) == "mean" and cell not in r.per_user.columns for r in self.results.values())
+        unknown = any(
+            r.kinds.get(cell) == "mean" and cell not in r.per_user.columns
+            for r in self.results.values()
+        )
         if unknown:
-            raise MetricError(f"{cell} describes lists, and has no value in a slice of the relevant items")
+            raise MetricError(
+                f"{cell} describes lists, and has no value in a slice of the relevant items"
+            )
         if not all(result.is_mean_of_users(cell) for result in self.results.values()):
             return None
         check_zero(cell, self.missing, self.better(cell))
@@ -477,21 +535,29 @@ class ClusteredPairwiseTests(PairwiseTests):
         if variance.total != 0:  # NaN for a single user or cluster: nothing is shown then
             name = _TEST if self.seeds else "clustered t"
             flags = d.flags if aligned.cluster is None else of_clusters(d, aligned.cluster).flags
-            tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, flags)
+            tested = TestResult(
+                name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, flags
+            )
         else:  # all users, or all clusters, differ alike, whatever the seed
             tested = self._constant(d, aligned, largest)
         sample = aligned.n_clusters if self.clusters is not None else d.n
-        with_bound = sample > 1 and (sample < MANY or self.test == "bounded") and math.isfinite(largest)
+        with_bound = (
+            sample > 1 and (sample < MANY or self.test == "bounded") and math.isfinite(largest)
+        )
 
         def limits_of(confidence: float) -> Limits:
             limits = self._limits_of_variance(d, (x, y), variance, aligned, largest, confidence)
             if not with_bound:
                 return limits
-            interval = bounded_interval_of(d, largest, confidence=confidence, cluster=aligned.cluster)
+            interval = bounded_interval_of(
+                d, largest, confidence=confidence, cluster=aligned.cluster
+            )
             _, *lift = bounded_lift(d, bounds, confidence=confidence, cluster=aligned.cluster)
             return limits.wider(Limits(interval.low, interval.high, *lift))
 
-        p_bound = bounded_test_of(d, largest, aligned.cluster).p if math.isfinite(largest) else math.nan
+        p_bound = (
+            bounded_test_of(d, largest, aligned.cluster).p if math.isfinite(largest) else math.nan
+        )
         make, delta = self._row_maker(cell, aligned, bounds), cliffs_delta(d.x, d.y)
         flags = self._flags_of_constant(d, aligned, largest) if variance.total == 0 else ()
         row = make(pair, d, tested, limits_of, delta=delta, p_bound=p_bound, interval_flags=flags)
@@ -503,7 +569,9 @@ class ClusteredPairwiseTests(PairwiseTests):
             row = replace(row, clusters=Clusters(aligned.n_clusters), flags=flags)
         if variance.total != 0:
             row = self._with_variance(row, variance, (x, y), aligned, self.alpha / corrected)
-        elif aligned.cluster is not None:  # rows vary, and clusters do not: nothing says what would be found
+        elif (
+            aligned.cluster is not None
+        ):  # rows vary, and clusters do not: nothing says what would be found
             row = replace(row, effect=replace(row.effect, minimum_detectable=math.nan))
         return self._with_bound(row, d, aligned) if with_bound else row
 
@@ -519,12 +587,22 @@ class ClusteredPairwiseTests(PairwiseTests):
         """Return the limits of a mean difference over seeds and clusters; those of unseen values if it is constant."""
         if variance.total != 0:
             interval = variance.interval(d.mean, confidence=confidence, n=d.n)
-            return Limits(interval.low, interval.high, *self._lift(d, systems, variance, aligned, confidence)[1:])
+            return Limits(
+                interval.low,
+                interval.high,
+                *self._lift(d, systems, variance, aligned, confidence)[1:],
+            )
         if aligned.cluster is None:
-            options: dict[str, Any] = {"seed": self.seed, "n_resamples": self.resamples(), "largest": largest}
+            options: dict[str, Any] = {
+                "seed": self.seed,
+                "n_resamples": self.resamples(),
+                "largest": largest,
+            }
             interval = interval_of_test(d, self._test(d, largest), confidence=confidence, **options)
         else:
-            interval = constant_interval(d.mean, aligned.n_clusters, -largest, largest, confidence=confidence)
+            interval = constant_interval(
+                d.mean, aligned.n_clusters, -largest, largest, confidence=confidence
+            )
         return Limits(interval.low, interval.high)
 
     def _with_bound(self, row: PairRow, d: Differences, aligned: AlignedUsers) -> PairRow:
@@ -534,11 +612,18 @@ class ClusteredPairwiseTests(PairwiseTests):
         if aligned.cluster is not None:
             flags = (*flags, self.unit.largest_flag(int(np.bincount(aligned.cluster).max())))
         together = bounded_interval_of(
-            d, row.largest, confidence=1 - self.alpha / self._tests(row.metric)[0], cluster=aligned.cluster
+            d,
+            row.largest,
+            confidence=1 - self.alpha / self._tests(row.metric)[0],
+            cluster=aligned.cluster,
         )
         half = max(d.mean - together.low, together.high - d.mean)
-        wide = max(row.effect.minimum_detectable, detectable(half + 0.8416 * row.error, row.largest))
-        test = replace(test, test=f"{test.test}, {BOUNDED}", p=float(np.maximum(test.p, test.p_bound)))
+        wide = max(
+            row.effect.minimum_detectable, detectable(half + 0.8416 * row.error, row.largest)
+        )
+        test = replace(
+            test, test=f"{test.test}, {BOUNDED}", p=float(np.maximum(test.p, test.p_bound))
+        )
         effect = replace(row.effect, minimum_detectable=wide)
         return replace(row, means=means, test=test, effect=effect, flags=flags)
 
@@ -551,7 +636,9 @@ class ClusteredPairwiseTests(PairwiseTests):
         flags = (*flags, self.unit.unvaried_flag) if d.nonzero else flags
         return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags)
 
-    def _flags_of_constant(self, d: Differences, aligned: AlignedUsers, largest: float) -> tuple[str, ...]:
+    def _flags_of_constant(
+        self, d: Differences, aligned: AlignedUsers, largest: float
+    ) -> tuple[str, ...]:
         """Return the caveats of the interval of a difference without variance."""
         count = d.n if aligned.cluster is None else aligned.n_clusters
         if count < 2 and aligned.cluster is None:
@@ -563,13 +650,18 @@ class ClusteredPairwiseTests(PairwiseTests):
         columns = [self._at[name] for name in self.seeds.get(system, [system])]
         return np.ascontiguousarray(aligned.values[:, columns].T)
 
-    def _variance(self, users: Floats, seeds: Sequence[Floats], aligned: AlignedUsers) -> VarianceComponents:
+    def _variance(
+        self, users: Floats, seeds: Sequence[Floats], aligned: AlignedUsers
+    ) -> VarianceComponents:
         """Return the variance of a mean over users and seeds."""
         if aligned.cluster is None:
             return variance_of_means(users, seeds)
         several = aligned.n_clusters > 1
-        # What users and seeds have of each other is alike in all rows of a cluster, which count once.
-        seeds = [_of_clusters(values, aligned.cluster) if len(values) > 1 else values for values in seeds]
+        # What users and seeds have of each other is alike in all rows of a cluster, which count
+        # once.
+        seeds = [
+            _of_clusters(values, aligned.cluster) if len(values) > 1 else values for values in seeds
+        ]
         error, freedom = cluster_error(users, aligned.cluster) if several else (math.nan, 0.0)
         return variance_of_means(users, seeds, (error**2, freedom))
 
@@ -585,34 +677,56 @@ class ClusteredPairwiseTests(PairwiseTests):
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
         unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds)
-        effect = replace(row.effect, minimum_detectable=math.nan if unknown else detectable(wide, row.largest))
+        effect = replace(
+            row.effect, minimum_detectable=math.nan if unknown else detectable(wide, row.largest)
+        )
         x, y = systems
 
         def scaled(factor: float) -> tuple[float, VarianceComponents]:
             d = Differences(x.mean(axis=0), factor * y.mean(axis=0))
-            return d.mean, self._variance(d.d, [x - factor * y] if self.paired else [x, factor * y], aligned)
+            return d.mean, self._variance(
+                d.d, [x - factor * y] if self.paired else [x, factor * y], aligned
+            )
 
-        of_variance = _margin_tests(self._margin(row.metric), row.means.mean_baseline, row.better, scaled)
+        of_variance = _margin_tests(
+            self._margin(row.metric), row.means.mean_baseline, row.better, scaled
+        )
         claims = replace(
             row.equivalence,
             users_needed=None,
-            p_equivalence=float(np.maximum(row.equivalence.p_equivalence, of_variance.p_equivalence)),
-            p_non_inferior=float(np.maximum(row.equivalence.p_non_inferior, of_variance.p_non_inferior)),
+            p_equivalence=float(
+                np.maximum(row.equivalence.p_equivalence, of_variance.p_equivalence)
+            ),
+            p_non_inferior=float(
+                np.maximum(row.equivalence.p_non_inferior, of_variance.p_non_inferior)
+            ),
         )
         of_users = row.margin_limits_of
 
         def margin_limits_of(confidence: float) -> Limits:
             assert of_users is not None
-            difference, before, after = row.means.difference, row.means.mean_baseline, row.means.mean_system
+            difference, before, after = (
+                row.means.difference,
+                row.means.mean_baseline,
+                row.means.mean_system,
+            )
             interval = variance.interval(difference, confidence=confidence, n=row.effect.users or 0)
             lift = _scaled_lift(scaled, (before, after), variance.error, confidence)
             return of_users(confidence).wider(Limits(interval.low, interval.high, *lift))
 
         if self._margin(row.metric) is not None:
             claims = with_margin_limits(claims, margin_limits_of(1 - 2 * self.alpha))
-        return replace(row, effect=effect, equivalence=claims, error=variance.error, margin_limits_of=margin_limits_of)
+        return replace(
+            row,
+            effect=effect,
+            equivalence=claims,
+            error=variance.error,
+            margin_limits_of=margin_limits_of,
+        )
 
-    def _with_seeds(self, row: PairRow, variance: VarianceComponents, means: tuple[Floats, Floats]) -> PairRow:
+    def _with_seeds(
+        self, row: PairRow, variance: VarianceComponents, means: tuple[Floats, Floats]
+    ) -> PairRow:
         """Return a row with its seeds; ``means`` are those of the seeds of the baseline and of the system."""
         total, notes = variance.total, []
         share = variance.of_seeds / total if total > 0 else math.nan
@@ -629,10 +743,14 @@ class ClusteredPairwiseTests(PairwiseTests):
                 notes.append(f"{count} seeds of {system} tell little about the variance of seeds")
         if share > 0.5:
             halve = (
-                f"{more} more of each system halve the interval" if more else "no number of them halves the interval"
+                f"{more} more of each system halve the interval"
+                if more
+                else "no number of them halves the interval"
             )
             notes.append(f"seeds make up {share:.0%} of the variance: {halve}")
-        before, after = (float(values.std(ddof=1)) if len(values) > 1 else math.nan for values in means)
+        before, after = (
+            float(values.std(ddof=1)) if len(values) > 1 else math.nan for values in means
+        )
         seeds = Seeds(len(means[0]), len(means[1]), before, after, share, more)
         return replace(row, seeds=seeds, flags=(*row.flags, *notes))
 
@@ -646,21 +764,30 @@ class ClusteredPairwiseTests(PairwiseTests):
     ) -> tuple[float, float, float]:
         """Return the relative lift and its interval, from the variances of both means."""
         of_x, of_y = (
-            self._variance(mean, [values], aligned).total for mean, values in zip((d.x, d.y), systems, strict=True)
+            self._variance(mean, [values], aligned).total
+            for mean, values in zip((d.x, d.y), systems, strict=True)
         )
         both = (of_x + of_y - variance.total) / 2  # of a difference: var x + var y − 2 cov
         covariance = np.array([[of_x, both], [both, of_y]])
-        return fieller(d.means, d.means[0] - d.means[1], covariance, variance.quantile((1 - confidence) / 2))
+        return fieller(
+            d.means, d.means[0] - d.means[1], covariance, variance.quantile((1 - confidence) / 2)
+        )
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
         """Return the row of values that are not means over users: the jackknife is over users."""
         if not self.seeds:
             row = super()._row_of_all_lists(cell, pair)
-            return replace(row, clusters=self._users_of_requests(pair[0]), flags=(*row.flags, *self._ignored()))
+            return replace(
+                row, clusters=self._users_of_requests(pair[0]), flags=(*row.flags, *self._ignored())
+            )
         sides = [[self.results[name] for name in self.seeds[system]] for system in pair]
         if groups_compared(sides[1][0].metrics, cell) is not None:
-            raise MetricError(f"{cell} is compared for one result per system, not for several seeds")
-        _check_groups_left_out(cell, {n: self.results[n] for system in pair for n in self.seeds[system]})
+            raise MetricError(
+                f"{cell} is compared for one result per system, not for several seeds"
+            )
+        _check_groups_left_out(
+            cell, {n: self.results[n] for system in pair for n in self.seeds[system]}
+        )
         y, x = (np.array([result.values[cell] for result in results]) for results in sides)
         of_y, of_x = (
             np.mean([result.replicates[cell].to_numpy() for result in results], axis=0)  # type: ignore[index]
@@ -670,7 +797,9 @@ class ClusteredPairwiseTests(PairwiseTests):
         def scaled(factor: float) -> tuple[float, VarianceComponents]:
             error, groups = jackknife_error(of_x - factor * of_y)
             seeds = [x - factor * y] if self.paired else [x, factor * y]
-            parts = (part for part, _ in (seed_variance(v[:, None]) for v in seeds) if part is not None)
+            parts = (
+                part for part, _ in (seed_variance(v[:, None]) for v in seeds) if part is not None
+            )
             users = (error**2, float(groups - 1))
             return float(x.mean() - factor * y.mean()), VarianceComponents(users, tuple(parts))
 
@@ -684,7 +813,9 @@ class ClusteredPairwiseTests(PairwiseTests):
 
         def limits_of(confidence: float) -> Limits:
             interval = variance.interval(difference, confidence=confidence, n=groups)
-            return Limits(interval.low, interval.high, *_scaled_lift(scaled, means, error, confidence))
+            return Limits(
+                interval.low, interval.high, *_scaled_lift(scaled, means, error, confidence)
+            )
 
         row = row_of_all_lists(
             cell,
@@ -697,8 +828,12 @@ class ClusteredPairwiseTests(PairwiseTests):
             error=error,
             better=self.better(cell),
         )
-        claims = _margin_tests(self._margin(cell), means[0], row.better, scaled, limits_of(1 - 2 * self.alpha))
-        row = replace(row, equivalence=claims, clusters=self._users_of_requests(self.seeds[pair[0]][0]))
+        claims = _margin_tests(
+            self._margin(cell), means[0], row.better, scaled, limits_of(1 - 2 * self.alpha)
+        )
+        row = replace(
+            row, equivalence=claims, clusters=self._users_of_requests(self.seeds[pair[0]][0])
+        )
         return self._with_seeds(row, variance, (y, x))
 
     def _users_of_requests(self, result: str) -> Clusters:
@@ -708,7 +843,9 @@ class ClusteredPairwiseTests(PairwiseTests):
         return Clusters(self.results[result].per_user[group_column("user")].n_unique())
 
     def _ignored(self) -> list[str]:
-        if self.clusters is None or self.unit.is_of_requests:  # jackknife groups have all requests of a user
+        if (
+            self.clusters is None or self.unit.is_of_requests
+        ):  # jackknife groups have all requests of a user
             return []
         return [f"users are treated as independent, without clusters by {self.clusters}"]
 
@@ -764,7 +901,9 @@ def _joint_limits(row: PairRow, pairs: Differences, half: float, confidence: flo
     """Return the limits of a test of all pairs together, none narrower than those of the bound of the pair."""
     assert row.limits_of is not None
     alone = row.limits_of(confidence)
-    if not row.error > 0 or math.isnan(half):  # no user differs: the interval is that of unseen ones
+    if not row.error > 0 or math.isnan(
+        half
+    ):  # no user differs: the interval is that of unseen ones
         return alone
     means = row.means
     _, *lift = lift_by_quantile(pairs, half / row.error)
@@ -802,12 +941,18 @@ def _row_over_data_sets(
 ) -> PairRow:
     first, k = rows[0], len(rows)
     gaps, errors = [row.means.difference for row in rows], [row.error for row in rows]
-    combined = over_data_sets(gaps, None if any(map(math.isnan, errors)) else errors, confidence=1 - alpha)
+    combined = over_data_sets(
+        gaps, None if any(map(math.isnan, errors)) else errors, confidence=1 - alpha
+    )
     difference = combined.interval.estimate
     before = math.fsum(row.means.mean_baseline for row in rows) / k
     after = math.fsum(row.means.mean_system for row in rows) / k
     deviation = deviation_of(np.array(gaps))
-    flags = [*combined.interval.flags, *margin_flags(margin, before), *([] if main else ["exploratory"])]
+    flags = [
+        *combined.interval.flags,
+        *margin_flags(margin, before),
+        *([] if main else ["exploratory"]),
+    ]
 
     def scaled(factor: float) -> tuple[float, VarianceComponents]:
         d = np.array([row.means.mean_system - factor * row.means.mean_baseline for row in rows])
@@ -816,11 +961,15 @@ def _row_over_data_sets(
     def limits_of(confidence: float) -> Limits:
         interval = over_data_sets(gaps, confidence=confidence).interval
         error = deviation / math.sqrt(k) if deviation else math.nan
-        return Limits(interval.low, interval.high, *_scaled_lift(scaled, (before, after), error, confidence))
+        return Limits(
+            interval.low, interval.high, *_scaled_lift(scaled, (before, after), error, confidence)
+        )
 
     claims = MarginTests()
     if margin is not None and t_is_valid(differences(gaps)):
-        claims = _margin_tests(margin_test(margin), before, first.better, scaled, limits_of(1 - 2 * alpha))
+        claims = _margin_tests(
+            margin_test(margin), before, first.better, scaled, limits_of(1 - 2 * alpha)
+        )
     elif margin is not None:  # rare losses on other data sets have not been seen
         flags.append("margin not tested over so few data sets")
     wide = minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan)
@@ -857,16 +1006,26 @@ _FEWEST = 3  # of two systems the pair says all
 
 
 def ranks_of_users(
-    aligned: AlignedUsers, largest: float, *, better: bool, alpha: float, n_resamples: int, seed: int
+    aligned: AlignedUsers,
+    largest: float,
+    *,
+    better: bool,
+    alpha: float,
+    n_resamples: int,
+    seed: int,
 ) -> SystemRanks:
     """Return the ranks of systems from their values for the same users, all pairs tested together.
 
-    Below 1,000 users, where a difference has a bound ``largest``, pairs are tested as `PairwiseTests` tests one, and
-    corrected by Holm; else by the largest t of all pairs.
+    Below 1,000 users, where a difference has a bound ``largest``, pairs are tested as
+    `PairwiseTests` tests one, and corrected by Holm; else by the largest t of all pairs.
     """
     if not _has_limit(aligned, largest):
         return rank_systems(
-            aligned.values, higher_is_better=better, confidence=1 - alpha, n_resamples=n_resamples, seed=seed
+            aligned.values,
+            higher_is_better=better,
+            confidence=1 - alpha,
+            n_resamples=n_resamples,
+            seed=seed,
         )
     pairs = _all_pairs(aligned)
     tests = [(d.mean, bounded_test_of(d, largest).p) for d in aligned.differences(pairs)]
@@ -881,7 +1040,11 @@ def _largest(family: PairwiseTests, cell: str) -> float:
 
 def _has_limit(aligned: AlignedUsers, largest: float) -> bool:
     """Return whether ranks rest on limits that are valid for any distribution, as the tests of pairs do."""
-    return len(aligned.values) < MANY and math.isfinite(largest) and bool(np.isfinite(aligned.values).all())
+    return (
+        len(aligned.values) < MANY
+        and math.isfinite(largest)
+        and bool(np.isfinite(aligned.values).all())
+    )
 
 
 def _all_pairs(aligned: AlignedUsers) -> list[tuple[int, int]]:
@@ -902,9 +1065,10 @@ def ranks_of_pairs(
 ) -> list[SystemRank]:
     """Return the ranks that the verdicts of pairs allow, the best first.
 
-    A system ranks below those that are shown to be better, and above those that are shown to be worse. Where every
-    pair has a common baseline, what is better than it is better than what is worse than it; ``further`` are
-    the rows of the other pairs, if these were tested. Empty for fewer than three systems.
+    A system ranks below those that are shown to be better, and above those that are shown to be
+    worse. Where every pair has a common baseline, what is better than it is better than what is
+    worse than it; ``further`` are the rows of the other pairs, if these were tested. Empty for
+    fewer than three systems.
     """
     means = {row.baseline: row.means.mean_baseline for row in rows}
     means |= {row.system: row.means.mean_system for row in rows}
@@ -924,7 +1088,12 @@ def ranks_of_pairs(
 
 
 def _ranks_by_holm(
-    means: Floats, pairs: Sequence[tuple[int, int]], tests: Sequence[tuple[float, float]], alpha: float, *, better: bool
+    means: Floats,
+    pairs: Sequence[tuple[int, int]],
+    tests: Sequence[tuple[float, float]],
+    alpha: float,
+    *,
+    better: bool,
 ) -> SystemRanks:
     """Return ranks from the difference of each pair, first minus second, and its two-sided p-value."""
     side, k = 1 if better else -1, len(means)
@@ -936,7 +1105,14 @@ def _ranks_by_holm(
     return ranks_of(pairwise_p(p, gain), side * means, confidence=1 - alpha)
 
 
-def _ordered(systems: Sequence[str], means: Sequence[float], ranks: SystemRanks) -> list[SystemRank]:
+def _ordered(
+    systems: Sequence[str], means: Sequence[float], ranks: SystemRanks
+) -> list[SystemRank]:
     """Return the rank of each system, the best first."""
-    columns = (ranks.rank.tolist(), ranks.low.tolist(), ranks.high.tolist(), ranks.may_be_best.tolist())
+    columns = (
+        ranks.rank.tolist(),
+        ranks.low.tolist(),
+        ranks.high.tolist(),
+        ranks.may_be_best.tolist(),
+    )
     return sorted(map(SystemRank, systems, means, *columns), key=lambda system: system.rank)

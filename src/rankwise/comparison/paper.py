@@ -112,7 +112,9 @@ class _Column:
         return f"{self.metric}, {self.block}" if self.block else self.metric
 
 
-def _columns(table: pl.DataFrame, settings: Mapping[str, Any], metrics: Sequence[str] | None) -> list[_Column]:
+def _columns(
+    table: pl.DataFrame, settings: Mapping[str, Any], metrics: Sequence[str] | None
+) -> list[_Column]:
     """Return the columns of a table of systems, those of one group or data set together."""
     compared = table["metric"].unique(maintain_order=True).to_list()
     names = compared if metrics is None else list(metrics)
@@ -149,7 +151,11 @@ def _number(value: float, digits: int, *, percent: bool) -> str:
 
 
 def _cells(
-    column: _Column, order: Sequence[str], letters: Mapping[str, str], baseline: str | None, options: PaperOptions
+    column: _Column,
+    order: Sequence[str],
+    letters: Mapping[str, str],
+    baseline: str | None,
+    options: PaperOptions,
 ) -> dict[str, Marked]:
     """Return the marked value of each system: best and second, and what is better or worse than what."""
     values = means_by_system(column.rows)
@@ -159,7 +165,9 @@ def _cells(
     for row in column.rows:
         if baseline is not None:
             raised[row["system"]] += [
-                {"better": "+", "worse": "−"}[v] for v in [row["verdict"]] if v in ("better", "worse")
+                {"better": "+", "worse": "−"}[v]
+                for v in [row["verdict"]]
+                if v in ("better", "worse")
             ]
         elif row["verdict"] == "better":
             raised[row["system"]].append(letters[row["baseline"]])
@@ -171,24 +179,40 @@ def _cells(
             if name == "mean":
                 texts[system] += _number(value, options.digits, percent=options.percent)
             elif not is_missing(value):
-                texts[system] += form.format(_number(value, max(options.digits - 1, 1), percent=options.percent))
+                texts[system] += form.format(
+                    _number(value, max(options.digits - 1, 1), percent=options.percent)
+                )
     return {
         system: Marked(
-            texts[system] or "–", styles.get(values.get(system, math.nan), ""), ",".join(sorted(raised[system]))
+            texts[system] or "–",
+            styles.get(values.get(system, math.nan), ""),
+            ",".join(sorted(raised[system])),
         )
         for system in order
     }
 
 
 def paper_view(
-    table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result], options: PaperOptions
+    table: pl.DataFrame,
+    settings: Mapping[str, Any],
+    results: Mapping[str, Result],
+    options: PaperOptions,
 ) -> TableView:
     """Return the table of a paper for Markdown: systems by metrics, or pairs, and the caption below."""
     columns = _columns(table, settings, options.metrics)
     is_of_pairs = options.layout == "pairs"
-    view = _pairs_as_view(columns) if is_of_pairs else _systems_as_view(columns, table, settings, options)
+    view = (
+        _pairs_as_view(columns)
+        if is_of_pairs
+        else _systems_as_view(columns, table, settings, options)
+    )
     captions = _caption(
-        table, settings, results, columns, bold="Best in bold, second underlined.", layout=options.layout
+        table,
+        settings,
+        results,
+        columns,
+        bold="Best in bold, second underlined.",
+        layout=options.layout,
     )
     caption = " ".join(captions) if options.caption else ""
     return replace(view, notes=settings.get("plans", ()), caption=caption, label=options.label)
@@ -203,35 +227,56 @@ def _pairs_as_view(columns: Sequence[_Column]) -> TableView:
 
 
 def _systems_as_view(
-    columns: Sequence[_Column], table: pl.DataFrame, settings: Mapping[str, Any], options: PaperOptions
+    columns: Sequence[_Column],
+    table: pl.DataFrame,
+    settings: Mapping[str, Any],
+    options: PaperOptions,
 ) -> TableView:
     """Return systems by metrics: best and second marked, and what is significantly better or worse."""
     order, letters, baseline = _named(table, settings)
     cells = [_cells(column, order, letters, baseline, options) for column in columns]
     rows: list[tuple[Cell, ...]] = [
-        (system if baseline is not None else f"{system} ({letters[system]})", *(column[system] for column in cells))
+        (
+            system if baseline is not None else f"{system} ({letters[system]})",
+            *(column[system] for column in cells),
+        )
         for system in order
     ]
     return TableView(("", *(column.title for column in columns)), rows)
 
 
-def _named(table: pl.DataFrame, settings: Mapping[str, Any]) -> tuple[list[str], dict[str, str], str | None]:
+def _named(
+    table: pl.DataFrame, settings: Mapping[str, Any]
+) -> tuple[list[str], dict[str, str], str | None]:
     """Return the systems in the order of the table, their letters, and the baseline."""
     order = sorted(system_order(table, settings), key=lambda name: name != settings["baseline"])
     return order, dict(zip(order, marks(len(order)), strict=True)), settings["baseline"]
 
 
 def latex_table(
-    table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result], options: PaperOptions
+    table: pl.DataFrame,
+    settings: Mapping[str, Any],
+    results: Mapping[str, Result],
+    options: PaperOptions,
 ) -> str:
     r"""Return one ``table``, or ``table*`` over both columns of a page, for the package booktabs.
 
     It compiles under pdfLaTeX, LuaLaTeX and XeLaTeX.
     """
     columns = _columns(table, settings, options.metrics)
-    lines = _pair_lines(columns) if options.layout == "pairs" else _system_lines(table, settings, columns, options)
+    lines = (
+        _pair_lines(columns)
+        if options.layout == "pairs"
+        else _system_lines(table, settings, columns, options)
+    )
     captions = _caption(
-        table, settings, results, columns, bold=r"\textbf{Best}, \underline{second}.", text=_tex, layout=options.layout
+        table,
+        settings,
+        results,
+        columns,
+        bold=r"\textbf{Best}, \underline{second}.",
+        text=_tex,
+        layout=options.layout,
     )
     name = "table*" if options.columns == "page" else "table"
     return "\n".join(
@@ -251,7 +296,10 @@ def latex_table(
 
 
 def _system_lines(
-    table: pl.DataFrame, settings: Mapping[str, Any], columns: Sequence[_Column], options: PaperOptions
+    table: pl.DataFrame,
+    settings: Mapping[str, Any],
+    columns: Sequence[_Column],
+    options: PaperOptions,
 ) -> list[str]:
     """Return the lines of a table of systems by metrics, one block of columns per group or data set."""
     order, letters, baseline = _named(table, settings)
@@ -263,18 +311,28 @@ def _system_lines(
         heads, rules, at = [], [], 2
         for block, size in zip(blocks, sizes, strict=True):
             unit = SamplingUnit.of_comparison(settings)
-            users = {int(row["users"] or 0) for column in columns if column.block == block for row in column.rows}
+            users = {
+                int(row["users"] or 0)
+                for column in columns
+                if column.block == block
+                for row in column.rows
+            }
             rows = f" {unit.rows}" if unit.is_of_requests else ""
             count = f" ($n={_count(max(users))}${rows})" if len(users) == 1 else ""
             heads.append(rf"\multicolumn{{{size}}}{{c}}{{{_tex(block)}{count}}}")
             rules.append(rf"\cmidrule(lr){{{at}-{at + size - 1}}}")
             at += size
         lines += [" & " + " & ".join(heads) + r" \\", "".join(rules)]
-    lines += [" & ".join(["System", *(_tex(_short(column.metric)) for column in columns)]) + r" \\", r"\midrule"]
+    lines += [
+        " & ".join(["System", *(_tex(_short(column.metric)) for column in columns)]) + r" \\",
+        r"\midrule",
+    ]
     cells = [_cells(column, order, letters, baseline, options) for column in columns]
     for system in order:
         name = _tex(system) + ("" if baseline is not None else rf" ({letters[system]})")
-        lines.append(" & ".join([name, *(_latex_cell(column[system]) for column in cells)]) + r" \\")
+        lines.append(
+            " & ".join([name, *(_latex_cell(column[system]) for column in cells)]) + r" \\"
+        )
         if system == baseline:
             lines.append(r"\addlinespace")
     return lines
@@ -283,7 +341,14 @@ def _system_lines(
 def _pair_lines(columns: Sequence[_Column]) -> list[str]:
     """Return the lines of a table of pairs: difference, interval, p and verdict."""
     level = level_of([row for column in columns for row in column.rows])
-    heads = ["Metric", "Pair", "Difference", _tex(_interval_head(level).capitalize()), "Adjusted $p$", "Verdict"]
+    heads = [
+        "Metric",
+        "Pair",
+        "Difference",
+        _tex(_interval_head(level).capitalize()),
+        "Adjusted $p$",
+        "Verdict",
+    ]
     lines = [r"\begin{tabular}{@{}llrrrl@{}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
     for column in columns:
         name = f"{_short(column.metric)}, {column.block}" if column.block else _short(column.metric)
@@ -305,7 +370,13 @@ def _pair_cells(row: Mapping[str, Any], level: float) -> list[str]:
     size, interval = signed(row["difference"], places(row)), interval_text(row, signed)
     if interval != "–" and not is_missing(row["confidence"]) and row["confidence"] != level:
         interval += f" ({level_text(row['confidence'])})"
-    return [pair_name(row), size, interval, p_value(deciding_p(row)) + margin_mark(row), str(row["verdict"])]
+    return [
+        pair_name(row),
+        size,
+        interval,
+        p_value(deciding_p(row)) + margin_mark(row),
+        str(row["verdict"]),
+    ]
 
 
 def _short(metric: str) -> str:
@@ -317,7 +388,9 @@ def _short(metric: str) -> str:
     name, at, rest = metric.partition("@")
     head, bracket, parameters = name.partition("(")
     head = (
-        head.upper() if head in _ACRONYMS else head.replace("intra_list", "intra-list").replace("_", " ").capitalize()
+        head.upper()
+        if head in _ACRONYMS
+        else head.replace("intra_list", "intra-list").replace("_", " ").capitalize()
     )
     parameters = f" ({parameters.replace('=', ' ').replace('_', ' ')}" if bracket else ""
     return f"{head}{parameters}{at}{rest}"
@@ -327,7 +400,9 @@ def _latex_cell(cell: Marked) -> str:
     """Return a value with its marks; what stands after ± is smaller."""
     value, plus, deviation = cell.text.partition(" ± ")
     text = _tex(value)
-    text = {"bold": rf"\textbf{{{text}}}", "underlined": rf"\underline{{{text}}}"}.get(cell.style, text)
+    text = {"bold": rf"\textbf{{{text}}}", "underlined": rf"\underline{{{text}}}"}.get(
+        cell.style, text
+    )
     text += rf"\,{{\scriptsize$\pm${_tex(deviation)}}}" if plus else ""
     return text + (f"$^{{{cell.raised.replace('−', '-')}}}$" if cell.raised else "")
 
@@ -366,10 +441,22 @@ def _caption(
             named = ", ".join(f"{letter} {system}" for system, letter in letters.items())
             parts.append(text(f"Raised letters: better than that system ({named}; {test})."))
     _, others = _families(table)
-    primary = f"{_short(settings['primary'])} is the primary metric ({_correction(table, settings)})"
-    rest = f"; {_exploratory(settings)} are exploratory (Benjamini–Hochberg over {others})" if others else ""
+    primary = (
+        f"{_short(settings['primary'])} is the primary metric ({_correction(table, settings)})"
+    )
+    rest = (
+        f"; {_exploratory(settings)} are exploratory (Benjamini–Hochberg over {others})"
+        if others
+        else ""
+    )
     parts.append(text(f"{primary}{rest}."))
-    parts += [text(note) for note in (*sample_notes(table, settings), *(f"{label}." for label in labels_of(settings)))]
+    parts += [
+        text(note)
+        for note in (
+            *sample_notes(table, settings),
+            *(f"{label}." for label in labels_of(settings)),
+        )
+    ]
     parts += [text(clause) for clause in _data_clauses(results)]
     return [*parts, text(f"rankwise {__version__}.")]
 
@@ -393,12 +480,18 @@ def _correction(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
         return "not corrected"
     pairs = f"{method} over {count_of(_families(table)[0] + earlier, 'pair')}"
     inside = "" if settings["by"] is None else f" and groups by {settings['by']}"
-    return f"{pairs}{inside}" + (f", {earlier:,} of them compared earlier on this test set" if earlier else "")
+    return f"{pairs}{inside}" + (
+        f", {earlier:,} of them compared earlier on this test set" if earlier else ""
+    )
 
 
 def _exploratory(settings: Mapping[str, Any]) -> str:
     """Return what is exploratory: the other metrics, and of data sets also each alone."""
-    return "the other metrics and each data set alone" if settings["data_sets"] else "the other metrics"
+    return (
+        "the other metrics and each data set alone"
+        if settings["data_sets"]
+        else "the other metrics"
+    )
 
 
 def _families(table: pl.DataFrame) -> tuple[int, int]:
@@ -426,7 +519,11 @@ def _relevant(result: Result) -> str:
 
 def _left_out(result: Result) -> str:
     left, row = left_out_users(result), result.sampling_unit.row
-    return f"{count_of(left, row)} without a relevant item {'is' if left == 1 else 'are'} left out." if left else ""
+    return (
+        f"{count_of(left, row)} without a relevant item {'is' if left == 1 else 'are'} left out."
+        if left
+        else ""
+    )
 
 
 def left_out_users(result: Result) -> int:
@@ -467,18 +564,35 @@ def methods(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[s
     return printable(" ".join(clause for clause in clauses if clause)) + "\n"
 
 
-def _compared_clause(settings: Mapping[str, Any], table: pl.DataFrame, results: Mapping[str, Result]) -> str:
+def _compared_clause(
+    settings: Mapping[str, Any], table: pl.DataFrame, results: Mapping[str, Result]
+) -> str:
     """Return which systems were compared on which data, split how."""
     order, _, baseline = _named(table, settings)
     count = len(order) - 1
-    who = f"{count} {'system' if count == 1 else 'systems'} with {baseline}" if baseline else f"{len(order)} systems"
+    who = (
+        f"{count} {'system' if count == 1 else 'systems'} with {baseline}"
+        if baseline
+        else f"{len(order)} systems"
+    )
     sets = settings["data_sets"]
-    data = f"{len(sets)} data sets ({', '.join(sets)})" if sets else _missing("the name of the data set")
+    data = (
+        f"{len(sets)} data sets ({', '.join(sets)})"
+        if sets
+        else _missing("the name of the data set")
+    )
     card = next((result.split for result in results.values() if result.split is not None), None)
     if card is None or sets:
-        return f"We compared {who} on {data}; {'their splits are on record' if card else _missing('the split')}."
+        return (
+            f"We compared {who} on {data}; "
+            f"{'their splits are on record' if card else _missing('the split')}."
+        )
     parts = card["parts"]
-    rows = f"{parts['train']['rows']:,} training and {parts['test']['rows']:,} test rows" if "train" in parts else ""
+    rows = (
+        f"{parts['train']['rows']:,} training and {parts['test']['rows']:,} test rows"
+        if "train" in parts
+        else ""
+    )
     items = max((result.counts.get("catalogue_items", 0) for result in results.values()), default=0)
     size = ", ".join(filter(None, (rows, f"{items:,} items" if items else "")))
     filters = card["input"].get("filters") or _missing("filters before the split")
@@ -493,16 +607,24 @@ def _lists_clause(results: Mapping[str, Result]) -> str:
     ranked = {"" if r.protocol is None else r.protocol.candidates for r in results.values()} or {""}
     candidates = ranked.pop() if len(ranked) == 1 else ""
     rules = dict.fromkeys(map(_relevance, results.values())) or {_missing("relevance"): None}
-    said = rules.popitem()[0] if len(rules) == 1 else f"{_missing('one rule of relevance, because results differ')}."
+    said = (
+        rules.popitem()[0]
+        if len(rules) == 1
+        else f"{_missing('one rule of relevance, because results differ')}."
+    )
     return f"Candidates: {candidates or _missing('the candidate set')}; {_cut(results)}. {said}"
 
 
 def _cut(results: Mapping[str, Result]) -> str:
     """Return the cut-offs of metrics; lists are known to be whole only where an evaluation says so."""
-    cutoffs = sorted({k for result in results.values() for metric in result.metrics for k in metric.k})
+    cutoffs = sorted(
+        {k for result in results.values() for metric in result.metrics for k in metric.k}
+    )
     if cutoffs:
         return f"metrics were cut at {listing([str(k) for k in cutoffs], 'values of k', 6)}"
-    known = bool(results) and all("recommendations" in r.provenance.get("inputs", {}) for r in results.values())
+    known = bool(results) and all(
+        "recommendations" in r.provenance.get("inputs", {}) for r in results.values()
+    )
     return "lists were not cut" if known else _missing("cut-offs")
 
 
@@ -515,7 +637,11 @@ def _relevance(result: Result) -> str:
     if (text := _relevant(result)) and "grades" not in provenance["settings"]:
         return f"Test rows with a {text.removeprefix('Relevant: ').rstrip('.')} are relevant."
     everything = "relevant: every row of the ground truth"
-    return "Every row of the ground truth is relevant." if rule == everything else f"{rule[0].upper()}{rule[1:]}."
+    return (
+        "Every row of the ground truth is relevant."
+        if rule == everything
+        else f"{rule[0].upper()}{rule[1:]}."
+    )
 
 
 _WHOM = {
@@ -528,27 +654,42 @@ _WHOM = {
 }
 
 
-def _population_clause(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]) -> str:
+def _population_clause(
+    table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]
+) -> str:
     """Return whom means are over, who is left out, and what a missing list counts."""
     if not results:
         return f"Means are over {_missing('the users counted')}."
     unit = next(iter(results.values())).sampling_unit
-    rows = [{"users": r.counts.get(unit.rows, 0), "clusters": r.counts.get("users")} for r in results.values()]
+    rows = [
+        {"users": r.counts.get(unit.rows, 0), "clusters": r.counts.get("users")}
+        for r in results.values()
+    ]
     populations = {str(evaluated_population(result.provenance)) for result in results.values()}
-    whom = _WHOM.get(populations.pop() if len(populations) == 1 else "", _missing("which users count"))
+    whom = _WHOM.get(
+        populations.pop() if len(populations) == 1 else "", _missing("which users count")
+    )
     text = f"Means are over the {sample_of(rows, unit.recorded())} {whom}"
     left = max(map(left_out_users, results.values()))
-    text += f"; {count_of(left, unit.row)} without one {'is' if left == 1 else 'are'} left out" if left else ""
+    text += (
+        f"; {count_of(left, unit.row)} without one {'is' if left == 1 else 'are'} left out"
+        if left
+        else ""
+    )
     without = {name: r.counts.get("users_without_list", 0) for name, r in results.items()}
     if most := max(without.values()):
         who = listing([name for name, count in without.items() if count])
-        cells = table.sort("primary", descending=True, maintain_order=True)["metric"].unique(maintain_order=True)
+        cells = table.sort("primary", descending=True, maintain_order=True)["metric"].unique(
+            maintain_order=True
+        )
         said = unserved_words(results, cells.to_list(), settings["missing"])
         text += f"; a {unit.row} without a list ({most:,} for {who}) {said}" if said else ""
     return f"{text}."
 
 
-def unserved_words(results: Mapping[str, Result], cells: Sequence[str], missing: str = "error") -> str:
+def unserved_words(
+    results: Mapping[str, Result], cells: Sequence[str], missing: str = "error"
+) -> str:
     """Return what users without a list count in metrics, as their per-user values say; empty where none has any.
 
     ``missing`` is that of a comparison, in which users without a value may count 0.
@@ -561,7 +702,9 @@ def unserved_words(results: Mapping[str, Result], cells: Sequence[str], missing:
             outcomes.setdefault(_unserved_outcome(pl.concat(found), missing), []).append(cell)
     if len(outcomes) == 1 and "scores 0" in outcomes:
         return "scores 0"
-    return " and ".join(f"{said} in {listing(names, 'metrics', 6)}" for said, names in outcomes.items())
+    return " and ".join(
+        f"{said} in {listing(names, 'metrics', 6)}" for said, names in outcomes.items()
+    )
 
 
 def _unserved_values(result: Result, cell: str) -> pl.Series | None:
@@ -595,7 +738,13 @@ def _metric_clause(settings: Mapping[str, Any], results: Mapping[str, Result]) -
         for key, value in parameters
         if value not in ("()", None)
     ]
-    definition = f" ({', '.join(texts)})" if texts else "" if recorded else f" ({_missing('its parameters')})"
+    definition = (
+        f" ({', '.join(texts)})"
+        if texts
+        else ""
+        if recorded
+        else f" ({_missing('its parameters')})"
+    )
     return f"{_short(name)}{definition} is the primary metric."
 
 
@@ -605,14 +754,19 @@ def _test_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     primary = table.filter(pl.col("primary"))
     tests = tests_of(primary)
     article = "an" if tests.startswith("exact") else "a"
-    text = f"For each pair the mean difference was tested with {article} {tests} test (two-sided, α = "
+    text = (
+        f"For each pair the mean difference was tested with {article} {tests} test (two-sided, α = "
+    )
     text += f"{settings['alpha']:g}; {_corrected(table, settings)})"
     text += f" within groups by {settings['by']}" if settings["by"] else ""
     further = set(table.filter(~pl.col("primary"))["metric"]) - set(primary["metric"])
     names = [count_of(len(further), "further metric")] if further else []
     names += ["each data set alone"] if settings["data_sets"] else []
     verb = "is" if len(names) == 1 and len(further) <= 1 else "are"
-    rest = f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, Benjamini–Hochberg)"
+    rest = (
+        f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, "
+        "Benjamini–Hochberg)"
+    )
     return f"{text}{rest if others and names else ''}."
 
 
@@ -621,7 +775,10 @@ def _corrected(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     method, earlier = CORRECTIONS.get(settings["correction"]), settings.get("earlier", 0)
     if method is None:
         return "not corrected"
-    before = f", of which {earlier:,} {'was' if earlier == 1 else 'were'} compared earlier on the same test set"
+    before = (
+        f", of which {earlier:,} {'was' if earlier == 1 else 'were'} compared earlier on the "
+        "same test set"
+    )
     pairs = count_of(_families(table)[0] + earlier, "pair")
     return f"corrected over {pairs} by {method}{before if earlier else ''}"
 
@@ -632,7 +789,8 @@ def _interval_clause(results: Mapping[str, Result]) -> str:
     groups = {r.provenance["settings"].get("jackknife") for r in results.values()} - {None}
     if groups:
         text += (
-            f" Those of values that are no means over users come from a jackknife over {max(groups)} groups of users."
+            " Those of values that are no means over users come from a jackknife over "
+            f"{max(groups)} groups of users."
         )
     return text
 
@@ -645,7 +803,10 @@ def _power_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     if not rows:
         return ""
     row = max(rows, key=lambda row: row["minimum_detectable"])
-    size, who = brief(row["minimum_detectable"]), f"{row['system']} against {row['baseline']}{_inside(row, settings)}"
+    size, who = (
+        brief(row["minimum_detectable"]),
+        f"{row['system']} against {row['baseline']}{_inside(row, settings)}",
+    )
     unit = SamplingUnit.of_comparison(settings)
     sample = count_of(row["data_sets"], "data set") if row["data_sets"] else unit.counted_in(row)
     return f"With {sample} a difference of {size} ({who}) would be found with a probability of 0.8."
@@ -658,18 +819,27 @@ def _inside(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
 
 def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     """Return the first six pairs of the primary metric with their numbers."""
-    said = {"better": "was better than", "worse": "was worse than", "not shown": "was not shown to differ from"}
+    said = {
+        "better": "was better than",
+        "worse": "was worse than",
+        "not shown": "was not shown to differ from",
+    }
     said |= {"equivalent": "was equivalent within the margin to", "different": "differed from"}
     texts = []
     for row in table.filter(pl.col("primary")).to_dicts()[:6]:
         p = p_value(deciding_p(row), settings["alpha"])
         level = "" if is_missing(row["confidence"]) else f"{level_text(row['confidence'])} "
-        value = f"{signed(row['difference'], places(row))}, {level}interval {interval_text(row, signed)}"
+        value = (
+            f"{signed(row['difference'], places(row))}, {level}interval "
+            f"{interval_text(row, signed)}"
+        )
         sign = "" if p.startswith("<") else "= "
         inside = _inside(row, settings)
         adjusted = "adjusted p" if CORRECTIONS.get(settings["correction"]) else "p"
         numbers = f"{value}, {adjusted}{margin_mark(row)} {sign}{p.replace('<', '< ')}"
-        texts.append(f"{row['system']} {said[row['verdict']]} {row['baseline']}{inside} ({numbers}).")
+        texts.append(
+            f"{row['system']} {said[row['verdict']]} {row['baseline']}{inside} ({numbers})."
+        )
     return texts
 
 
@@ -678,8 +848,13 @@ def _version_clause(results: Mapping[str, Result]) -> str:
     cards = [result.split for result in results.values() if result.split is not None]
     split = f"split {cards[0]['id'][:12]}" if cards else _missing("the id of the split")
     lists = {
-        name: r.provenance.get("inputs", {}).get("recommendations", {}).get("sha256") for name, r in results.items()
+        name: r.provenance.get("inputs", {}).get("recommendations", {}).get("sha256")
+        for name, r in results.items()
     }
     ids = [f"{name} {digest[:12]}" for name, digest in lists.items() if digest]
-    said = f"lists {', '.join(ids)}" if ids and len(ids) == len(lists) else _missing("hashes of the lists")
+    said = (
+        f"lists {', '.join(ids)}"
+        if ids and len(ids) == len(lists)
+        else _missing("hashes of the lists")
+    )
     return f"All values were computed with rankwise {__version__} ({split}; {said})."

@@ -1,7 +1,7 @@
 """Rows of comparisons by section; the columns of every output are derived from the fields of sections.
 
-A new column is a field of one section and what computes it: the table, files, text for readers and the report have
-it then.
+A new column is a field of one section and what computes it: the table, files, text for readers and
+the report have it then.
 """
 
 from __future__ import annotations
@@ -94,14 +94,15 @@ class Column:
     dtype : polars data type
         Derived from the annotation of the field.
     head : str
-        The head in tables of pairs for readers: text, HTML, the report; empty if the column is not in them.
+        The head in tables of pairs for readers: text, HTML, the report; empty if the column is not
+        in them.
     text : callable
         The cell of these tables, from the row.
     leaves : int
         When the column leaves a terminal that is too narrow, the largest number first; 0 stays.
     in_systems : str
-        The format in the cells of tables of systems (Markdown, LaTeX), for ``name_baseline`` and ``name_system``
-        declared at the second one; empty if the column is not in them.
+        The format in the cells of tables of systems (Markdown, LaTeX), for ``name_baseline`` and
+        ``name_system`` declared at the second one; empty if the column is not in them.
     """
 
     dtype: Any
@@ -139,7 +140,9 @@ def columns_of(row: type) -> dict[str, Column]:
             dtype = _TYPES[str(entry.type).removesuffix(" | None")]
             text = entry.metadata.get("text") or _plain_text(entry.name)
             more = entry.metadata.get
-            columns[entry.name] = Column(dtype, more("head", ""), text, more("leaves", 10), more("in_systems", ""))
+            columns[entry.name] = Column(
+                dtype, more("head", ""), text, more("leaves", 10), more("in_systems", "")
+            )
     return columns
 
 
@@ -198,7 +201,10 @@ def p_value(p: float | None, alpha: float = 0.05) -> str:
     if p < _LEAST:
         return f"<{_LEAST:.4f}"
     texts = (f"{p:.{digits}g}" for digits in range(2, 9))
-    return next((text for text in texts if float(text) != alpha and (float(text) < alpha) == (p < alpha)), f"{p:g}")
+    return next(
+        (text for text in texts if float(text) != alpha and (float(text) < alpha) == (p < alpha)),
+        f"{p:g}",
+    )
 
 
 def named_p(name: str, p: float, alpha: float = 0.05) -> str:
@@ -211,7 +217,9 @@ def named_p(name: str, p: float, alpha: float = 0.05) -> str:
     return f"{name} < {text[1:]}" if text.startswith("<") else f"{name} = {text}"
 
 
-def interval_text(row: Mapping[str, Any], text: Callable[[float | None, int | None], str] = brief) -> str:
+def interval_text(
+    row: Mapping[str, Any], text: Callable[[float | None, int | None], str] = brief
+) -> str:
     """Return the limits of the interval of a difference, with the decimals of the means; a dash if there are none.
 
     >>> interval_text({"low": 0.0377, "high": 0.05341, "mean_baseline": 0.0203, "mean_system": 0.0659})
@@ -263,7 +271,11 @@ def _with_sign(usual: int, value: float | None, low: float | None, high: float |
     if value is None or low is None or high is None or not (low > 0 or high < 0):
         return usual
     least = min(abs(value), abs(low), abs(high))
-    return usual if not 0 < least < 1 or round(least, usual) else max(usual, min(math.ceil(-math.log10(least)), 6))
+    return (
+        usual
+        if not 0 < least < 1 or round(least, usual)
+        else max(usual, min(math.ceil(-math.log10(least)), 6))
+    )
 
 
 def change_text(row: Mapping[str, Any]) -> str:
@@ -284,7 +296,12 @@ def change_text(row: Mapping[str, Any]) -> str:
     return f"{change(row['lift'], tiny=tiny)} ({low} to {high})"
 
 
-_STYLES: Mapping[str, Style] = {"better": "better", "worse": "worse", "different": "bold", "equivalent": "bold"}
+_STYLES: Mapping[str, Style] = {
+    "better": "better",
+    "worse": "worse",
+    "different": "bold",
+    "equivalent": "bold",
+}
 
 
 def _verdict_text(row: Mapping[str, Any]) -> Cell:
@@ -323,8 +340,9 @@ LimitsOf: TypeAlias = Callable[[float], Limits]
 def within_sign(limits: Limits, difference: float, *, shown: bool) -> Limits:
     """Return limits that exclude 0 exactly where a difference is shown.
 
-    A corrected test and its interval differ by rounding, by random draws, or because Bonferroni's interval, which
-    holds for all pairs, is wider than the step at which Holm rejects: its limit is then at 0, which it excludes.
+    A corrected test and its interval differ by rounding, by random draws, or because Bonferroni's
+    interval, which holds for all pairs, is wider than the step at which Holm rejects: its limit is
+    then at 0, which it excludes.
     """
     least = math.ulp(0.0)
 
@@ -342,13 +360,15 @@ def within_sign(limits: Limits, difference: float, *, shown: bool) -> Limits:
 class Means:
     """Both means, their difference and relative lift, with intervals of one level and one test: those of the verdict.
 
-    ``confidence`` is that level. Beside them stand the interval of the pair alone, without correction, and the one
-    that holds for all pairs together.
+    ``confidence`` is that level. Beside them stand the interval of the pair alone, without
+    correction, and the one that holds for all pairs together.
     """
 
     mean_baseline: float = column(math.nan, "baseline", leaves=4)
     mean_system: float = column(math.nan, "system", leaves=4, in_systems="{}")
-    difference: float = column(math.nan, "difference", lambda row: signed(row["difference"], places(row)), leaves=0)
+    difference: float = column(
+        math.nan, "difference", lambda row: signed(row["difference"], places(row)), leaves=0
+    )
     low: float = column(math.nan, "interval", interval_text, leaves=1)
     high: float = math.nan
     confidence: float = math.nan
@@ -401,9 +421,10 @@ class EffectSizes:
 class MarginTests:
     """Equivalence and non-inferiority with a margin.
 
-    ``margin_low`` to ``margin_high`` are one-sided limits of the difference, each at level alpha (of confidence
-    1 − 2 alpha together), and ``margin_lift_low`` to ``margin_lift_high`` those of the lift: a system loses less
-    than the margin, at alpha, exactly where the limit on the side of the loss does.
+    ``margin_low`` to ``margin_high`` are one-sided limits of the difference, each at level alpha
+    (of confidence 1 − 2 alpha together), and ``margin_lift_low`` to ``margin_lift_high`` those of
+    the lift: a system loses less than the margin, at alpha, exactly where the limit on the side of
+    the loss does.
     """
 
     p_equivalence: float = math.nan
@@ -499,10 +520,14 @@ class PairRow:
 _DECLARED = columns_of(PairRow)
 COLUMNS: dict[str, Any] = {name: column.dtype for name, column in _DECLARED.items()}
 """The data type of each column of a comparison."""
-IN_PAIR_TABLE = sorted((c for c in _DECLARED.values() if c.head), key=lambda column: column.head == "verdict")
+IN_PAIR_TABLE = sorted(
+    (c for c in _DECLARED.values() if c.head), key=lambda column: column.head == "verdict"
+)
 """The columns of pairs for readers, the verdict last: it concludes from the others."""
 IN_SYSTEM_TABLE = {
-    name.removesuffix("_system"): column.in_systems for name, column in _DECLARED.items() if column.in_systems
+    name.removesuffix("_system"): column.in_systems
+    for name, column in _DECLARED.items()
+    if column.in_systems
 }
 """The formats of values of each system, by the name without its side."""
 
@@ -528,10 +553,10 @@ def row_of(
 ) -> PairRow:
     """Return the row of one pair of a family of ``tests``, from pairs or their sums; x is the system, y the baseline.
 
-    ``limits_of`` has the limits at any level, which is first that of the pair alone, and that of all ``together``
-    pairs of the family. ``dropped`` has the number of users that any result has, and why some were left out;
-    ``delta`` is Cliff's and ``p_bound`` that of a bounded mean, which sums do not tell; ``bounds`` are those of a
-    user's value, ``cluster`` the clusters of users.
+    ``limits_of`` has the limits at any level, which is first that of the pair alone, and that of
+    all ``together`` pairs of the family. ``dropped`` has the number of users that any result has,
+    and why some were left out; ``delta`` is Cliff's and ``p_bound`` that of a bounded mean, which
+    sums do not tell; ``bounds`` are those of a user's value, ``cluster`` the clusters of users.
     """
     n, (after, before), largest = pairs.n, pairs.means, bounds[1] - bounds[0]
     by_bound = tested.test == BOUNDED and isinstance(pairs, Differences)
@@ -571,7 +596,11 @@ def row_of(
 
 
 def means_of_pair(
-    means: tuple[float, float], difference: float, alone: Limits, together: Limits, confidence: float
+    means: tuple[float, float],
+    difference: float,
+    alone: Limits,
+    together: Limits,
+    confidence: float,
 ) -> Means:
     """Return the means of a pair, the baseline first, with their difference, lift and limits."""
     before, after = means
@@ -680,14 +709,18 @@ def with_joint_p(rows: Sequence[PairRow], joint: Sequence[float]) -> list[PairRo
     """Return rows with the p-values of a test of all pairs together, none below that of a bounded mean."""
     own = [row.test.p if row.test.test == BOUNDED else 0.0 for row in rows]
     adjusted = [max(p, float(other)) for p, other in zip(own, joint, strict=True)]
-    return [replace(row, test=replace(row.test, p_adjusted=p)) for row, p in zip(rows, adjusted, strict=True)]
+    return [
+        replace(row, test=replace(row.test, p_adjusted=p))
+        for row, p in zip(rows, adjusted, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
 class Corrected:
     """What a correction makes of one test: the adjusted p, and the level of the interval that agrees with it.
 
-    ``family_wise`` says whether the correction controls the family-wise error rate over several tests.
+    ``family_wise`` says whether the correction controls the family-wise error rate over several
+    tests.
     """
 
     p: float
@@ -705,8 +738,16 @@ def with_verdict(row: PairRow, corrected: Corrected, alpha: float) -> PairRow:
     row = replace(
         row,
         test=replace(row.test, p_adjusted=p, error_rate=corrected.error_rate, verdict=verdict),
-        equivalence=replace(row.equivalence, p_equivalence_adjusted=p_equivalence, within_margin=p_equivalence < alpha),
-        flags=(*row.flags, *_unbounded_flags(row.test, verdict, alpha), *_opposite_flags(row, p, alpha)),
+        equivalence=replace(
+            row.equivalence,
+            p_equivalence_adjusted=p_equivalence,
+            within_margin=p_equivalence < alpha,
+        ),
+        flags=(
+            *row.flags,
+            *_unbounded_flags(row.test, verdict, alpha),
+            *_opposite_flags(row, p, alpha),
+        ),
     )
     return replace(row, means=_decided(row, corrected, verdict, shown=p < alpha))
 
@@ -723,7 +764,9 @@ def _decided(row: PairRow, corrected: Corrected, verdict: str, *, shown: bool) -
         limits = row.limits_of(confidence)
     limits = within_sign(limits, means.difference, shown=shown)
     together = Limits(means.low_together, means.high_together)
-    together = within_sign(together, means.difference, shown=shown) if corrected.family_wise else limits
+    together = (
+        within_sign(together, means.difference, shown=shown) if corrected.family_wise else limits
+    )
     if row.joint is not None or math.isnan(means.low_together):
         together = limits
     if verdict == "equivalent" and row.margin_limits_of is not None:
@@ -744,8 +787,8 @@ def _decided(row: PairRow, corrected: Corrected, verdict: str, *, shown: bool) -
 def _verdict(row: PairRow, p: float, p_equivalence: float, alpha: float) -> str:
     """Return what a row shows: better, worse, different, equivalent or not shown.
 
-    A significant difference is never hidden: within the margin it is still better or worse. Where the median is on
-    the other side of 0 than the mean, neither system is called better.
+    A significant difference is never hidden: within the margin it is still better or worse. Where
+    the median is on the other side of 0 than the mean, neither system is called better.
     """
     if not p < alpha:
         return "equivalent" if p_equivalence < alpha else "not shown"
@@ -769,7 +812,12 @@ def _unbounded_flags(test: TestOutcome, verdict: str, alpha: float) -> tuple[str
     """Return the caveat of a significant difference that the range of the metric does not carry."""
     if verdict not in ("better", "worse", "different") or not test.p_bound >= alpha:
         return ()
-    return (f"{verdict} by {test.test} alone: a rare large difference that was not drawn is not excluded",)
+    return (
+        (
+            f"{verdict} by {test.test} alone: a rare large difference that was not drawn is not "
+            "excluded"
+        ),
+    )
 
 
 _SWAPPED = (
@@ -811,8 +859,14 @@ def oriented(row: Mapping[str, Any], baseline: str) -> dict[str, Any]:
     turned |= {"lift": lift, **_UNKNOWN, "verdict": _OPPOSITE.get(row["verdict"], row["verdict"])}
     for low, high in _LIFTS:
         ends = (row[low], row[high])
-        known = not any(map(is_missing, ends)) and ends[0] > -1 and not is_missing(mean) and mean > 0
-        turned |= {low: _inverse(ends[1]), high: _inverse(ends[0])} if known else {low: math.nan, high: math.nan}
+        known = (
+            not any(map(is_missing, ends)) and ends[0] > -1 and not is_missing(mean) and mean > 0
+        )
+        turned |= (
+            {low: _inverse(ends[1]), high: _inverse(ends[0])}
+            if known
+            else {low: math.nan, high: math.nan}
+        )
     return turned
 
 

@@ -129,9 +129,15 @@ def _against(rows: Sequence[Mapping[str, Any]], baseline: str) -> str:
     )
     if not better and not worse and not same:
         differs = _with_verdict(rows, "different")
-        return _nothing(rows) if not differs else f"{listing(differs)} differ from {baseline} on {metric}."
+        return (
+            _nothing(rows)
+            if not differs
+            else f"{listing(differs)} differ from {baseline} on {metric}."
+        )
     if better:
-        parts = [f"{listing(better)} {'beats' if len(better) == 1 else 'beat'} {baseline} on {metric}"]
+        parts = [
+            f"{listing(better)} {'beats' if len(better) == 1 else 'beat'} {baseline} on {metric}"
+        ]
     else:
         parts = [f"No system is shown to beat {baseline} on {metric}"]
     parts += [f"{listing(worse)} {_is(worse)} worse"] if worse else []
@@ -153,7 +159,9 @@ def _of_all_pairs(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
     verdicts = {row["baseline"]: row["verdict"] for row in rows if row["system"] == leader}
     opposite = {"better": "worse", "worse": "better"}
     verdicts |= {
-        row["system"]: opposite.get(row["verdict"], row["verdict"]) for row in rows if row["baseline"] == leader
+        row["system"]: opposite.get(row["verdict"], row["verdict"])
+        for row in rows
+        if row["baseline"] == leader
     }
     beaten = [name for name, verdict in verdicts.items() if verdict == "better"]
     candidates = [row["system"] for row in settings["ranks"] if row["may_be_best"]]
@@ -177,7 +185,9 @@ def _over_groups(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any])
     if not decided:
         return _nothing(rows)
     if len(pairs) > 1:
-        return f"{len(decided)} of {len(rows)} comparisons on {metric} within {by} show a difference."
+        return (
+            f"{len(decided)} of {len(rows)} comparisons on {metric} within {by} show a difference."
+        )
     ((system, baseline),) = pairs
     said = {"better": "beats", "worse": "is worse than", "different": "differs from"}
     parts = []
@@ -230,9 +240,13 @@ def _nothing(rows: Sequence[Mapping[str, Any]]) -> str:
         return f"All {same} pairs are equivalent on {metric} within the margin."
     equivalent = f" {same} of {len(rows)} pairs are equivalent within the margin." if same else ""
     sizes = [row["minimum_detectable"] for row in rows if not is_missing(row["minimum_detectable"])]
-    if not sizes or (any(map(math.isinf, sizes)) and any(map(math.isfinite, sizes))):  # no one number is true of all
+    if not sizes or (
+        any(map(math.isinf, sizes)) and any(map(math.isfinite, sizes))
+    ):  # no one number is true of all
         return f"No difference is shown on {metric}.{equivalent}"
-    largest = max(rows, key=lambda row: -1 if is_missing(size := row["minimum_detectable"]) else size)
+    largest = max(
+        rows, key=lambda row: -1 if is_missing(size := row["minimum_detectable"]) else size
+    )
     return f"No difference is shown on {metric}.{_would_find(largest)}{equivalent}"
 
 
@@ -265,12 +279,19 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     if verdict in ("better", "worse"):
         return f"{one} {'beats' if verdict == 'better' else 'is worse than'} {other} {on}: {means}."
     if verdict == "different":
-        return f"{one} and {other} differ {on}: {means}; neither direction of this metric is better."
+        return (
+            f"{one} and {other} differ {on}: {means}; neither direction of this metric is better."
+        )
     if verdict == "equivalent":
         return f"{one} and {other} are equivalent {on}, within the margin: {means}."
     if is_missing(row["p_adjusted"]):
-        why = ", ".join(flag for flag in row.get("flags", ()) if flag not in ("exploratory", ALL_LISTS))
-        return f"{one} is not tested against {other} {on}: {means}; {why or 'no p-value could be computed'}."
+        why = ", ".join(
+            flag for flag in row.get("flags", ()) if flag not in ("exploratory", ALL_LISTS)
+        )
+        return (
+            f"{one} is not tested against {other} {on}: {means}; "
+            f"{why or 'no p-value could be computed'}."
+        )
     p = named_p(adjusted_p_name([row], settings), row["p_adjusted"], settings["alpha"])
     would = "" if is_missing(row["minimum_detectable"]) else _would_find(row)
     return f"{one} is not shown to differ from {other} {on}: {_size(row)}, {p}.{would}"
@@ -278,7 +299,10 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
 
 def _size(row: Mapping[str, Any]) -> str:
     """Return the size of a difference: relative where its interval is known, else absolute."""
-    if all(row[name] is not None and math.isfinite(row[name]) for name in ("lift", "lift_low", "lift_high")):
+    if all(
+        row[name] is not None and math.isfinite(row[name])
+        for name in ("lift", "lift_low", "lift_high")
+    ):
         return change_text(row)
     limits = interval_text(row, signed)
     return signed(row["difference"], places(row)) + ("" if limits == "–" else f" ({limits})")
@@ -302,7 +326,10 @@ def lead_sentence(lead: Mapping[str, Any]) -> str:
     153 users get a list from only one of b and a; over the other 2,054 the difference is −0.0001 (−0.0052 to +0.0050).
     """
     size = f"{signed(lead['difference'], places(lead))} ({interval_text(lead, signed)})"
-    who = f"{lead['users_with_one_list']:,} users get a list from only one of {lead['system']} and {lead['baseline']}"
+    who = (
+        f"{lead['users_with_one_list']:,} users get a list from only one of {lead['system']} and "
+        f"{lead['baseline']}"
+    )
     return f"{who}; over the other {lead['users']:,} the difference is {size}."
 
 
@@ -323,7 +350,9 @@ def costs(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[tuple[dict[s
     return [cost for pair in pairs[:_NAMED] if (cost := _cost(pair, rows)) is not None]
 
 
-def _cost(pair: tuple[str, str], rows: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], str] | None:
+def _cost(
+    pair: tuple[str, str], rows: Sequence[dict[str, Any]]
+) -> tuple[dict[str, Any], str] | None:
     """Return the row of the metric that falls most where ``pair[0]`` replaces ``pair[1]``, in words."""
     winner, loser = pair
     losses = {(winner, loser): "worse", (loser, winner): "better"}
@@ -335,7 +364,10 @@ def _cost(pair: tuple[str, str], rows: Sequence[dict[str, Any]]) -> tuple[dict[s
     means = means_by_system([row])
     others = [other["metric"] for other in worse if other is not row]
     more = f", and on {listing(others, 'other metrics', 2)}" if others else ""
-    text = f"{winner} is worse on {row['metric']}: {brief(means[loser])} → {brief(means[winner])}{more} (exploratory)."
+    text = (
+        f"{winner} is worse on {row['metric']}: {brief(means[loser])} → "
+        f"{brief(means[winner])}{more} (exploratory)."
+    )
     return row, text
 
 
@@ -344,7 +376,9 @@ def system_order(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     rows = table.filter(pl.col("primary")).to_dicts()
     means, up = means_by_system(rows), settings["directions"].get(settings["primary"]) is not False
     worst = -math.inf if up else math.inf
-    names = sorted(means, key=lambda name: worst if is_missing(means[name]) else means[name], reverse=up)
+    names = sorted(
+        means, key=lambda name: worst if is_missing(means[name]) else means[name], reverse=up
+    )
     baseline = _baseline(rows, settings) if settings["by"] is None else None
     return sorted(names, key=lambda name: name != baseline)
 
@@ -376,7 +410,9 @@ def means_by_system(rows: Sequence[Mapping[str, Any]], name: str = "mean") -> di
     return values | {row["system"]: row[f"{name}_system"] for row in rows}
 
 
-def comparison_views(table: pl.DataFrame, settings: Mapping[str, Any], detail: Detail = "table") -> list[TableView]:
+def comparison_views(
+    table: pl.DataFrame, settings: Mapping[str, Any], detail: Detail = "table"
+) -> list[TableView]:
     """Return the verdict, the primary metric, the others, and how they were tested; or all pairs in full."""
     head, *rest = verdict_sentences(table, settings)
     verdict = TableView((), (), rest, caption=head)
@@ -388,7 +424,9 @@ def comparison_views(table: pl.DataFrame, settings: Mapping[str, Any], detail: D
     others = table.filter(~pl.col("primary"))
     baseline = _baseline(table.to_dicts(), settings)
     views = (
-        [main] if others.is_empty() else [main, _other_view(others, settings, baseline, system_order(table, settings))]
+        [main]
+        if others.is_empty()
+        else [main, _other_view(others, settings, baseline, system_order(table, settings))]
     )
     return [verdict, *views[:-1], replace(views[-1], notes=_notes(table, settings, _CAVEATS))]
 
@@ -405,9 +443,18 @@ def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     hidden = {"users"} if len(users) == 1 else set()
     hidden |= {"baseline"} if by_system else set()
     shown = [column for column in IN_PAIR_TABLE if column.head not in hidden]
-    head = f"{dicts[0]['metric']}, {unit.counted(users[0])}" if len(users) == 1 else str(dicts[0]["metric"])
+    head = (
+        f"{dicts[0]['metric']}, {unit.counted(users[0])}"
+        if len(users) == 1
+        else str(dicts[0]["metric"])
+    )
     level, p_name = level_of(dicts), adjusted_p_name(dicts, settings)
-    names = {"verdict": "", "users": unit.rows, "interval": _interval_head(level, dicts, settings), "p": p_name}
+    names = {
+        "verdict": "",
+        "users": unit.rows,
+        "interval": _interval_head(level, dicts, settings),
+        "p": p_name,
+    }
     names |= {"system": "mean"} if by_system else {}
     heads = [names.get(column.head, column.head) for column in shown]
     body: list[list[Cell]] = []
@@ -446,7 +493,11 @@ def _other_view(
         mark, tone = _MARKS.get(row["verdict"], "  "), _TONES.get(row["verdict"], "")
         if groups:
             name = str(row["metric"]) + ("" if len(pairs) == 1 else f", {pair_name(row)}")
-            column = "all" if settings["data_sets"] and row["group"] is None else group_name(row["group"])
+            column = (
+                "all"
+                if settings["data_sets"] and row["group"] is None
+                else group_name(row["group"])
+            )
             by_metric.setdefault(name, {})[column] = Marked(change(row["lift"]) + mark, tone)
             continue
         cells = by_metric.setdefault(row["metric"], {})
@@ -457,7 +508,9 @@ def _other_view(
     columns = list(names) if groups else [name for name in order if name in names]
     marks = "" if baseline is None and not groups else ": ▲ better, ▼ worse"
     head = (f"exploratory{marks}", *columns)
-    return TableView(head, [(name, *(cells.get(c, "") for c in columns)) for name, cells in by_metric.items()])
+    return TableView(
+        head, [(name, *(cells.get(c, "") for c in columns)) for name, cells in by_metric.items()]
+    )
 
 
 def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
@@ -501,7 +554,9 @@ def adjusted_p_name(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, An
     return "p" if correction is None else f"p ({correction})"
 
 
-def _interval_head(level: float, rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+def _interval_head(
+    level: float, rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
+) -> str:
     """Return the head of intervals: their level, and the correction that leaves it."""
     if math.isnan(level):
         return "interval"
@@ -516,7 +571,12 @@ def _pair_cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
     text = column.text(row)
     if column.head == "p" and (mark := margin_mark(row)):
         return f"{text}{mark}"
-    if column.head != "interval" or text == "–" or is_missing(row["confidence"]) or row["confidence"] == level:
+    if (
+        column.head != "interval"
+        or text == "–"
+        or is_missing(row["confidence"])
+        or row["confidence"] == level
+    ):
         return text
     return f"{text} ({level_text(row['confidence'])})"
 
@@ -554,11 +614,17 @@ def method_line(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     correction = CORRECTIONS.get(settings["correction"])
     if pairs > 1:
         where = "" if settings["by"] is None else f" and groups by {settings['by']}"
-        text += ", without correction" if correction is None else f", {correction} over {pairs} pairs{where}"
+        text += (
+            ", without correction"
+            if correction is None
+            else f", {correction} over {pairs} pairs{where}"
+        )
     text += f"; {_levels(family.to_dicts() or table.to_dicts())}."
     if not len(others):
         return text
-    return f"{text} Exploratory: Benjamini–Hochberg over {len(others)}; {_levels(others.to_dicts())}."
+    return (
+        f"{text} Exploratory: Benjamini–Hochberg over {len(others)}; {_levels(others.to_dicts())}."
+    )
 
 
 def _levels(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -573,15 +639,30 @@ def _levels(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _notes(table: pl.DataFrame, settings: Mapping[str, Any], most: int | None = None) -> list[str]:
     """Return the method, what was not compared, and caveats, of which at most so many."""
-    notes = [method_line(table, settings), *sample_notes(table, settings), *_ranks(settings), *_reuse(settings)]
+    notes = [
+        method_line(table, settings),
+        *sample_notes(table, settings),
+        *_ranks(settings),
+        *_reuse(settings),
+    ]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
-    notes += [*settings.get("plans", ()), *settings["unchecked"], *not_compared_notes(settings["not_compared"])]
+    notes += [
+        *settings.get("plans", ()),
+        *settings["unchecked"],
+        *not_compared_notes(settings["not_compared"]),
+    ]
     lines = _caveats(table, settings, left_out=() if most is None else (WIDE,))
-    more = [] if most is None or len(lines) <= most else [f"… and {count_of(len(lines) - most, 'more note')}"]
+    more = (
+        []
+        if most is None or len(lines) <= most
+        else [f"… and {count_of(len(lines) - most, 'more note')}"]
+    )
     return [note for note in (*notes, *labels_of(settings), *lines[:most], *more) if note]
 
 
-def _caveats(table: pl.DataFrame, settings: Mapping[str, Any], left_out: Sequence[str] = ()) -> list[str]:
+def _caveats(
+    table: pl.DataFrame, settings: Mapping[str, Any], left_out: Sequence[str] = ()
+) -> list[str]:
     """Return the flags of rows, each with the rows that have it, except those to be ``left_out``."""
     caveats: dict[str, dict[str, dict[str, None]]] = {}
     pairs: dict[str, set[str]] = {}
@@ -638,7 +719,8 @@ def _reuse(settings: Mapping[str, Any]) -> list[str]:
     others = uses.get("systems", 0) - uses.get("compared", 0)
     if others > earlier:
         notes.append(
-            f"{uses['systems']:,} systems are saved on this test set, of which {uses['compared']:,} are compared here: "
+            f"{uses['systems']:,} systems are saved on this test set, of which "
+            f"{uses['compared']:,} are compared here: "
             f"the best of many looks better than it is. earlier={others} corrects for the others."
         )
     return notes
@@ -674,10 +756,16 @@ def sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
         unit, sizes = SamplingUnit.of_comparison(settings), table["clusters"].drop_nulls().to_list()
         each = "" if settings["by"] is None else " in each group"
         if unit.is_of_requests:
-            notes.append(f"Lists are of requests: those of {_spread(sizes, 'user')}{each}, the sampling units.")
+            notes.append(
+                f"Lists are of requests: those of {_spread(sizes, 'user')}{each}, the sampling "
+                "units."
+            )
         else:
             spread = _spread(sizes, "cluster")
-            notes.append(f"{unit.rows.title()} are in {spread} by {unit.clusters}{each}, which are the sampling units.")
+            notes.append(
+                f"{unit.rows.title()} are in {spread} by {unit.clusters}{each}, which are the "
+                "sampling units."
+            )
     if settings["data_sets"]:
         notes.append(
             f"Over {len(settings['data_sets'])} data sets, as a random sample with equal "
@@ -686,7 +774,9 @@ def sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     if settings["seeds"]:
         numbers = settings["seeds"]["counts"]
         counts = ", ".join(f"{name}: {count}" for name, count in numbers.items())
-        counts = f"{next(iter(numbers.values()))} each" if len(set(numbers.values())) == 1 else counts
+        counts = (
+            f"{next(iter(numbers.values()))} each" if len(set(numbers.values())) == 1 else counts
+        )
         notes.append(
             f"Values are means over seeds ({counts}), {settings['seeds']['design']} between "
             "systems; intervals and tests generalise to other users and other seeds."

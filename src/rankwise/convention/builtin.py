@@ -75,7 +75,10 @@ ELLIOT: BuiltIn = {
         "map": "mean_precision",
         "mar": "mean_recall",
         **{
-            name: {"metric": name, "note": "the library takes 0 for the error of a relevant item that is not listed"}
+            name: {
+                "metric": name,
+                "note": "the library takes 0 for the error of a relevant item that is not listed",
+            }
             for name in ("mae", "mse", "rmse")
         },
         "lauc": "lauc(negatives=one_more)",
@@ -86,7 +89,10 @@ ELLIOT: BuiltIn = {
             "metric": "efd(popularity=interactions)",
             "note": "the library divides by the discounts down to the end of a short list",
         },
-        "epc": {"metric": "epc", "note": "the library divides by the discounts down to the end of a short list"},
+        "epc": {
+            "metric": "epc",
+            "note": "the library divides by the discounts down to the end of a short list",
+        },
         "gini": "complement(gini)",
         "SEntropy": {
             "metric": "shannon_entropy(log_base=2)",
@@ -119,7 +125,8 @@ WARPREC: BuiltIn = {
     "library": "WarpRec 2.2.8",
     "population": "truth",
     "catalogue": "train",
-    "note": "computed in 32 bits; tied items are in random order; ground truth of items that training "
+    "note": "computed in 32 bits; tied items are in random order; ground truth of items that "
+    "training "
     "does not have is left out",
     "metrics": {
         **as_here(
@@ -160,19 +167,27 @@ WARPREC: BuiltIn = {
         "EPC[discounted]": "epc(relevance=discounted_plus_one)",
         "srecall": "srecall(of=hits)",
         "pop_rsp": {"metric": "pop_rsp(denominator=available)", "population": "judged"},
-        "item_mad_ranking": {"metric": f"item_mad_ranking({_PLUS_ONE},discount=none)", "population": "judged"},
+        "item_mad_ranking": {
+            "metric": f"item_mad_ranking({_PLUS_ONE},discount=none)",
+            "population": "judged",
+        },
         "user_mad_ranking": f"user_mad_ranking({_PLUS_ONE})",
         "ACLT[Pop50%]": "aclt(pop_ratio=0.5)",
         "APLT[Pop50%]": "aplt(pop_ratio=0.5)",
         "PopREO[Pop50%]": {"metric": "pop_reo(pop_ratio=0.5)", "population": "judged"},
-        "PopRSP[Pop50%]": {"metric": "pop_rsp(pop_ratio=0.5,denominator=available)", "population": "judged"},
+        "PopRSP[Pop50%]": {
+            "metric": "pop_rsp(pop_ratio=0.5,denominator=available)",
+            "population": "judged",
+        },
         "EucDistance": f"euclidean_distance([ndcg({_PLUS_ONE}),recall])",
         "Hypervolume": f"hypervolume([ndcg({_PLUS_ONE}),recall])",
         "EucDistance[Precision, Recall, nDCG][1.0, 1.0, 1.0]": (
             f"euclidean_distance([precision,recall,ndcg({_PLUS_ONE})],utopia=[1,1,1])"
         ),
-        "EucDistance[nDCG, EPC][1.0, 1.0]": f"euclidean_distance([ndcg({_PLUS_ONE}),epc],utopia=[1,1])",
-        "Hypervolume[nDCG, EPC][0.0, 0.0][true, true]": f"hypervolume([ndcg({_PLUS_ONE}),epc],nadir=[0,0])",
+        "EucDistance[nDCG, EPC][1.0, "
+        "1.0]": f"euclidean_distance([ndcg({_PLUS_ONE}),epc],utopia=[1,1])",
+        "Hypervolume[nDCG, EPC][0.0, 0.0][true, "
+        "true]": f"hypervolume([ndcg({_PLUS_ONE}),epc],nadir=[0,0])",
         "Hypervolume[Precision, Recall, nDCG][0.0, 0.0, 0.0][true, true, true]": (
             f"hypervolume([precision,recall,ndcg({_PLUS_ONE})],nadir=[0,0,0])"
         ),
@@ -191,9 +206,15 @@ WARPREC_1_4: BuiltIn = {
     "metrics": {
         "pop_reo": {"metric": "pop_reo(of=recommended)", "population": "judged"},
         "pop_rsp": {"metric": "pop_rsp", "population": "judged"},
-        "PopREO[Pop50%]": {"metric": "pop_reo(pop_ratio=0.5,of=recommended)", "population": "judged"},
+        "PopREO[Pop50%]": {
+            "metric": "pop_reo(pop_ratio=0.5,of=recommended)",
+            "population": "judged",
+        },
         "PopRSP[Pop50%]": {"metric": "pop_rsp(pop_ratio=0.5)", "population": "judged"},
-        "bias_disparity_source": {"metric": "bias_disparity_source(interactions=truth)", "population": "judged"},
+        "bias_disparity_source": {
+            "metric": "bias_disparity_source(interactions=truth)",
+            "population": "judged",
+        },
         "bias_disparity": {"metric": "bias_disparity(interactions=truth)", "population": "judged"},
         "rsp": {
             "metric": "rsp",
@@ -278,7 +299,8 @@ REPLAY: BuiltIn = {
         "CategoricalDiversity": {
             "metric": "category_count(categories=group,as_share=true)",
             **_OF_LISTS,
-            "note": "each item has one category, in the column group; tied items are in the order of an unstable sort",
+            "note": "each item has one category, in the column group; tied items are in the order "
+            "of an unstable sort",
         },
         "Novelty": {
             "metric": "complement(repeated)",
@@ -296,7 +318,10 @@ REPLAY: BuiltIn = {
                 "NDCG": "ndcg(gain=binary)",
             }.items()
         },
-        "Surprisal(mode=Median)": {"metric": "quantile(of=surprisal(denominator=k),q=0.5)", **_OF_LISTS},
+        "Surprisal(mode=Median)": {
+            "metric": "quantile(of=surprisal(denominator=k),q=0.5)",
+            **_OF_LISTS,
+        },
         "Unexpectedness(mode=Median)": {
             "metric": "quantile(of=unexpectedness(denominator=k),q=0.5)",
             **_OF_LISTS,
@@ -330,7 +355,11 @@ RECOMMENDERS: BuiltIn = {
         "ndcg": {"metric": "ndcg(gain=binary)", "population": "truth"},
         "ndcg_at_k": {"metric": "ndcg(gain=binary)", "population": "truth"},
         "ndcg_at_k(discfun_type=log2)": {"metric": "ndcg(gain=binary)", "population": "truth"},
-        "ndcg_at_k(score_type=raw)": {"metric": "ndcg", "population": "truth", "relevance": "positive"},
+        "ndcg_at_k(score_type=raw)": {
+            "metric": "ndcg",
+            "population": "truth",
+            "relevance": "positive",
+        },
         "ndcg_at_k(score_type=exp)": {
             "metric": "ndcg(gain=exponential)",
             "population": "truth",
@@ -374,7 +403,11 @@ LENSKIT: BuiltIn = {
     "list_population": "recommended",
     "metrics": {
         **as_here("mrr hit_rate item_coverage num_retrieved popularity_quantile"),
-        "precision": {"metric": "precision(denominator=length)", "population": "recommended", "undefined": "zero"},
+        "precision": {
+            "metric": "precision(denominator=length)",
+            "population": "recommended",
+            "undefined": "zero",
+        },
         "recall": "recall(denominator=capped)",
         "Hit": "hit_rate",
         "RecipRank": "mrr",
@@ -440,9 +473,13 @@ _CLASSIFIED = {
 _RATE = "classification(statistic={},threshold=none)"
 _EXPECTED = {
     **dict.fromkeys(("hit_rate", "sensitivity", "true_positive_rate"), _RATE.format("recall")),
-    **dict.fromkeys(("specificity", "selectivity", "true_negative_rate"), _RATE.format("specificity")),
+    **dict.fromkeys(
+        ("specificity", "selectivity", "true_negative_rate"), _RATE.format("specificity")
+    ),
     **dict.fromkeys(("miss_rate", "false_negative_rate"), f"complement({_RATE.format('recall')})"),
-    **dict.fromkeys(("fall_out", "false_positive_rate"), f"complement({_RATE.format('specificity')})"),
+    **dict.fromkeys(
+        ("fall_out", "false_positive_rate"), f"complement({_RATE.format('specificity')})"
+    ),
     **dict.fromkeys(("threat", "critical_success_index"), _RATE.format("jaccard")),
     "negative_predictive_value": _RATE.format("negative_predictive_value"),
     "false_omission_rate": f"complement({_RATE.format('negative_predictive_value')})",
@@ -469,7 +506,11 @@ REXMEX: BuiltIn = {
             "note": "the library raises an error if a relevant item is not in the list",
         },
         "item_coverage": {"metric": "catalog_coverage", "note": _THREE_DECIMALS},
-        "user_coverage": {"metric": "user_coverage(as_share=true)", "population": "all", "note": _THREE_DECIMALS},
+        "user_coverage": {
+            "metric": "user_coverage(as_share=true)",
+            "population": "all",
+            "note": _THREE_DECIMALS,
+        },
         **{
             name: {"metric": metric, "population": "recommended", "relevance": "positive"}
             for name, metric in {**_CLASSIFIED, **_EXPECTED}.items()
@@ -500,7 +541,8 @@ CORNAC: BuiltIn = {
         "auc": "gauc",
         **{
             name: {
-                "refused": "the error of predictions clipped to the range of training ratings, which no metric reads: "
+                "refused": "the error of predictions clipped to the range of training ratings, "
+                "which no metric reads: "
                 "clip the scores, and evaluate without the convention"
             }
             for name in ("mae", "mse", "rmse")
@@ -539,9 +581,14 @@ _BPREF = "bpref(negative_grades=unjudged)"
 _LEVELS = [f"{level / 10:.1f}" for level in range(11)]
 _CUTOFFS = {"parameter": "k", "values": "5,10,15,20,30,100,200,500,1000"}
 _GAINS = {"relevance": "graded", "parameter": "gains="}
-_PREFERENCES = "preferences between pairs of documents, from a file of preferences (-R prefs), which is not read"
+_PREFERENCES = (
+    "preferences between pairs of documents, from a file of preferences (-R prefs), "
+    "which is not read"
+)
 _JUDGEMENT_GROUPS = (
-    "a mean over groups of assessors, from qrels with judgement groups (-R qrels_jg), which are not read"
+    "a mean over groups of assessors, from qrels with judgement groups (-R qrels_jg), which are "
+    "not "
+    "read"
 )
 
 
@@ -601,7 +648,8 @@ TREC_EVAL_9: BuiltIn = {
         "utility": {
             "metric": "utility(n_items=0)",
             "parameter": "weights",
-            "note": "for a topic without a list, -c and weights that are given, trec_eval counts one item",
+            "note": "for a topic without a list, -c and weights that are given, trec_eval counts "
+            "one item",
         },
         "num_q": "num_users",
         "num_ret": "num_retrieved(total=true)",
@@ -621,18 +669,40 @@ TREC_EVAL: BuiltIn = {
         "yaap": "logit_average_precision",
         "dcg": {"metric": "dcg", **_GAINS},
         "rbp": {"metric": "rbp(p=0.9,top_grade=largest)", "relevance": "graded", "parameter": "p="},
-        "rbp_resid": {"metric": "rbp_residual(p=0.9,tail=false)", "without_list": "zero", "parameter": "p="},
-        "unj": {"metric": "unjudged", "without_list": "zero", "parameter": "k", "values": "5,10,20"},
-        "runid": {"refused": "the name of the run, as text: rankwise evaluate --format trec prints it"},
+        "rbp_resid": {
+            "metric": "rbp_residual(p=0.9,tail=false)",
+            "without_list": "zero",
+            "parameter": "p=",
+        },
+        "unj": {
+            "metric": "unjudged",
+            "without_list": "zero",
+            "parameter": "k",
+            "values": "5,10,20",
+        },
+        "runid": {
+            "refused": "the name of the run, as text: rankwise evaluate --format trec prints it"
+        },
         "relstring": {
-            "refused": "the grades at the top of each list, as text: rankwise evaluate --format trec prints it, "
+            "refused": "the grades at the top of each list, as text: rankwise evaluate --format "
+            "trec prints it, "
             "and grade@[1,2,3] has them as numbers"
         },
         **{
             f"prefs_{name}": {"refused": _PREFERENCES}
             for name in (
-                *("num_prefs_poss", "num_prefs_ful", "num_prefs_ful_ret", "avgjg_Rnonrel", "avgjg_Rnonrel_ret"),
-                *(f"{kind}{ending}" for kind in ("simp", "pair", "avgjg") for ending in ("", "_ret", "_imp")),
+                *(
+                    "num_prefs_poss",
+                    "num_prefs_ful",
+                    "num_prefs_ful_ret",
+                    "avgjg_Rnonrel",
+                    "avgjg_Rnonrel_ret",
+                ),
+                *(
+                    f"{kind}{ending}"
+                    for kind in ("simp", "pair", "avgjg")
+                    for ending in ("", "_ret", "_imp")
+                ),
             )
         },
         **{f"{name}_avgjg": {"refused": _JUDGEMENT_GROUPS} for name in ("map", "P", "Rprec_mult")},
@@ -653,13 +723,19 @@ IR_MEASURES: BuiltIn = {
             "metric": "ndcg(gain=exponential)",
             "note": "the library rounds each user's value to five decimals",
         },
-        "err": {"metric": "err(max_relevance=4)", "note": "the library rounds each user's value to five decimals"},
+        "err": {
+            "metric": "err(max_relevance=4)",
+            "note": "the library rounds each user's value to five decimals",
+        },
         "SetP": _SET_PRECISION,
         "SetR": "recall",
         "SetF": _SET_F.format(""),
         "SetF(beta=2.0)": _SET_F.format(",beta=1.4142135623730951"),
         "SetF(beta=0.5)": _SET_F.format(",beta=0.7071067811865476"),
-        **{f"IPrec(recall={level})": f"iprec(level={level},rounding=trec_eval)" for level in _LEVELS},
+        **{
+            f"IPrec(recall={level})": f"iprec(level={level},rounding=trec_eval)"
+            for level in _LEVELS
+        },
         "Judged": {"metric": "judged", "ties": "item", "without_list": "zero"},
         "NumRelRet": "tp",
         "NumQ": {"metric": "user_coverage", "population": "judged_both"},
@@ -681,7 +757,8 @@ RANX: BuiltIn = {
         "rbp": "rbp(top_grade=none)",
         **{f"rbp.{percent}": f"rbp(p=0.{percent},top_grade=none)" for percent in (50, 80, 90, 95)},
         "bpref": {
-            "refused": "bpref in which a user without relevant items changes the values of other users; it is NaN if "
+            "refused": "bpref in which a user without relevant items changes the values of other "
+            "users; it is NaN if "
             "nothing is judged irrelevant"
         },
         "f1": "f",
@@ -698,7 +775,8 @@ RANX: BuiltIn = {
 TORCHMETRICS: BuiltIn = {
     "name": "torchmetrics",
     "library": "TorchMetrics 1.9.0, all candidates of every user",
-    "note": "tied items are in the order of torch.topk and torch.sort: only nDCG and AUROC without a "
+    "note": "tied items are in the order of torch.topk and torch.sort: only nDCG and AUROC without "
+    "a "
     "cut-off are defined. Given lists alone, the library knows no other relevant items: recall, "
     "nDCG and R-precision are then of the relevant items listed. In its precision, recall, MRR and "
     "MAP an item with a score of 0 or below is never relevant, which is not imitated",

@@ -48,7 +48,9 @@ def check_choices(where: str, choices: Mapping[str, Any], allowed: Mapping[str, 
     for name, value in choices.items():
         if name not in allowed:
             raise ParameterError(
-                f"{where}: there is no choice {name!r}", found=", ".join(allowed), hint=nearest(name, allowed)
+                f"{where}: there is no choice {name!r}",
+                found=", ".join(allowed),
+                hint=nearest(name, allowed),
             )
         if value is not None and get_args(allowed[name]):
             check_choice(name, value, allowed[name])
@@ -75,9 +77,10 @@ class Entry:
         What the library computes under this name, if rankwise has no equivalent: the name then
         raises an error instead of giving another value.
     parameter : str, default=""
-        The parameter that is written behind the name and a dot, as in trec_eval's ``P.5,10``: ``"k"``,
-        or one of the metric; ``"beta^2"`` is its square; ``"gains="`` comes in pairs, as in ``ndcg.1=3,2=9``. A
-        parameter that is a list takes all values, any other one each of them: several metrics.
+        The parameter that is written behind the name and a dot, as in trec_eval's ``P.5,10``:
+        ``"k"``, or one of the metric; ``"beta^2"`` is its square; ``"gains="`` comes in pairs, as
+        in ``ndcg.1=3,2=9``. A parameter that is a list takes all values, any other one each of
+        them: several metrics.
     values : str, default=""
         The values of the parameter where the name stands alone.
     """
@@ -109,7 +112,9 @@ class Entry:
         choices = {key: value for key, value in entry.items() if key not in ("metric", *_WORDS)}
         check_choices(f"metric {name!r}", choices, ENTRY_CHOICES)
         words = {word: str(entry.get(word, "")) for word in _WORDS}
-        ordered = {choice: choices[choice] for choice in ENTRY_CHOICES if choices.get(choice) is not None}
+        ordered = {
+            choice: choices[choice] for choice in ENTRY_CHOICES if choices.get(choice) is not None
+        }
         return cls(name, str(entry.get("metric", "")) or name, ordered, **words)
 
     def check(self, convention: str) -> None:
@@ -131,12 +136,16 @@ class Entry:
                 found=f"{self.name}: {', '.join(of_users)}",
             )
         if several:
-            raise ParameterError(f"convention {convention!r}: {self.name!r} means several metrics", found=self.text)
+            raise ParameterError(
+                f"convention {convention!r}: {self.name!r} means several metrics", found=self.text
+            )
 
     def to_dict(self) -> dict[str, str]:
         """Return all values that are set, as plain values."""
         words = {word: getattr(self, word) for word in _WORDS}
-        return {"metric": self.text, **self.choices} | {name: text for name, text in words.items() if text}
+        return {"metric": self.text, **self.choices} | {
+            name: text for name, text in words.items() if text
+        }
 
     @cached_property
     def meaning(self) -> str:
@@ -171,7 +180,10 @@ class Entry:
     def begins(self, text: str) -> bool:
         """Return whether a text is the name with values of the parameter behind it."""
         value = r"\w+=[^,=]+" if self.parameter.endswith("=") else r"[-+.\de]+"
-        return re.fullmatch(rf"{re.escape(self.name)}[._]{value}(,{value})*", text, re.IGNORECASE) is not None
+        return (
+            re.fullmatch(rf"{re.escape(self.name)}[._]{value}(,{value})*", text, re.IGNORECASE)
+            is not None
+        )
 
     def at(self, values: str) -> list[tuple[str, Metric]]:
         """Return the metrics of values that are written behind the name, each with its label.
@@ -187,10 +199,20 @@ class Entry:
             return [(f"{self.name}_{k}", metric @ k) for k in cutoffs]
         numbers = self._numbers(values)
         if self.parameter.endswith("^2"):
-            return [(label, _changed(metric, {self.parameter.removesuffix("^2"): math.sqrt(max(numbers[0], 0.0))}))]
+            return [
+                (
+                    label,
+                    _changed(
+                        metric, {self.parameter.removesuffix("^2"): math.sqrt(max(numbers[0], 0.0))}
+                    ),
+                )
+            ]
         if isinstance(metric.parameters[self.parameter], tuple):
             return [(label, _changed(metric, {self.parameter: tuple(numbers)}))]
-        return [(f"{self.name}_{number:.2f}", _changed(metric, {self.parameter: number})) for number in sorted(numbers)]
+        return [
+            (f"{self.name}_{number:.2f}", _changed(metric, {self.parameter: number}))
+            for number in sorted(numbers)
+        ]
 
     def _numbers(self, values: str) -> list[float]:
         try:
@@ -202,23 +224,36 @@ class Entry:
         """Return the parameters of pairs: ``p=0.95``, or gains of grades as in ``1=3,2=9``."""
         pairs = dict(pair.partition("=")[::2] for pair in values.split(","))
         gains = {int(grade): number for grade, number in pairs.items() if grade.isdecimal()}
-        out: dict[str, Any] = {name: self._numbers(number)[0] for name, number in pairs.items() if not name.isdecimal()}
+        out: dict[str, Any] = {
+            name: self._numbers(number)[0] for name, number in pairs.items() if not name.isdecimal()
+        }
         if not gains:
             return out
         if min(gains) < 1 or max(gains) > _MOST_GRADES:
             raise self._unreadable(values, f"gains are of the grades 1 to {_MOST_GRADES}")
         by_grade = {grade: self._numbers(number)[0] for grade, number in gains.items()}
-        return {**out, "gains": tuple(by_grade.get(grade, float(grade)) for grade in range(1, max(gains) + 1))}
+        return {
+            **out,
+            "gains": tuple(by_grade.get(grade, float(grade)) for grade in range(1, max(gains) + 1)),
+        }
 
     def _unreadable(self, values: str, hint: str = "") -> MetricError:
-        example = f"write {self.name}.{self.values}" if self.values else "write numbers with a comma between them"
-        return MetricError(f"these are no values of {self.name}", found=values, hint=hint or example)
+        example = (
+            f"write {self.name}.{self.values}"
+            if self.values
+            else "write numbers with a comma between them"
+        )
+        return MetricError(
+            f"these are no values of {self.name}", found=values, hint=hint or example
+        )
 
 
 _MOST_GRADES = 1000
 
 
-def merged(convention: str, inherited: Mapping[str, Entry], changes: Mapping[str, Any]) -> dict[str, Entry]:
+def merged(
+    convention: str, inherited: Mapping[str, Entry], changes: Mapping[str, Any]
+) -> dict[str, Entry]:
     """Return the entries of a convention by `key` of the name: inherited ones, changed and added.
 
     A result has one value of a metric, so that all names of a metric have the same choices: those
@@ -233,7 +268,9 @@ def merged(convention: str, inherited: Mapping[str, Entry], changes: Mapping[str
     chosen: dict[str, Entry] = {}
     for name, what in changes.items():
         if not isinstance(name, str):
-            raise ParameterError(f"convention {convention!r}: names are text", found=repr(name)[:80])
+            raise ParameterError(
+                f"convention {convention!r}: names are text", found=repr(name)[:80]
+            )
         before = inherited.get(key(name))
         if isinstance(what, Mapping) and "metric" not in what and before is not None:
             what = {"metric": before.text, **what}
@@ -297,12 +334,15 @@ class ConventionLanguage:
     def with_values(self, text: str) -> list[tuple[str, Metric]] | None:
         """Return the metrics of a name with values behind it, ``P.5,10``, each with its label.
 
-        None if the text is not written in this way. A name alone has its own values, unless they are cut-offs.
+        None if the text is not written in this way. A name alone has its own values, unless they
+        are cut-offs.
         """
         entry = self.entries.get(key(text))
         if entry is not None:
             return entry.at(entry.values) if entry.values and entry.parameter != "k" else None
-        written = [entry for entry in self.entries.values() if entry.parameter and entry.begins(text)]
+        written = [
+            entry for entry in self.entries.values() if entry.parameter and entry.begins(text)
+        ]
         if not written:
             return None
         entry = max(written, key=lambda entry: len(entry.name))
@@ -367,7 +407,9 @@ class ConventionLanguage:
         if cls.parts_as_written:
             return parameters
         parts = {field.name for field in fields(cls) if made_of(field.default)}
-        return {n: self._read_name(value) if n in parts else value for n, value in parameters.items()}
+        return {
+            n: self._read_name(value) if n in parts else value for n, value in parameters.items()
+        }
 
     def _read_name(self, value: Any) -> Any:
         if isinstance(value, tuple):
@@ -392,7 +434,11 @@ def _changed(metric: Metric, parameters: dict[str, Any]) -> Metric:
     return made @ metric.k if metric.k else made
 
 
-CHOICES: dict[str, Any] = {**ENTRY_CHOICES, "list_population": Population, **choice_values(per_metric=False)}
+CHOICES: dict[str, Any] = {
+    **ENTRY_CHOICES,
+    "list_population": Population,
+    **choice_values(per_metric=False),
+}
 """The values of each choice of a convention."""
 _LATER = [entry for entry in fields(Choices) if entry.metadata["saved_if_changed"]]
 _NO_NAMES: Mapping[str, Any] = {}
@@ -404,7 +450,9 @@ def _with_choices(cls: type[_C]) -> type[_C]:
     first, last = [*signature.parameters.values()][:4], [*signature.parameters.values()][4:-1]
     types = {entry.name: str(entry.type).removesuffix(" | None") for entry in fields(cls)}
     choices = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{types[name]} | None")
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{types[name]} | None"
+        )
         for name in CHOICES
     ]
     cls.__init__.__signature__ = signature.replace(parameters=[*first, *choices, *last])  # type: ignore[attr-defined]
@@ -431,8 +479,8 @@ class Convention(Choices):
         Definitions of names: ``{"map": "map(normaliser=relevant)", "P": "precision"}``. A mapping
         instead of the text has choices for this metric only: ``{"ndcg": {"population": "truth"}}``,
         with ``metric``, %(of_metrics)s. With ``parameter``, values are written behind a dot:
-        ``{"RBP": {"metric": "rbp", "parameter": "p", "values": "0.5,0.9"}}`` has ``RBP.0.7``, and both
-        of its own ``values`` as ``RBP``.
+        ``{"RBP": {"metric": "rbp", "parameter": "p", "values": "0.5,0.9"}}`` has ``RBP.0.7``, and
+        both of its own ``values`` as ``RBP``.
     population : str, optional
         Which users are evaluated; here and below as in `rankwise.evaluate`, and by default as in
         ``base``.
@@ -487,7 +535,9 @@ class Convention(Choices):
         ) -> None:
             for choice in choices:
                 if choice not in CHOICES:
-                    raise TypeError(f"Convention.__init__() got an unexpected keyword argument {choice!r}")
+                    raise TypeError(
+                        f"Convention.__init__() got an unexpected keyword argument {choice!r}"
+                    )
             _check_names(name, metrics)
             check_choices(f"convention {name!r}", choices, CHOICES)
             if base is not None and not isinstance(base, Convention):
@@ -496,7 +546,13 @@ class Convention(Choices):
             values = {choice: getattr(inherited, choice) for choice in CHOICES}
             values |= {choice: value for choice, value in choices.items() if value is not None}
             entries = merged(name, {} if base is None else base.metrics, metrics)
-            values |= {"name": name, "base": None, "metrics": entries, "library": library, "note": note}
+            values |= {
+                "name": name,
+                "base": None,
+                "metrics": entries,
+                "library": library,
+                "note": note,
+            }
             for attribute, value in values.items():
                 object.__setattr__(self, attribute, value)
 
@@ -591,7 +647,8 @@ class Convention(Choices):
         meant = self.parse(str(metric))  # raises where the name is refused
         if meant != metric:
             raise MetricError(
-                f"{metric!r} is rankwise's, and under convention {self.name!r} this name means another metric",
+                f"{metric!r} is rankwise's, and under convention {self.name!r} this name means "
+                "another metric",
                 found=f"{metric} there is {meant}",
                 hint=f'write "{metric}" as text for the metric of {self.name}, or pass the '
                 f'object with all its parameters as text: "{self.write(metric)}"',
@@ -605,14 +662,17 @@ class Convention(Choices):
         text = str(metric)
         at = text[len(str(metric @ ())) :]
         names: list[str] = [
-            entry.name + at for entry in self.metrics.values() if not entry.refused and entry.metric == metric @ ()
+            entry.name + at
+            for entry in self.metrics.values()
+            if not entry.refused and entry.metric == metric @ ()
         ]
         spellings = (text, _in_full(metric)) if self.defines(metric) else (_in_full(metric), text)
         for one in (*spellings, *names):
             if self.means(one) == metric:
                 return one
         raise MetricError(
-            f"convention {self.name!r} has no name for {metric}", hint="evaluate it without the convention"
+            f"convention {self.name!r} has no name for {metric}",
+            hint="evaluate it without the convention",
         )
 
     def entry(self, metric: Metric) -> Entry:
@@ -632,7 +692,13 @@ class Convention(Choices):
         entries = {entry.name: entry.to_dict() for entry in self.metrics.values()}
         unchanged = {entry.name for entry in _LATER if getattr(self, entry.name) == entry.default}
         choices = {name: value for name, value in self.choices.items() if name not in unchanged}
-        return {"name": self.name, "library": self.library, "note": self.note, **choices, "metrics": entries}
+        return {
+            "name": self.name,
+            "library": self.library,
+            "note": self.note,
+            **choices,
+            "metrics": entries,
+        }
 
     @classmethod
     def named(cls, source: object) -> Convention | None:
@@ -671,7 +737,9 @@ class Convention(Choices):
         for name in saved:
             if name not in names:
                 raise ParameterError(
-                    f"a convention has no {name!r}", found=", ".join(map(str, saved)), hint=nearest(str(name), names)
+                    f"a convention has no {name!r}",
+                    found=", ".join(map(str, saved)),
+                    hint=nearest(str(name), names),
                 )
         if "name" not in saved:
             raise ParameterError("a convention has a name", found=", ".join(map(str, saved)))
@@ -683,7 +751,10 @@ def _joined(metrics: Iterable[Metric]) -> list[Metric]:
     by_text: dict[str, list[Metric]] = {}
     for metric in metrics:
         by_text.setdefault(str(metric @ ()), []).append(metric)
-    return [same[0] @ [k for metric in same for k in metric.k] if same[0].k else same[0] for same in by_text.values()]
+    return [
+        same[0] @ [k for metric in same for k in metric.k] if same[0].k else same[0]
+        for same in by_text.values()
+    ]
 
 
 def _in_full(metric: Metric) -> str:
@@ -700,7 +771,9 @@ def _check_names(name: object, metrics: object) -> None:
         raise ParameterError("a convention has a name", found=repr(name))
     if name in ("all", "default") and (metrics or name == "all"):
         raise ParameterError(
-            f"{name!r} names something else", found=f"Convention({name!r}, …)", hint="give the convention another name"
+            f"{name!r} names something else",
+            found=f"Convention({name!r}, …)",
+            hint="give the convention another name",
         )
     if not isinstance(metrics, Mapping):
         raise ParameterError(
@@ -751,16 +824,27 @@ def find(name: str) -> Convention:
 def listing(conventions: Sequence[Convention]) -> TableView:
     """Return one row per convention: its name, the library, who is averaged over, ties."""
     rows = [
-        (one.name, one.library, str(one.population), str(one.undefined), str(one.relevance), one.ties or "expected")
+        (
+            one.name,
+            one.library,
+            str(one.population),
+            str(one.undefined),
+            str(one.relevance),
+            one.ties or "expected",
+        )
         for one in conventions
     ]
     head = ("convention", "numbers of", "population", "undefined", "relevance", "ties")
-    return TableView(head, rows, left=tuple(range(len(head))), title="Conventions", label="rankwise-conventions")
+    return TableView(
+        head, rows, left=tuple(range(len(head))), title="Conventions", label="rankwise-conventions"
+    )
 
 
 def in_full(convention: Convention) -> list[TableView]:
     """Return the choices of a convention for all metrics, and what its names mean."""
-    choices = [(name, "" if value is None else str(value)) for name, value in convention.choices.items()]
+    choices = [
+        (name, "" if value is None else str(value)) for name, value in convention.choices.items()
+    ]
     names = [
         (
             entry.name,
@@ -773,11 +857,20 @@ def in_full(convention: Convention) -> list[TableView]:
     notes = [f"{name}: {remark}" for name, remark in remarks.items() if remark]
     notes = [convention.note, *notes] if convention.note else notes
     head = TableView(
-        (convention.name, convention.library), choices, left=(0, 1), title="Choices", label="rankwise-choices"
+        (convention.name, convention.library),
+        choices,
+        left=(0, 1),
+        title="Choices",
+        label="rankwise-choices",
     )
     if not names:
         return [head]
     table = TableView(
-        ("name", "metric", "choices"), names, notes=notes, left=(0, 1, 2), title="Names", label="rankwise-names"
+        ("name", "metric", "choices"),
+        names,
+        notes=notes,
+        left=(0, 1, 2),
+        title="Names",
+        label="rankwise-names",
     )
     return [head, table]

@@ -12,7 +12,17 @@ from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from rankwise.errors import ParameterError
 
@@ -103,7 +113,9 @@ def bounded(name: str, values: Iterable[_T], most: int = 50_000_000) -> list[_T]
 def check_choice(name: str, value: object, choices: Any) -> None:
     """Raise unless a value is one of the choices of a `Literal`."""
     if not isinstance(value, str) or value not in get_args(choices):
-        raise ParameterError(f"{name} must be one of {', '.join(get_args(choices))}", found=f"{name}={value!r}")
+        raise ParameterError(
+            f"{name} must be one of {', '.join(get_args(choices))}", found=f"{name}={value!r}"
+        )
 
 
 def check_number(name: str, value: object, *, optional: bool = True) -> None:
@@ -125,7 +137,9 @@ def check_count(*, least: int = 1, **values: object) -> None:
     for name, value in values.items():
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not whole or not least <= value < 2**62:  # type: ignore[operator]
-            raise ParameterError(f"{name} must be a whole number from {least}", found=f"{name}={value!r}")
+            raise ParameterError(
+                f"{name} must be a whole number from {least}", found=f"{name}={value!r}"
+            )
 
 
 def check_flag(**values: object) -> None:
@@ -149,13 +163,15 @@ def _annotations(cls: Any) -> dict[str, Any]:
 def check_fields(instance: Any) -> None:
     """Raise unless the annotated type of each field of a dataclass allows its value.
 
-    A `bool` and a `Literal` are checked, and what is `Annotated` with a check: a function of the name
-    and the value of a field. None passes where the annotation has it.
+    A `bool` and a `Literal` are checked, and what is `Annotated` with a check: a function of the
+    name and the value of a field. None passes where the annotation has it.
     """
     cls: Any = type(instance)
     for name, annotation in _annotations(cls).items():
         value = getattr(instance, name)
-        kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+        kinds = (
+            get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+        )
         if value is None and NoneType in kinds:
             continue
         for kind in kinds:
@@ -193,7 +209,9 @@ def rounded_number(number: float | str) -> tuple[float, float]:
     except InvalidOperation:
         digits = "n"
     if not isinstance(digits, int):
-        raise ParameterError("this is not a number", found=repr(number)[:40], hint='write it as text: "0.2317"')
+        raise ParameterError(
+            "this is not a number", found=repr(number)[:40], hint='write it as text: "0.2317"'
+        )
     scale = 0.01 if text.endswith("%") else 1.0
     return float(decimal) * scale, 0.5 * 10.0**digits * scale
 

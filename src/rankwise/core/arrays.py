@@ -1,16 +1,17 @@
 """Array functions for NumPy and PyTorch, sparse matrices, and exact sums of floats.
 
-Metrics are written against the array API standard, so that the same code runs on NumPy and on PyTorch.
+Metrics are written against the array API standard, so that the same code runs on NumPy and on
+PyTorch.
 
 An accelerator works asynchronously: reading a value (``int``, ``bool``, the size of a selection)
 waits until all previous work is done. Functions that read values do so only for NumPy
 (`is_tensor`), and checks of values wait until the end of a block (`refuse`, `checks_at_end`).
 
 Sums of floats do not depend on the order of their terms. Users come in blocks, in pieces and from
-several machines, and floats added in another order give another last digit. Sums over users that are
-kept for every item are therefore sums of whole numbers: a value is split into its whole part, multiples
-of 2^-26 and multiples of 2^-52, and each of the three is summed exactly. The error is at most 2^-53 per
-term.
+several machines, and floats added in another order give another last digit. Sums over users that
+are kept for every item are therefore sums of whole numbers: a value is split into its whole part,
+multiples of 2^-26 and multiples of 2^-52, and each of the three is summed exactly. The error is at
+most 2^-53 per term.
 
 This is pre-rounding as in Demmel & Nguyen 2015, Parallel Reproducible Summation, IEEE Trans.
 Computers 64(7), with fixed bit positions instead of positions chosen from the data.
@@ -155,10 +156,13 @@ class ExactTotal:
             return math.inf if self.units > 0 else -math.inf
 
 
-def exact_bincount(index: Any, values: Any, size: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def exact_bincount(
+    index: Any, values: Any, size: int
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return sums of values by index, each rounded once, whatever the order of the rows.
 
-    All rows together leave multiples of one unit, as in `_exact_parts`, so that each sum has few parts.
+    All rows together leave multiples of one unit, as in `_exact_parts`, so that each sum has few
+    parts.
 
     >>> exact_bincount(np.array([0, 1, 0, 0]), np.array([1e100, 0.1, 1.0, -1e100]), 2)
     array([1. , 0.1])
@@ -166,7 +170,10 @@ def exact_bincount(index: Any, values: Any, size: int) -> np.ndarray[tuple[int],
     largest = float(np.maximum(values.max(initial=0.0), -values.min(initial=0.0)))
     exponent, carry = math.frexp(largest)[1], len(values).bit_length()
     if not math.isfinite(largest) or exponent + carry > _LARGEST:
-        by_index = np.split(values[np.argsort(index, kind="stable")], np.bincount(index, minlength=size).cumsum()[:-1])
+        by_index = np.split(
+            values[np.argsort(index, kind="stable")],
+            np.bincount(index, minlength=size).cumsum()[:-1],
+        )
         return np.array([ExactTotal.of(each).value for each in by_index])
     parts = [np.zeros(size), np.zeros(size)]
     for first in range(0, len(values), _CHUNK):
@@ -226,7 +233,9 @@ def check_sparse(matrix: Any, name: str) -> None:
         If it is not a matrix of real numbers, or an index lies outside.
     """
     if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
-        raise InputError(f"{name} is not a matrix of real numbers", found=f"shape {matrix.shape}, {matrix.dtype}")
+        raise InputError(
+            f"{name} is not a matrix of real numbers", found=f"shape {matrix.shape}, {matrix.dtype}"
+        )
     try:
         _check_indices(matrix)
     except (TypeError, ValueError, IndexError) as error:
@@ -269,7 +278,9 @@ def _check_indices(matrix: Any) -> None:
 Array: TypeAlias = Any
 """An array of any library that follows the array API standard."""
 
-_CHECKS: ContextVar[list[tuple[Array, Callable[[], Exception]]] | None] = ContextVar("checks", default=None)
+_CHECKS: ContextVar[list[tuple[Array, Callable[[], Exception]]] | None] = ContextVar(
+    "checks", default=None
+)
 
 
 def namespace(*arrays: Array) -> Any:

@@ -1,10 +1,11 @@
 """Digests of tables: equal for the same rows, whatever holds them, in whatever order and pieces.
 
-The digest of a table is the sum, modulo 2^64, of a hash of each row. Digests of the pieces of a table
-add up to that of the table. A row is hashed as SplitMix64's finaliser (Steele, Lea and Flood 2014) of
-its words times odd numbers, one for each column; the compiled loop and NumPy give the same bits. Ids are
-hashed by value: whole numbers alike in every integer type and as text. Numbers that are no ids are
-hashed in single precision, so that a file of float32 and its text are the same table.
+The digest of a table is the sum, modulo 2^64, of a hash of each row. Digests of the pieces of a
+table add up to that of the table. A row is hashed as SplitMix64's finaliser (Steele, Lea and Flood
+2014) of its words times odd numbers, one for each column; the compiled loop and NumPy give the same
+bits. Ids are hashed by value: whole numbers alike in every integer type and as text. Numbers that
+are no ids are hashed in single precision, so that a file of float32 and its text are the same
+table.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ def id_words(ids: pl.Series) -> Words:
     if ids.dtype == pl.String:
         return id_numbers(ids).view(np.uint64)
     values: Any = ids.to_numpy()
-    words: Words = values if values.dtype == np.uint64 else values.astype(np.int64, copy=False).view(np.uint64)
+    words: Words = (
+        values if values.dtype == np.uint64 else values.astype(np.int64, copy=False).view(np.uint64)
+    )
     return words
 
 
@@ -134,7 +137,9 @@ def digest_in_parts(n: int, words: Callable[[slice], Sequence[Words | None]], th
         Number of threads, for tables of many parts.
     """
     parts = [slice(first, first + _PART) for first in range(0, max(n, 1), _PART)]
-    return added(each(lambda rows: row_digest(words(rows)), parts, threads if len(parts) > _FEW_PARTS else 1))
+    return added(
+        each(lambda rows: row_digest(words(rows)), parts, threads if len(parts) > _FEW_PARTS else 1)
+    )
 
 
 @cache
@@ -142,7 +147,12 @@ def start_and_factors(is_one: tuple[bool, ...]) -> tuple[int, Any]:
     """Return where the hash of a row starts, and the factors of the columns that are there."""
     factors = combined([np.arange(len(is_one), dtype=np.uint64)], 0) | np.uint64(1)
     one = int(number_words(np.ones(1))[0])
-    start = added([_START, *(one * int(factor) for factor, absent in zip(factors, is_one, strict=True) if absent)])
+    start = added(
+        [
+            _START,
+            *(one * int(factor) for factor, absent in zip(factors, is_one, strict=True) if absent),
+        ]
+    )
     return start, factors[[not absent for absent in is_one]]
 
 
@@ -164,7 +174,11 @@ def digest_of_rows(frame: pl.DataFrame, number: str) -> int:
     values = frame[number].to_numpy() if number in frame.columns else None
 
     def words(rows: slice) -> list[Words | None]:
-        return [id_words(user[rows]), id_words(item[rows]), None if values is None else number_words(values[rows])]
+        return [
+            id_words(user[rows]),
+            id_words(item[rows]),
+            None if values is None else number_words(values[rows]),
+        ]
 
     return digest_in_parts(len(user), words, default_threads())
 

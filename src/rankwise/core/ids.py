@@ -1,17 +1,17 @@
 """Ids as codes: columns of text, vocabularies, and 64-bit hashes.
 
-Compiled loops read columns of text without a copy. Polars hands a column out through Arrow's C stream
-interface, as string views (Apache Arrow, "The Arrow C stream interface" and "Variable-size Binary View
-Layout"): two structures of pointers, which are read here with ctypes. Where loops are not compiled,
-Polars does the work.
+Compiled loops read columns of text without a copy. Polars hands a column out through Arrow's C
+stream interface, as string views (Apache Arrow, "The Arrow C stream interface" and "Variable-size
+Binary View Layout"): two structures of pointers, which are read here with ctypes. Where loops are
+not compiled, Polars does the work.
 
-Hashes of rows depend on their values alone, not on row order, library or machine. Random choices in a
-split are drawn from these hashes, and rows of equal time are ordered by them, so that the same rows in
-another order give the same split. The mixing step is the finaliser of SplitMix64 (Steele, Lea and Flood
-2014); text is hashed with BLAKE2b, once per distinct value.
+Hashes of rows depend on their values alone, not on row order, library or machine. Random choices in
+a split are drawn from these hashes, and rows of equal time are ordered by them, so that the same
+rows in another order give the same split. The mixing step is the finaliser of SplitMix64 (Steele,
+Lea and Flood 2014); text is hashed with BLAKE2b, once per distinct value.
 
-A vocabulary turns ids into codes, small integers that are the same in all tables, and back. There are
-four kinds:
+A vocabulary turns ids into codes, small integers that are the same in all tables, and back. There
+are four kinds:
 
 * `PlainIntegers`: integers are their own codes, for items that are only compared.
 * `IntegerVocabulary`: integers below a limit are their own codes (no hashing, no copy); other ids,
@@ -220,14 +220,21 @@ def id_numbers(column: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return np.empty(0, dtype=np.int64)
     distinct = column.unique()
     numbers = distinct.set(~distinct.str.contains(WHOLE_NUMBER), None).cast(pl.Int64, strict=False)
-    hashes = [_hash_of_text(text) if number is None else number for text, number in zip(distinct, numbers, strict=True)]
-    return column.replace_strict(distinct, pl.Series(hashes, dtype=pl.Int64), return_dtype=pl.Int64).to_numpy()
+    hashes = [
+        _hash_of_text(text) if number is None else number
+        for text, number in zip(distinct, numbers, strict=True)
+    ]
+    return column.replace_strict(
+        distinct, pl.Series(hashes, dtype=pl.Int64), return_dtype=pl.Int64
+    ).to_numpy()
 
 
 def _hash_of_text(text: str) -> int:
     """Return the hash that the compiled loop gives a text, as a signed number."""
     data = text.encode()
-    words = [len(data) | int.from_bytes(data[:4], "little") << 32]  # Arrow's texts are shorter than 2^32 bytes
+    words = [
+        len(data) | int.from_bytes(data[:4], "little") << 32
+    ]  # Arrow's texts are shorter than 2^32 bytes
     words += [int.from_bytes(data[at : at + 8], "little") for at in range(4, max(len(data), 5), 8)]
     hash_ = 0
     for word in words:
@@ -497,7 +504,9 @@ class IntegerVocabulary:
         self._outside = pl.concat([self._outside, new])
         numbers = self.limit + np.arange(len(self._outside))
         codes = ids.to_numpy(writable=True)
-        codes[outside.to_numpy()] = outliers.replace_strict(self._outside, numbers, return_dtype=pl.Int64).to_numpy()
+        codes[outside.to_numpy()] = outliers.replace_strict(
+            self._outside, numbers, return_dtype=pl.Int64
+        ).to_numpy()
         return codes
 
     def decode(self, codes: Codes) -> pl.Series:
@@ -562,7 +571,9 @@ def rows_among(ids: pl.Series, others: pl.Series) -> Codes:
         if high - low <= _ROOMY * (len(ids) + len(others)):
             rows = np.full(high - low + 2, -1)  # the last for all other ids
             rows[others.to_numpy()[::-1] - low] = np.arange(len(others))[::-1]
-            row: Codes = rows[np.minimum((ids.to_numpy() - low).view(np.uint64), np.uint64(high - low + 1))]
+            row: Codes = rows[
+                np.minimum((ids.to_numpy() - low).view(np.uint64), np.uint64(high - low + 1))
+            ]
             return row
     right = pl.DataFrame({"id": others, "row": np.arange(len(others))}).unique("id", keep="first")
     joined = ids.to_frame("id").join(right, on="id", how="left", maintain_order="left")
@@ -632,7 +643,9 @@ class HashedStrings:
         raise TypeError("hashes have no order")
 
 
-def vocabulary_for(columns: list[pl.Series], *, dense: bool, hashed: bool = False, threads: int = 1) -> Vocabulary:
+def vocabulary_for(
+    columns: list[pl.Series], *, dense: bool, hashed: bool = False, threads: int = 1
+) -> Vocabulary:
     """Return an empty vocabulary for columns of one kind: all integers or all strings.
 
     Parameters

@@ -185,7 +185,9 @@ _CHUNK = 1 << 14  # values that are summed at a time, as the source has it
 _FEW = 64  # values that NumPy sums as fast
 _ASIDE = 16  # items of a group that are a power of two apart would share few lines of the caches
 _ROOM = 4  # times k items are kept for each user at most, where many scores are equal
-MARK = 12  # lowest bits of the keys that the library sorts, which have no order, as the source has it
+MARK = (
+    12  # lowest bits of the keys that the library sorts, which have no order, as the source has it
+)
 _off: list[bool] = []
 
 
@@ -221,24 +223,42 @@ class ColumnPointers:
 
 
 _BYTES, _INT32, _INT64, _UINT64, _FLOAT32, _FLOAT64 = (
-    ArrayPointer(np.dtype(name)) for name in ("uint8", "int32", "int64", "uint64", "float32", "float64")
+    ArrayPointer(np.dtype(name))
+    for name in ("uint8", "int32", "int64", "uint64", "float32", "float64")
 )
 _OUT_INT32, _OUT_INT64, _OUT_UINT64, _OUT_FLOAT32, _OUT_FLOAT64 = (
-    ArrayPointer(pointer.dtype, writable=True) for pointer in (_INT32, _INT64, _UINT64, _FLOAT32, _FLOAT64)
+    ArrayPointer(pointer.dtype, writable=True)
+    for pointer in (_INT32, _INT64, _UINT64, _FLOAT32, _FLOAT64)
 )
-_TEXTS = c_void_p, c_void_p  # the addresses of string views and of the buffers behind them, of Arrow
+_TEXTS = (
+    c_void_p,
+    c_void_p,
+)  # the addresses of string views and of the buffers behind them, of Arrow
 _SHARE = c_int64, c_int64  # the first row, and the one after the last
 
 SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rw_source": ((), c_uint32),
     **{
         f"rw_match_{ids.dtype}": (
-            (ids, _INT64, c_int64, _INT64, _INT64, _INT64, c_int64, _OUT_INT64, c_int32, *6 * (_OUT_INT64,)),
+            (
+                ids,
+                _INT64,
+                c_int64,
+                _INT64,
+                _INT64,
+                _INT64,
+                c_int64,
+                _OUT_INT64,
+                c_int32,
+                *6 * (_OUT_INT64,),
+            ),
             c_int64,
         )
         for ids in (_INT32, _INT64)
     },
-    **{f"rw_changes_{ids.dtype}": ((ids, *_SHARE, _OUT_INT64), c_int64) for ids in (_INT32, _INT64)},
+    **{
+        f"rw_changes_{ids.dtype}": ((ids, *_SHARE, _OUT_INT64), c_int64) for ids in (_INT32, _INT64)
+    },
     "rw_text_changes": ((*_TEXTS, *_SHARE, _OUT_INT64), c_int64),
     "rw_text_hashes": ((*_TEXTS, *_SHARE, _OUT_UINT64), None),
     "rw_id_numbers": ((*_TEXTS, *_SHARE, _OUT_INT64), None),
@@ -253,19 +273,31 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rw_odd_text": ((_BYTES, c_int64, *_SHARE, c_uint8), c_int64),
     "rw_whole_columns": ((_BYTES, c_int64, c_uint8, c_int64, c_uint64), c_uint64),
     **{
-        f"rw_count_{scores.dtype}": ((scores, c_int64, c_int64, _INT64, c_int64, scores, *3 * (_OUT_INT64,)), c_int64)
+        f"rw_count_{scores.dtype}": (
+            (scores, c_int64, c_int64, _INT64, c_int64, scores, *3 * (_OUT_INT64,)),
+            c_int64,
+        )
         for scores in (_FLOAT32, _FLOAT64)
     },
     **{
-        f"rw_top_{scores.dtype}": ((scores, *6 * (c_int64,), keys, _OUT_INT32, best, _OUT_INT64), c_int64)
-        for scores, keys, best in ((_FLOAT32, _OUT_INT32, _OUT_FLOAT32), (_FLOAT64, _OUT_INT64, _OUT_FLOAT64))
+        f"rw_top_{scores.dtype}": (
+            (scores, *6 * (c_int64,), keys, _OUT_INT32, best, _OUT_INT64),
+            c_int64,
+        )
+        for scores, keys, best in (
+            (_FLOAT32, _OUT_INT32, _OUT_FLOAT32),
+            (_FLOAT64, _OUT_INT64, _OUT_FLOAT64),
+        )
     },
     "rw_count": ((_INT64, *_SHARE, _OUT_INT64), None),
     "rw_bucket": ((_INT64, c_int64, _OUT_INT64, _OUT_INT64), None),
     "rw_scatter": ((_INT64, _INT64, _FLOAT64, *_SHARE, _OUT_INT64, _OUT_INT32, _OUT_FLOAT64), None),
     "rw_place": ((_INT64, _INT64, _INT64, *_SHARE, _INT64, c_int64, _OUT_INT32), c_int64),
     "rw_ranks": ((_FLOAT64, _INT64, _INT64, _INT64, _INT64, c_int64, _OUT_INT64), None),
-    "rw_differences": ((ColumnPointers(_FLOAT64), c_int64, _INT64, _FLOAT64, *_SHARE, _OUT_FLOAT64), None),
+    "rw_differences": (
+        (ColumnPointers(_FLOAT64), c_int64, _INT64, _FLOAT64, *_SHARE, _OUT_FLOAT64),
+        None,
+    ),
     "rw_bins": ((_FLOAT64, _FLOAT64, c_int64, c_int64, c_double, c_double, _OUT_FLOAT64), None),
     "rw_saddle": ((_FLOAT64, _FLOAT64, c_int64, c_double, _OUT_FLOAT64), None),
     "rw_saddles": (
@@ -308,7 +340,9 @@ def _load() -> tuple[SimpleNamespace | None, str]:
 def _function(library: ctypes.CDLL, name: str) -> Any:
     """Return a function of the library with its signature."""
     arguments, result = SIGNATURES[name]
-    flags = tuple((1,) for _ in arguments)  # only with flags does ctypes refuse an argument too many
+    flags = tuple(
+        (1,) for _ in arguments
+    )  # only with flags does ctypes refuse an argument too many
     return ctypes.CFUNCTYPE(result, *arguments)((name, library), flags)
 
 
@@ -414,22 +448,33 @@ def bucket(codes: Ints, starts: Ints) -> Ints:
 
 
 def scatter(
-    codes: Ints, items: Ints, scores: Floats, share: tuple[int, int], place: Ints, out: tuple[Ints, Floats]
+    codes: Ints,
+    items: Ints,
+    scores: Floats,
+    share: tuple[int, int],
+    place: Ints,
+    out: tuple[Ints, Floats],
 ) -> None:
     """Write the items and scores of some rows to the next ``place`` of their code.
 
     Only after `count` of the same codes; items are whole numbers of 64 bits that fit 31, scores
     floats of 64 bits.
     """
-    loaded().rw_scatter(codes, np.ascontiguousarray(items), np.ascontiguousarray(scores), *share, place, *out)
+    loaded().rw_scatter(
+        codes, np.ascontiguousarray(items), np.ascontiguousarray(scores), *share, place, *out
+    )
 
 
-def place(codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: Ints, out: Ints, base: int) -> bool:
+def place(
+    codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: Ints, out: Ints, base: int
+) -> bool:
     """Write items to the place of their rank, from ``base``; whether all ranks are of a list.
 
     Only after `count` of the same codes; ranks and items have 64 bits, and items fit 31.
     """
-    count = loaded().rw_place(codes, np.ascontiguousarray(rank), np.ascontiguousarray(items), *share, starts, base, out)
+    count = loaded().rw_place(
+        codes, np.ascontiguousarray(rank), np.ascontiguousarray(items), *share, starts, base, out
+    )
     return bool(count)
 
 
@@ -442,10 +487,21 @@ def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints, Int
     stride = _stride(scores)
     if stride is None:
         return None
-    lengths, (above, equal) = np.zeros(len(scores), dtype=np.int64), np.zeros((2, len(judged)), dtype=np.int64)
+    lengths, (above, equal) = (
+        np.zeros(len(scores), dtype=np.int64),
+        np.zeros((2, len(judged)), dtype=np.int64),
+    )
     judged = np.ascontiguousarray(judged, dtype=scores.dtype)
     are_numbers = getattr(loaded(), f"rw_count_{scores.dtype.name}")(
-        scores[:1], stride, scores.shape[1], _whole(starts), len(scores), judged, lengths, above, equal
+        scores[:1],
+        stride,
+        scores.shape[1],
+        _whole(starts),
+        len(scores),
+        judged,
+        lengths,
+        above,
+        equal,
     )
     return (lengths, above, equal) if are_numbers else None
 
@@ -488,7 +544,13 @@ def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) 
         return None
     out = np.empty(len(rows), dtype=np.int64)
     library.rw_ranks(
-        np.ascontiguousarray(scores), _whole(numbers), _whole(starts), _whole(rows), _whole(lists), len(rows), out
+        np.ascontiguousarray(scores),
+        _whole(numbers),
+        _whole(starts),
+        _whole(rows),
+        _whole(lists),
+        len(rows),
+        out,
     )
     return out
 
@@ -513,7 +575,13 @@ def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:
         return None
     out = np.zeros((len(cutoffs), n_users), dtype=np.int64)
     library.rw_ends(
-        _whole(user), _whole(rank), len(user), np.array(cutoffs, dtype=np.int64), len(cutoffs), n_users, out
+        _whole(user),
+        _whole(rank),
+        len(user),
+        np.array(cutoffs, dtype=np.int64),
+        len(cutoffs),
+        n_users,
+        out,
     )
     return out
 
@@ -534,7 +602,9 @@ def sums(user: Ints, values: Floats, ends: Ints) -> Floats | None:
     if library is None or values.dtype != np.float64:
         return None
     out, running = np.empty(ends.shape), np.empty(len(user) + 1)
-    library.rw_sums(_whole(user), np.ascontiguousarray(values), len(user), ends, ends.size, running, out)
+    library.rw_sums(
+        _whole(user), np.ascontiguousarray(values), len(user), ends, ends.size, running, out
+    )
     return out
 
 

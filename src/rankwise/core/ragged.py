@@ -281,7 +281,9 @@ def _padding(dtype: np.dtype[Any]) -> Any:
     return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max)
 
 
-def _order_rows(keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None, filled: Ints | None) -> Ints:
+def _order_rows(
+    keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None, filled: Ints | None
+) -> Ints:
     """Return the order of each row: by a fast unstable sort, by a stable one where keys tie.
 
     ``filled`` says which keys are no padding; padding stays behind, even behind infinite keys.
@@ -473,7 +475,11 @@ class Counts:
 
 
 def grouped(
-    codes: Codes, size: int, items: Codes, score: np.ndarray[tuple[int], np.dtype[np.float64]], threads: int
+    codes: Codes,
+    size: int,
+    items: Codes,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]],
+    threads: int,
 ) -> tuple[Groups, Codes, np.ndarray[tuple[int], np.dtype[np.float64]]]:
     """Return items and scores grouped by user, in their order inside each group."""
     counts = Counts.of(codes, size, items, threads)
@@ -496,7 +502,9 @@ def placed(
     """Return users, starts and items of lists whose ranks count up from ``base``, if all do."""
     out = np.full(len(items), -1, dtype=np.int32)
     fits = each(
-        lambda share: kernels.place(codes, rank, items, share, counts.starts, out, base), counts.shares, threads
+        lambda share: kernels.place(codes, rank, items, share, counts.starts, out, base),
+        counts.shares,
+        threads,
     )
     if not all(fits) or out.min() < 0:  # a rank that stands twice leaves a place empty
         return None

@@ -64,7 +64,9 @@ class SampleCounts:
     items: pl.DataFrame = field(default_factory=_ROWS.to_frame)
 
     @classmethod
-    def of_users(cls, n_relevant: pl.Series, list_length: pl.Series, hits: int, items: pl.Series) -> Self:
+    def of_users(
+        cls, n_relevant: pl.Series, list_length: pl.Series, hits: int, items: pl.Series
+    ) -> Self:
         """Return the counts of a piece from its users' numbers of items, and the items of all rows."""
         counted = (n_relevant > 0) & (list_length > 0)
         negatives = (list_length - n_relevant).filter(counted).rename("negatives")
@@ -73,7 +75,11 @@ class SampleCounts:
             hits=hits,
             negatives=negatives.value_counts(name="users").cast(_NEGATIVES),
         )
-        return replace(counts, items=_sample(items)) if counts._look_sampled(_MOST_OF_PIECE) else counts
+        return (
+            replace(counts, items=_sample(items))
+            if counts._look_sampled(_MOST_OF_PIECE)
+            else counts
+        )
 
     @classmethod
     def of_lists(cls, lists: pl.DataFrame, relevant: pl.DataFrame) -> Self:
@@ -81,7 +87,11 @@ class SampleCounts:
         pair = ["user", "item"]
         relevant = relevant.select(pair).unique()
         hits = lists.select(pair).join(relevant, on=pair, how="semi")
-        users = lists.group_by("user").len("length").join(relevant.group_by("user").len("relevant"), on="user")
+        users = (
+            lists.group_by("user")
+            .len("length")
+            .join(relevant.group_by("user").len("relevant"), on="user")
+        )
         lengths = users.select(pl.col("relevant", "length").cast(pl.Int64))
         return cls.of_users(lengths["relevant"], lengths["length"], len(hits), lists["item"])
 
@@ -91,7 +101,13 @@ class SampleCounts:
         if len(counts) == 1:
             return counts[0]
         negatives = pl.concat(each.negatives for each in counts).group_by("negatives").sum()
-        items = pl.concat(each.items for each in counts).group_by("hash").sum().sort("hash").head(_ITEMS)
+        items = (
+            pl.concat(each.items for each in counts)
+            .group_by("hash")
+            .sum()
+            .sort("hash")
+            .head(_ITEMS)
+        )
         return cls(
             relevant=sum(each.relevant for each in counts),
             hits=sum(each.hits for each in counts),

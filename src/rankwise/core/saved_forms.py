@@ -1,8 +1,9 @@
 """Everything that rankwise saves and reads again: the version of each form, and how older versions are read.
 
-A version is raised when what is written changes: a key, a column, a type, or what one of them means. ``upgrades`` then
-gets a function that brings the version before to the new one, and ``python scripts/make_fixtures.py`` stores an example
-of the new version, which all later programs have to read.
+A version is raised when what is written changes: a key, a column, a type, or what one of them
+means. ``upgrades`` then gets a function that brings the version before to the new one, and
+``python scripts/make_fixtures.py`` stores an example of the new version, which all later programs
+have to read.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class SavedForm:
     key : str, default="version"
         The key of the version in the file.
     upgrades : tuple of callable, default=()
-        One function per older version that can be read, the oldest first; each returns the content as
-        the next version has it.
+        One function per older version that can be read, the oldest first; each returns the content
+        as the next version has it.
     retired : mapping of int to str, optional
         Versions that are no longer read, each with the last release of rankwise that reads it.
     unversioned : int, optional
@@ -92,7 +93,11 @@ class SavedForm:
 
     def version_of(self, content: Mapping[str, Any]) -> Any:
         """Return the version that a file states; a `KeyError` if it has to state one and does not."""
-        return content[self.key] if self.unversioned is None else content.get(self.key, self.unversioned)
+        return (
+            content[self.key]
+            if self.unversioned is None
+            else content.get(self.key, self.unversioned)
+        )
 
     def check(self, version: Any, where: str, *, written_by: Any = None) -> None:
         """Raise unless a version can be read.
@@ -109,7 +114,8 @@ class SavedForm:
         Raises
         ------
         FileError
-            If this version of rankwise does not read it; the hint names one that does, if it is known.
+            If this version of rankwise does not read it; the hint names one that does, if it is
+            known.
         """
         if type(version) is int and self.oldest <= version <= self.version:
             return
@@ -124,7 +130,11 @@ class SavedForm:
         """Return which rankwise reads a version."""
         number = version if type(version) is int else 0
         if number > self.version:
-            return f"use rankwise {written_by} or later" if isinstance(written_by, str) else "use a newer rankwise"
+            return (
+                f"use rankwise {written_by} or later"
+                if isinstance(written_by, str)
+                else "use a newer rankwise"
+            )
         if number in self.retired:
             return f"use rankwise {self.retired[number]}, or save it again with this version"
         return "no release of rankwise wrote this version: save it again"
@@ -153,7 +163,10 @@ _NOT_SHOWN = {"undecided": "not shown", "undecided (weak support)": "not shown (
 
 def _rows_with_verdicts(content: Any) -> Any:
     """Return a comparison with the verdicts of today."""
-    pairs = ({**row, "verdict": _NOT_SHOWN.get(row["verdict"], row["verdict"])} for row in content["pairs"])
+    pairs = (
+        {**row, "verdict": _NOT_SHOWN.get(row["verdict"], row["verdict"])}
+        for row in content["pairs"]
+    )
     return {**content, "pairs": list(pairs)}
 
 
@@ -164,7 +177,11 @@ def _decision_with_levels(content: Any) -> Any:
         mean = row["mean_baseline"]
         shares = {
             name: row[value] / abs(mean) if mean and isinstance(row[value], int | float) else None
-            for name, value in (("change", "difference"), ("change_low", "low"), ("change_high", "high"))
+            for name, value in (
+                ("change", "difference"),
+                ("change_low", "low"),
+                ("change_high", "high"),
+            )
         }
         checks.append({**row, **shares, "confidence": 1 - content["rule"]["alpha"], "p_name": ""})
     return {**content, "checks": checks}
@@ -194,7 +211,10 @@ def _table_with_verdicts(table: str) -> Upgrade:
 
     def upgrade(content: Any) -> Any:
         head, frames = content
-        return head, {**frames, table: frames[table].with_columns(pl.col("verdict").replace(_NOT_SHOWN))}
+        return head, {
+            **frames,
+            table: frames[table].with_columns(pl.col("verdict").replace(_NOT_SHOWN)),
+        }
 
     return upgrade
 
@@ -236,7 +256,8 @@ def _decision_with_means(content: Any) -> Any:
 RESULT = SavedForm(
     "result",
     "Result.save",
-    "`result.json`, and the tables of users (`per_user-….parquet`) and jackknife values (`replicates-….parquet`)",
+    "`result.json`, and the tables of users (`per_user-….parquet`) and jackknife values "
+    "(`replicates-….parquet`)",
     5,
     key="schema_version",
     upgrades=(_unchanged,),
@@ -246,7 +267,13 @@ COMPARISON = SavedForm(
     "Comparison.save",
     "`comparison.json`, and a result per system in `results/`",
     6,
-    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None), _unchanged, _rows_with_verdicts, _rows_with_levels),
+    upgrades=(
+        _unchanged,
+        _rows_with("pairs", "p_bound", None),
+        _unchanged,
+        _rows_with_verdicts,
+        _rows_with_levels,
+    ),
     unversioned=1,
 )
 DECISION = SavedForm(
@@ -254,31 +281,54 @@ DECISION = SavedForm(
     "Decision.save",
     "one JSON file: the rule, the checks, the outcome",
     5,
-    upgrades=(_unchanged, _rows_with("checks", "flags", ()), _decision_with_means, _decision_with_levels),
+    upgrades=(
+        _unchanged,
+        _rows_with("checks", "flags", ()),
+        _decision_with_means,
+        _decision_with_levels,
+    ),
     unversioned=1,
 )
-LOOKS = SavedForm("record of looks", "rankwise compare --looks", "one JSON file: every look at each pair of systems", 3)
+LOOKS = SavedForm(
+    "record of looks",
+    "rankwise compare --looks",
+    "one JSON file: every look at each pair of systems",
+    3,
+)
 SPLIT = SavedForm(
-    "split", "Split.save, Folds.save", "the card `split.json`, and a file per part", 1, key="card_version"
+    "split",
+    "Split.save, Folds.save",
+    "the card `split.json`, and a file per part",
+    1,
+    key="card_version",
 )
 CONFIGURATION = SavedForm(
     "configuration",
     "rankwise run",
-    "`config.yaml`: every option in full, and the hash of every input; a file without a version has the current one",
+    "`config.yaml`: every option in full, and the hash of every input; a file without a version "
+    "has the current one",
     3,
     upgrades=(_unchanged, _unchanged),
     unversioned=3,
 )
 PARTIAL = SavedForm(
-    "partial", "Partial.to_bytes", "Arrow tables by user and by item, counts, and the fingerprint of the job", 4
+    "partial",
+    "Partial.to_bytes",
+    "Arrow tables by user and by item, counts, and the fingerprint of the job",
+    4,
 )
 JOB = SavedForm(
-    "job", "Job.to_bytes", "the settings, and the Arrow tables that all pieces share", 6, upgrades=(_unchanged,) * 3
+    "job",
+    "Job.to_bytes",
+    "the settings, and the Arrow tables that all pieces share",
+    6,
+    upgrades=(_unchanged,) * 3,
 )
 STATE_DICT = SavedForm(
     "state dict",
     "rankwise.torch.Collection.state_dict",
-    "tensors of users, items and counts; PyTorch keeps the version and the settings in the metadata of the state dict",
+    "tensors of users, items and counts; PyTorch keeps the version and the settings in the "
+    "metadata of the state dict",
     2,
     upgrades=(_unchanged,),
     unversioned=1,
@@ -289,7 +339,11 @@ OFF_POLICY = SavedForm(
     "`result.json`, and a Parquet file per table",
     4,
     key="off_policy_version",
-    upgrades=(_table_with_verdicts("differences"), _differences_with_margins, _differences_with_levels),
+    upgrades=(
+        _table_with_verdicts("differences"),
+        _differences_with_margins,
+        _differences_with_levels,
+    ),
 )
 INTERLEAVING = SavedForm(
     "interleaving result",
@@ -300,10 +354,16 @@ INTERLEAVING = SavedForm(
     upgrades=(_table_with_verdicts("table"),),
 )
 BUCKETS = SavedForm(
-    "table by bucket", "rankwise.spark.bucket", "`_rankwise.json`, and a folder of Parquet per bucket", 1
+    "table by bucket",
+    "rankwise.spark.bucket",
+    "`_rankwise.json`, and a folder of Parquet per bucket",
+    1,
 )
 BUCKET_USERS = SavedForm(
-    "users of a bucket", "rankwise.spark.evaluate", "Arrow tables, from executors to the driver of one run; not kept", 1
+    "users of a bucket",
+    "rankwise.spark.evaluate",
+    "Arrow tables, from executors to the driver of one run; not kept",
+    1,
 )
 
 FORMS = {

@@ -127,8 +127,8 @@ class TableView:
 
     Columns in ``left`` are aligned to the left, the others to the right. ``title`` and ``label``
     are for LaTeX alone, whose notes a reader does not see: ``title`` opens the caption, ``label``
-    is what the text refers to, as ``tab:label``. Columns in ``leaving`` are left out of a terminal that is
-    too narrow for all, the first one first.
+    is what the text refers to, as ``tab:label``. Columns in ``leaving`` are left out of a terminal
+    that is too narrow for all, the first one first.
     """
 
     head: Sequence[str]
@@ -168,7 +168,9 @@ def decimals(*values: float | None) -> int:
     >>> decimals(0.0534, 0.0568), decimals(3.78), decimals(0.0, float("nan"))
     (4, 2, 4)
     """
-    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+    largest = max(
+        (abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0
+    )
     return min(max(2 - math.floor(math.log10(largest)), 0), 6) if largest else 4
 
 
@@ -285,7 +287,9 @@ def _columns(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
-def _aligned(rows: Sequence[Sequence[str]], alignment: Sequence[str], separators: tuple[str, str, str]) -> list[str]:
+def _aligned(
+    rows: Sequence[Sequence[str]], alignment: Sequence[str], separators: tuple[str, str, str]
+) -> list[str]:
     """Return one line per row, cells padded to the width of their column."""
     start, between, end = separators
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
@@ -303,15 +307,20 @@ def _aligned(rows: Sequence[Sequence[str]], alignment: Sequence[str], separators
 _COLOURS = "\x1b\\[[0-9;]*m"
 _PLAIN = _Medium()
 _TERMINAL = _Medium(
-    styles={"bold": "\x1b[1m{}\x1b[0m", "better": "\x1b[1;36m{}\x1b[0m", "worse": "\x1b[1;33m{}\x1b[0m"}
+    styles={
+        "bold": "\x1b[1m{}\x1b[0m",
+        "better": "\x1b[1;36m{}\x1b[0m",
+        "worse": "\x1b[1;33m{}\x1b[0m",
+    }
 )
 
 
 def plain(*views: TableView, coloured: bool = False) -> str:
     """Return tables as aligned text for a terminal, or for a page of 80 columns.
 
-    Of a table that is too wide, columns leave that may; the others are continued below with the first column
-    repeated, so that no number is cut. Without a terminal these stay as wide as they are.
+    Of a table that is too wide, columns leave that may; the others are continued below with the
+    first column repeated, so that no number is cut. Without a terminal these stay as wide as they
+    are.
     """
     medium, limit = _TERMINAL if coloured else _PLAIN, terminal_width()
     blocks = []
@@ -371,7 +380,9 @@ def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
     return parts
 
 
-def _wrapped(texts: Sequence[str], limit: int, medium: _Medium = _PLAIN, style: str = "") -> list[str]:
+def _wrapped(
+    texts: Sequence[str], limit: int, medium: _Medium = _PLAIN, style: str = ""
+) -> list[str]:
     """Return the lines of notes, wrapped between words."""
     form = medium.styles.get(style, "{}")
     notes = (medium.text(text) for text in texts if text)
@@ -381,7 +392,9 @@ def _wrapped(texts: Sequence[str], limit: int, medium: _Medium = _PLAIN, style: 
 def _lines(text: str, limit: int, indent: str) -> list[str]:
     """Return text in lines of at most so many columns; a joiner makes a wide character as long as it is wide."""
     long = "".join(letter + _JOINER * (_columns(letter) - 1) for letter in text)
-    lines = textwrap.wrap(long, limit, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        long, limit, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
     return [line.replace(_JOINER, "") for line in lines]
 
 
@@ -397,7 +410,11 @@ def html(*views: TableView) -> str:
     blocks = []
     for view in views:
         head, *rows = _HTML.cells(view)
-        blocks += [f"<p>{_HTML.text(text)}</p>" for text in (view.caption, *(() if head else view.notes)) if text]
+        blocks += [
+            f"<p>{_HTML.text(text)}</p>"
+            for text in (view.caption, *(() if head else view.notes))
+            if text
+        ]
         if not head:
             continue
         rows = rows or [["" for _ in head]]  # tabulate 0.9 shows no head without rows
@@ -411,7 +428,9 @@ def html(*views: TableView) -> str:
     return "".join([*blocks, *(f"<p><small>{note}</small></p>" for note in notes)])
 
 
-_MARKDOWN = _Medium(lambda text: re.sub(_MARKUP, r"\\\g<0>", text), _styles("**{}**", "<u>{}</u>"), "<sup>{}</sup>")
+_MARKDOWN = _Medium(
+    lambda text: re.sub(_MARKUP, r"\\\g<0>", text), _styles("**{}**", "<u>{}</u>"), "<sup>{}</sup>"
+)
 
 
 def markdown(*views: TableView) -> str:
@@ -575,7 +594,8 @@ class TableDisplay:
         Parameters
         ----------
         format : {"json", "csv", "markdown", "latex"}
-            JSON is `to_dict`, CSV the table in full precision; Markdown and LaTeX are the tables for readers.
+            JSON is `to_dict`, CSV the table in full precision; Markdown and LaTeX are the tables
+            for readers.
         """
         texts = pl.col(pl.List(pl.String)).list.join("; ")
         table: pl.DataFrame = getattr(self, self.csv_table)
@@ -611,7 +631,9 @@ def csv_text(table: pl.DataFrame) -> str:
     texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
     shown = table.with_columns(pl.col(name).map_elements(printable, pl.String) for name in texts)
     risky = pl.col(texts).str.contains(_FORMULA) & ~pl.col(texts).str.contains(_NUMBER)
-    return shown.with_columns(pl.when(risky).then("'" + pl.col(texts)).otherwise(pl.col(texts)).name.keep()).write_csv()
+    return shown.with_columns(
+        pl.when(risky).then("'" + pl.col(texts)).otherwise(pl.col(texts)).name.keep()
+    ).write_csv()
 
 
 def finite(data: Any) -> Any:

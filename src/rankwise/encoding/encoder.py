@@ -27,7 +27,11 @@ from rankwise.encoding.lists import (
     users_evaluated,
     users_of_truth,
 )
-from rankwise.encoding.side_information import EncodedSideInformation, SideTables, encode_side_information
+from rankwise.encoding.side_information import (
+    EncodedSideInformation,
+    SideTables,
+    encode_side_information,
+)
 from rankwise.errors import ParameterError
 from rankwise.options import Choices, Options, Population, Ties
 from rankwise.tables.requests import users_of_requests
@@ -193,7 +197,11 @@ class Encoder:
         codes = self._codes(piece, tables, hashed=hashed, threads=threads)
         ids, counts = codes.ids, Counter[str]()
         recommended, truth_table, unlisted, _, *others = ids.align(tables)
-        if rules.options.ranks == "keep" and isinstance(recommended, Recommendations) and not rules.exact:
+        if (
+            rules.options.ranks == "keep"
+            and isinstance(recommended, Recommendations)
+            and not rules.exact
+        ):
             recommended = fill_rank_gaps(recommended)
         if codes.truth is None:
             codes.truth = encode_truth(
@@ -246,7 +254,9 @@ class Encoder:
             return None
         evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
         if not self._kept:  # all pieces were encoded elsewhere: their ids tell the types
-            seen_items = None if items is None else Table(items.to_frame("item"), "items", "", "", {})
+            seen_items = (
+                None if items is None else Table(items.to_frame("item"), "items", "", "", {})
+            )
             self.encode(Tables(unlisted=evaluated, items=seen_items))
         truth, vocabulary = self._kept[0].truth, self._kept[0].ids.users
         assert truth is not None
@@ -263,7 +273,9 @@ class Encoder:
         coded = (*self.facts.coded, "train")
         return {role: t for role, t in self.shared.by_role.items() if role in coded}
 
-    def _codes(self, piece: Tables, tables: list[Table | None], *, hashed: bool, threads: int) -> _Codes:
+    def _codes(
+        self, piece: Tables, tables: list[Table | None], *, hashed: bool, threads: int
+    ) -> _Codes:
         """Return the codes that are kept, if they serve this piece, or new ones."""
         if piece.truth is None and self._kept:
             kept = self._kept[0]  # hashes serve users without a list: they have no items to match
@@ -273,7 +285,12 @@ class Encoder:
         return _Codes(IdSpace(tables, count_items=numbered, hashed=hashed, threads=threads))
 
     def _lists(
-        self, recommended: Table | None, truth: Table, ids: IdSpace, counts: Counter[str], threads: int
+        self,
+        recommended: Table | None,
+        truth: Table,
+        ids: IdSpace,
+        counts: Counter[str],
+        threads: int,
     ) -> tuple[Lists, Ties]:
         rules = self.rules
         if recommended is None:
@@ -298,7 +315,9 @@ class Encoder:
         counts.update(recommended.counts)
         return lists, ties
 
-    def _unlisted(self, piece: Tables, without_list: Table | None, ids: IdSpace, counted: Any, lists: Lists) -> Any:
+    def _unlisted(
+        self, piece: Tables, without_list: Table | None, ids: IdSpace, counted: Any, lists: Lists
+    ) -> Any:
         """Return the codes of the evaluated users without a list who belong to this piece."""
         if without_list is not None:
             return ids.users.encode(without_list.frame["user"])
@@ -308,7 +327,9 @@ class Encoder:
             return np.flatnonzero(unlisted)
         return np.empty(0, dtype=np.int64)
 
-    def _context(self, codes: _Codes, tables: dict[TableRole, Table], threads: int) -> EncodedSideInformation:
+    def _context(
+        self, codes: _Codes, tables: dict[TableRole, Table], threads: int
+    ) -> EncodedSideInformation:
         """Encode what metrics need to know; once, unless a piece brings new ids."""
         if not self.facts.facts:
             return EncodedSideInformation()
@@ -328,7 +349,9 @@ class Encoder:
         """The columns of groups that a table with one row per request has."""
         if not self.rules.users_by_request:
             return set()
-        return {fact.column for fact in self.facts.facts if fact.column not in self.facts.train_groups}
+        return {
+            fact.column for fact in self.facts.facts if fact.column not in self.facts.train_groups
+        }
 
     @staticmethod
     def _users_of_requests(ids: IdSpace) -> Ints:
@@ -341,7 +364,9 @@ _LISTS = ("recommendations", "reference")
 
 def normalise(tables: Tables, choices: Choices) -> Tables:
     """Return tables before anything is matched: with ids and scores as choices of how tables are taken say."""
-    changed: dict[Any, Any] = {role: _normalised(table, choices) for role, table in tables.by_role.items()}
+    changed: dict[Any, Any] = {
+        role: _normalised(table, choices) for role, table in tables.by_role.items()
+    }
     return replace(tables, **changed)
 
 
@@ -354,6 +379,8 @@ def _normalised(table: Table, choices: Choices) -> Table:
             frame = frame.with_columns(pl.col("score").cast(pl.Float32).cast(pl.Float64))
     # Integers are as good as the text that they are written as: they match text elsewhere.
     is_text = table.is_text or choices.ids == "text"
-    if frame is table.frame and is_text == table.is_text:  # the same table, whose digest may be computed already
+    if (
+        frame is table.frame and is_text == table.is_text
+    ):  # the same table, whose digest may be computed already
         return table
     return replace(table, frame=frame, is_text=is_text)

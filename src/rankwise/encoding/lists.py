@@ -13,7 +13,14 @@ from rankwise.blocks.block import Needs
 from rankwise.blocks.encoded import HashCheck
 from rankwise.blocks.lists import Lists, RankRange, Truth, arrange, arrange_truth
 from rankwise.blocks.matching import match
-from rankwise.core.ids import Codes, HashCollision, HashedStrings, Vocabulary, places_of, vocabulary_for
+from rankwise.core.ids import (
+    Codes,
+    HashCollision,
+    HashedStrings,
+    Vocabulary,
+    places_of,
+    vocabulary_for,
+)
 from rankwise.core.ragged import Ints, offsets, owners
 from rankwise.errors import (
     ColumnError,
@@ -54,16 +61,24 @@ class IdSpace:
     """
 
     def __init__(
-        self, tables: list[Table | None], *, count_items: bool, hashed: bool = False, threads: int = 1
+        self,
+        tables: list[Table | None],
+        *,
+        count_items: bool,
+        hashed: bool = False,
+        threads: int = 1,
     ) -> None:
         self._text: dict[str, bool] = {}
         aligned = self.align(tables)
         present = [table for table in aligned if table is not None]
         columns = {
-            role: [table.frame[role] for table in present if role in table.frame.columns] for role in ("user", "item")
+            role: [table.frame[role] for table in present if role in table.frame.columns]
+            for role in ("user", "item")
         }
         self.users = vocabulary_for(columns["user"], dense=True)
-        self.items = vocabulary_for(columns["item"], dense=count_items, hashed=hashed, threads=threads)
+        self.items = vocabulary_for(
+            columns["item"], dense=count_items, hashed=hashed, threads=threads
+        )
         self.hashed = isinstance(self.items, HashedStrings)
         self.train_items: list[Ints] = []
         for table in present:
@@ -169,7 +184,11 @@ def _arrange_truth(table: Table, ids: IdSpace, threshold: float | None) -> Truth
     frame = table.frame
     relevance = frame["relevance"].to_numpy() if "relevance" in frame.columns else None
     return arrange_truth(
-        frame["user"], ids.items.encode(frame["item"]), relevance, vocabulary=ids.users, threshold=threshold
+        frame["user"],
+        ids.items.encode(frame["item"]),
+        relevance,
+        vocabulary=ids.users,
+        threshold=threshold,
     )
 
 
@@ -247,7 +266,9 @@ def _rising(lists: Lists) -> int:
     return int(np.add.reduceat(rises, lists.starts[:-1]).astype(bool).sum())
 
 
-def hash_check(ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth) -> HashCheck | None:
+def hash_check(
+    ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth
+) -> HashCheck | None:
     """Return what compares ids where hashes are equal; None where codes are not hashes."""
     if not isinstance(ids.items, HashedStrings):
         return None
@@ -308,7 +329,9 @@ def users_evaluated(
     counts["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
     judged = relevant.copy()
     judged[users_of_truth("judged", truth)] = True
-    evaluated: np.ndarray[tuple[int], np.dtype[np.bool_]] = members(population, relevant, has_list, judged)
+    evaluated: np.ndarray[tuple[int], np.dtype[np.bool_]] = members(
+        population, relevant, has_list, judged
+    )
     return evaluated
 
 
@@ -373,7 +396,9 @@ def fill_rank_gaps(table: Recommendations) -> Recommendations:
     return replace(table, frame=filled.select(frame.columns), counts=counts)
 
 
-def encode_ranks(table: Recommendations, truth: Table, ids: IdSpace, ties: Ties, counts: Counter[str]) -> Lists:
+def encode_ranks(
+    table: Recommendations, truth: Table, ids: IdSpace, ties: Ties, counts: Counter[str]
+) -> Lists:
     """Return exact ranks as lists that name judged items only.
 
     Raises
@@ -403,12 +428,18 @@ def encode_ranks(table: Recommendations, truth: Table, ids: IdSpace, ties: Ties,
             found=f"{len(lost)} ground truth rows without a rank",
             hint="pass the same ground truth to rw.rank_relevant and rw.evaluate",
         )
-    counted = lengths.join(frame.group_by("user").len(), on="user", how="left", maintain_order="left")
+    counted = lengths.join(
+        frame.group_by("user").len(), on="user", how="left", maintain_order="left"
+    )
     if not frame["user"].is_sorted():
         order = lengths.select("user").with_row_index("at")
-        frame = frame.join(order, on="user", maintain_order="left").sort("at", "first", maintain_order=True)
+        frame = frame.join(order, on="user", maintain_order="left").sort(
+            "at", "first", maintain_order=True
+        )
     counts["lists"] += len(lengths)
-    ranges = RankRange(frame["first"].to_numpy(), frame["last"].to_numpy(), lengths["length"].to_numpy())
+    ranges = RankRange(
+        frame["first"].to_numpy(), frame["last"].to_numpy(), lengths["length"].to_numpy()
+    )
     return Lists(
         user=ids.users.encode(lengths["user"]),
         starts=offsets(counted["len"].fill_null(0).cast(pl.Int64).to_numpy()),

@@ -60,7 +60,9 @@ class Named:
         n = len(self.starts) - 1
         owner = np.repeat(np.arange(n), np.diff(self.starts))
         pairs = pl.DataFrame({"row": owner, "code": self.code}).sort("row", "code")
-        sets = pairs.group_by("row", maintain_order=True).agg(pl.col("code").cast(pl.String).str.zfill(9).str.join("|"))
+        sets = pairs.group_by("row", maintain_order=True).agg(
+            pl.col("code").cast(pl.String).str.zfill(9).str.join("|")
+        )
         out = np.zeros(n, dtype=np.int64)
         out[sets["row"].to_numpy()] = sets["code"].rank("dense").to_numpy()
         return out
@@ -76,7 +78,13 @@ class Matrix:
 
 
 def find_columns(
-    table: Table, column: str, *, role: str, metric: object, columns: Columns | None, several: bool = False
+    table: Table,
+    column: str,
+    *,
+    role: str,
+    metric: object,
+    columns: Columns | None,
+    several: bool = False,
 ) -> ColumnMatch:
     """Return the columns of side information; several where each category or number has its own column.
 
@@ -121,14 +129,23 @@ def find_columns(
     if chosen in names:
         return ColumnMatch((chosen,))
     check_was_read(table, chosen)
-    hint = nearest(column, names) or f'say which: columns={{"{table.role}.{role}": "…"}}, or in the metric'
+    hint = (
+        nearest(column, names)
+        or f'say which: columns={{"{table.role}.{role}": "…"}}, or in the metric'
+    )
     if role == "features":
-        categories = known_column(names, "items", "categories", choose(columns, "items"), table.source)
+        categories = known_column(
+            names, "items", "categories", choose(columns, "items"), table.source
+        )
         if categories is not None:
-            hint = f"column {categories!r} holds categories, which intra_list_diversity(distance=jaccard) compares"
+            hint = (
+                f"column {categories!r} holds categories, which "
+                "intra_list_diversity(distance=jaccard) compares"
+            )
     what = "groups" if role == "group" else role
     raise MetricError(
-        f"{metric} needs the {what} of {table.role}, and there is no such column in the table of {table.role}",
+        f"{metric} needs the {what} of {table.role}, and there is no such column in the table of "
+        f"{table.role}",
         where=table.source,
         found=listed,
         hint=hint,
@@ -155,7 +172,11 @@ def _number(table: Table, name: str) -> pl.Series:
     if column.dtype == pl.String:
         text = column.str.strip_chars().str.to_lowercase()
         column = text.replace({"true": "1", "false": "0", "": None})
-    has_none = column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype in (pl.Binary, pl.Object)
+    has_none = (
+        column.dtype.is_nested()
+        or column.dtype.is_temporal()
+        or column.dtype in (pl.Binary, pl.Object)
+    )
     number = None if has_none else column.cast(pl.Float64, strict=False)
     if number is None or number.null_count() > column.null_count():
         raise ColumnError(
@@ -202,11 +223,19 @@ def category_lists(table: Table, name: str) -> tuple[pl.Series, str]:
         if lists is not None:
             description += ", lists written as text"
         else:
-            separator = next((s for s in _SEPARATORS if filled.str.contains(s, literal=True).any()), "")
+            separator = next(
+                (s for s in _SEPARATORS if filled.str.contains(s, literal=True).any()), ""
+            )
             description += f", split at {separator!r}" if separator else ""
-            lists = filled.str.split(separator) if separator else filled.reshape((-1, 1)).arr.to_list()
+            lists = (
+                filled.str.split(separator) if separator else filled.reshape((-1, 1)).arr.to_list()
+            )
     elif isinstance(values.dtype, pl.List | pl.Array):
-        if values.dtype.inner.is_nested() or values.dtype.inner in (pl.Binary, pl.Object, pl.Duration):
+        if values.dtype.inner.is_nested() or values.dtype.inner in (
+            pl.Binary,
+            pl.Object,
+            pl.Duration,
+        ):
             raise _no_categories(table, name, str(values.dtype))
         lists = values.cast(pl.List(values.dtype.inner)).cast(pl.List(pl.String))
     else:
@@ -231,7 +260,9 @@ def _written_lists(table: Table, name: str, text: pl.Series) -> pl.Series | None
         (text != "")
         & looks
         & text.replace_strict(
-            {each: items is not None for each, items in parsed.items()}, default=False, return_dtype=pl.Boolean
+            {each: items is not None for each, items in parsed.items()},
+            default=False,
+            return_dtype=pl.Boolean,
         )
     )
     other = (text != "") & ~is_list
@@ -258,19 +289,24 @@ def _parsed_list(text: str) -> list[str | None] | None:
             values = set() if text == "set()" else ast.literal_eval(text)
     if isinstance(values, set | frozenset):
         values = sorted(values, key=str)
-    if not isinstance(values, list | tuple) or any(not isinstance(value, str | int | float | None) for value in values):
+    if not isinstance(values, list | tuple) or any(
+        not isinstance(value, str | int | float | None) for value in values
+    ):
         return None
     return [None if value is None or value != value else str(value) for value in values]
 
 
-def _no_categories(table: Table, name: str, found: str, bad: pl.Series | None = None) -> ColumnError:
+def _no_categories(
+    table: Table, name: str, found: str, bad: pl.Series | None = None
+) -> ColumnError:
     """Return the error for a column that is no text and no lists of text or numbers."""
     row = "" if bad is None else f", item {table.frame['item'][int(bad.arg_max() or 0)]!r}"
     return ColumnError(
         f"column {_plain(name)!r} does not hold lists of categories",
         where=f"{table.source}{row}",
         found=found[:120] + ("" if bad is None else f" ({int(bad.sum())} such items)"),
-        hint="write the names of the categories of each item as a list, or as text with | between them",
+        hint="write the names of the categories of each item as a list, or as text with | between "
+        "them",
     )
 
 

@@ -1,7 +1,8 @@
 """The side information that metrics read: how each kind is read from the tables, and what is known by code.
 
-Every kind has one `Reader`; all else asks it. New side information is a type of values and its reader: where a
-metric names the `Fact`, it is found in the tables, digested for comparisons, and placed in blocks on every road.
+Every kind has one `Reader`; all else asks it. New side information is a type of values and its
+reader: where a metric names the `Fact`, it is found in the tables, digested for comparisons, and
+placed in blocks on every road.
 """
 
 from __future__ import annotations
@@ -118,9 +119,11 @@ class Target:
     tables : mapping of str to Table
         The tables, with ids of the type of the target.
     rows : callable
-        Takes a table, ids of it and their column, and returns the row of each code or id among them, -1 for none.
+        Takes a table, ids of it and their column, and returns the row of each code or id among
+        them, -1 for none.
     distinct : bool, default=False
-        Whether no training row repeats another, which makes counting users as cheap as counting rows.
+        Whether no training row repeats another, which makes counting users as cheap as counting
+        rows.
     """
 
     tables: Mapping[TableRole, Table]
@@ -211,7 +214,9 @@ class _ItemColumn(Reader):
 
     def parsed(self, side: SideTables, fact: Fact[Any], table: Table | None = None) -> Any:
         """Return the column, row by row, read before or now."""
-        return side.read_once(fact, lambda: self.parse(table or side.tables["items"], side.columns_of[fact]))
+        return side.read_once(
+            fact, lambda: self.parse(table or side.tables["items"], side.columns_of[fact])
+        )
 
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> object:
         table = target.tables["items"]
@@ -320,13 +325,19 @@ class _UserGroups(Reader, kind="user_group"):
         return ("train",) if fact.column in train_groups else self.tables
 
     def find(self, side: SideTables, fact: Fact[Any], metric: str) -> ColumnMatch:
-        return super().find(side, fact, metric) if side.terciles(fact) is None else ColumnMatch((fact.column,))
+        return (
+            super().find(side, fact, metric)
+            if side.terciles(fact) is None
+            else ColumnMatch((fact.column,))
+        )
 
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Groups:
         terciles = side.terciles(fact)
         if terciles is None:
             table = target.tables["users"]
-            return _groups_by_row(side.groups(fact), target.rows(table, table.frame["user"], "user"))
+            return _groups_by_row(
+                side.groups(fact), target.rows(table, table.frame["user"], "user")
+            )
         ids = terciles.frame["user"].cast(target.tables["train"].frame["user"].dtype)
         placed = _groups_by_row(side.groups(fact), target.rows(terciles, ids, "user"))
         return replace(placed, code=np.where(placed.code < 0, side.unknown(fact), placed.code))
@@ -378,7 +389,9 @@ class _Training(Reader):
 class _Popularity(_Training, kind="popularity"):
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Popularity:
         train = target.train
-        frame, n_users = side.read_once(fact, lambda: self._frame(side, target), text=_is_text(train))
+        frame, n_users = side.read_once(
+            fact, lambda: self._frame(side, target), text=_is_text(train)
+        )
         row = target.rows(train, frame["item"], "item")
         total = float(frame["count"].sum())
         return Popularity(
@@ -430,7 +443,9 @@ class _ReferenceLists(Reader, kind="reference"):
         for name in ("rank", "score"):
             if name in frame.columns:
                 return row_digest([*ids, number_words(frame[name].to_numpy())])
-        return row_digest([*ids, id_words(frame.select(pl.int_range(pl.len()).over("user")).to_series())])
+        return row_digest(
+            [*ids, id_words(frame.select(pl.int_range(pl.len()).over("user")).to_series())]
+        )
 
 
 def _words_of_names(named: Named) -> Words:
@@ -466,7 +481,8 @@ def _cosines(pairs: pl.DataFrame, size: int) -> Similarity:
     items = pairs["item"].unique().sort().to_numpy()
     if len(items) > _MOST_SIMILAR:
         raise ParameterError(
-            "similarities by co-occurrence are computed between all items at once, and there are too many items",
+            "similarities by co-occurrence are computed between all items at once, and there are "
+            "too many items",
             found=f"{len(items):,} items, at most {_MOST_SIMILAR:,}",
             hint="use features instead of co-occurrence, with items=",
         )
@@ -484,7 +500,9 @@ def _cosines(pairs: pl.DataFrame, size: int) -> Similarity:
     return Similarity(row, cosine)
 
 
-def check_tables(facts: Mapping[Fact[Any], str], tables: Collection[TableRole], train_groups: Collection[str]) -> None:
+def check_tables(
+    facts: Mapping[Fact[Any], str], tables: Collection[TableRole], train_groups: Collection[str]
+) -> None:
     """Raise if a table is missing that something needs; what is in it is not read.
 
     Parameters
@@ -506,7 +524,8 @@ def check_tables(facts: Mapping[Fact[Any], str], tables: Collection[TableRole], 
         for role in reader.tables_of(fact, train_groups):
             if role not in tables:
                 raise MetricError(
-                    f"{metric} needs " + _NEEDED.get(role, f"a table of items with their {reader.noun}"),
+                    f"{metric} needs "
+                    + _NEEDED.get(role, f"a table of items with their {reader.noun}"),
                     found=f"no {role}",
                     hint=f"pass {role}=",
                 )
@@ -540,7 +559,9 @@ class SideTables:
     columns: Columns | None = None
     counted: Counted | None = None
     train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
-    _parsed: dict[tuple[Fact[Any], bool], Any] = field(default_factory=dict, repr=False, compare=False)
+    _parsed: dict[tuple[Fact[Any], bool], Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     """Columns that are parsed already."""
     _user_groups: dict[Fact[Any], Named] = field(default_factory=dict, repr=False, compare=False)
 
@@ -554,7 +575,9 @@ class SideTables:
     @cached_property
     def columns_of(self) -> dict[Fact[Any], ColumnMatch]:
         """The columns of every fact; none of facts that are no column."""
-        return {fact: READERS[fact.kind].find(self, fact, metric) for fact, metric in self.facts.items()}
+        return {
+            fact: READERS[fact.kind].find(self, fact, metric) for fact, metric in self.facts.items()
+        }
 
     def terciles(self, fact: Fact[Any]) -> Table | None:
         """Return the table of groups that training interactions define; None for other facts."""
@@ -563,7 +586,9 @@ class SideTables:
 
     def tables_of(self, fact: Fact[Any]) -> tuple[TableRole, ...]:
         """Return the tables that a fact comes from."""
-        return READERS[fact.kind].tables_of(fact, () if self.terciles(fact) is None else (fact.column,))
+        return READERS[fact.kind].tables_of(
+            fact, () if self.terciles(fact) is None else (fact.column,)
+        )
 
     def for_users(self, tables: Mapping[TableRole, Table]) -> SideTables:
         """Return the facts of a piece with these rows of the tables by user.
@@ -577,7 +602,9 @@ class SideTables:
         """The tables whose ids must be in the vocabularies."""
         return sorted({role for fact in self.facts for role in self.tables_of(fact)})
 
-    def by_code(self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool) -> dict[Fact[Any], object]:
+    def by_code(
+        self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool
+    ) -> dict[Fact[Any], object]:
         """Return the facts of every code; ``tables`` are those of `coded`, aligned."""
         for role, table in tables.items():  # codes of train are there already; arrays come after
             for column, vocabulary in (("user", ids.users), ("item", ids.items)):
@@ -590,7 +617,9 @@ class SideTables:
 
         def rows(table: Table, values: pl.Series, column: str) -> Ints:
             if self.counted is not None and table.role == "train":  # most items are not here
-                return _rows_among(table, values, column, ids.items.decode(np.arange(sizes[column])))
+                return _rows_among(
+                    table, values, column, ids.items.decode(np.arange(sizes[column]))
+                )
             row = np.full(sizes[column], -1, dtype=np.int64)
             row[getattr(ids, f"{column}s").encode(values)] = np.arange(len(values))
             return row
@@ -605,15 +634,23 @@ class SideTables:
     def of_users(self, ids: pl.Series) -> dict[str, Groups]:
         """Return the groups of these users, in their order, by column."""
         placed = self._placed(Target(self.tables, partial(_rows_among, ids_of_rows=ids)), "user")
-        return {fact.column: groups for fact, groups in placed.items() if isinstance(groups, Groups)}
+        return {
+            fact.column: groups for fact, groups in placed.items() if isinstance(groups, Groups)
+        }
 
     def _placed(self, target: Target, *places: Place) -> dict[Fact[Any], object]:
         readers = {fact: READERS[fact.kind] for fact in self.facts}
-        return {fact: reader.place(self, fact, target) for fact, reader in readers.items() if reader.of in places}
+        return {
+            fact: reader.place(self, fact, target)
+            for fact, reader in readers.items()
+            if reader.of in places
+        }
 
     def group_names(self) -> dict[str, tuple[str, ...]]:
         """Return the names of the groups of users in order, by column."""
-        return {fact.column: self.groups(fact).names for fact in self.facts if fact.kind == "user_group"}
+        return {
+            fact.column: self.groups(fact).names for fact in self.facts if fact.kind == "user_group"
+        }
 
     def digest(self, fact: Fact[Any]) -> int:
         """Return the digest of what a fact is made of, beside training: the ids and values of its table."""
@@ -621,7 +658,9 @@ class SideTables:
 
     def descriptions(self) -> dict[str, str]:
         """Return where each fact came from."""
-        return {str(fact): READERS[fact.kind].description(self, fact) for fact in sorted(self.facts)}
+        return {
+            str(fact): READERS[fact.kind].description(self, fact) for fact in sorted(self.facts)
+        }
 
     def unknown(self, fact: Fact[Any]) -> int:
         """Return the code of users of whom no group is known: -1, or that of a group of them."""
@@ -636,7 +675,9 @@ class SideTables:
     def _read_user_groups(self, fact: Fact[Any], column: str) -> Named:
         if column in self.train_groups:
             table = self.terciles(fact) or self.tables["users"]
-            return replace(read_groups(table, column, GROUP_NAMES), description="terciles of training users")
+            return replace(
+                read_groups(table, column, GROUP_NAMES), description="terciles of training users"
+            )
         all_groups = None if self.counted is None else self.counted.groups[column]
         return read_groups(self.tables["users"], column, all_groups)
 
@@ -666,7 +707,9 @@ def _rows_among(table: Table, ids: pl.Series, role: str, ids_of_rows: pl.Series)
     """Return the row of each of some ids among the ids of a table, -1 where it is not there."""
     numbered = pl.DataFrame({role: ids, "row": np.arange(len(ids))})
     rows = matching(table.with_frame(numbered), role, ids_of_rows)
-    return np.append(rows["row"].to_numpy(), -1)[rows_among(ids_of_rows, rows[role])]  # at the end what -1 stands for
+    return np.append(rows["row"].to_numpy(), -1)[
+        rows_among(ids_of_rows, rows[role])
+    ]  # at the end what -1 stands for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -695,16 +738,24 @@ class EncodedSideInformation:
         """
         placed = {
             fact: replace(known, code=known.code[users])
-            if isinstance(known, Groups) and READERS[fact.kind].of == "user" and fact.column not in attributes
+            if isinstance(known, Groups)
+            and READERS[fact.kind].of == "user"
+            and fact.column not in attributes
             else known
             for fact, known in self.facts.items()
         }
-        history, reference = (None if part is None else part.of(users) for part in (self.history, self.reference))
+        history, reference = (
+            None if part is None else part.of(users) for part in (self.history, self.reference)
+        )
         return replace(self, facts=placed, history=history, reference=reference)
 
 
 def encode_side_information(
-    facts: SideTables, tables: Mapping[TableRole, Table], ids: IdSpace, duplicates: Duplicates, threads: int
+    facts: SideTables,
+    tables: Mapping[TableRole, Table],
+    ids: IdSpace,
+    duplicates: Duplicates,
+    threads: int,
 ) -> EncodedSideInformation:
     """Return what metrics need to know beyond lists and ground truth.
 
@@ -714,7 +765,9 @@ def encode_side_information(
     counts: dict[str, int] = {}
     reference = None
     if "reference" in kinds:
-        reference, counts["reference_duplicates_dropped"] = _reference(tables["reference"], ids, duplicates, threads)
+        reference, counts["reference_duplicates_dropped"] = _reference(
+            tables["reference"], ids, duplicates, threads
+        )
     history, repeated = None, 0
     if kinds & {"history", "popularity", "similarity", "source"}:
         history, repeated = _history(tables["train"], ids)
@@ -723,7 +776,9 @@ def encode_side_information(
     return EncodedSideInformation(by_code, history, reference, counts)
 
 
-def _reference(table: Table, ids: IdSpace, duplicates: Duplicates, threads: int) -> tuple[UserItems, int]:
+def _reference(
+    table: Table, ids: IdSpace, duplicates: Duplicates, threads: int
+) -> tuple[UserItems, int]:
     """Return the reference lists, and how many repeated rows were dropped."""
     if table.frame.is_empty():  # a piece whose users it does not have
         return _user_items(Lists.none(), ids.users.size), 0

@@ -54,10 +54,13 @@ class Definition:
     choices: Choices
 
     @classmethod
-    def under(cls, text: str, convention: Convention | None, threshold: float | None = None) -> Self:
+    def under(
+        cls, text: str, convention: Convention | None, threshold: float | None = None
+    ) -> Self:
         """Return the definition of a metric that is given as text; None: rankwise's defaults.
 
-        With a rating ``threshold``, it decides what is relevant, unless the convention says otherwise.
+        With a rating ``threshold``, it decides what is relevant, unless the convention says
+        otherwise.
 
         Raises
         ------
@@ -85,7 +88,10 @@ class Definition:
         return changed | self._of_choices(other)
 
     def _of_choices(self, other: Definition) -> dict[str, tuple[Any, Any]]:
-        pairs = {name: (getattr(self.choices, name), getattr(other.choices, name)) for name in CHOICE_NAMES}
+        pairs = {
+            name: (getattr(self.choices, name), getattr(other.choices, name))
+            for name in CHOICE_NAMES
+        }
         return {name: (first, second) for name, (first, second) in pairs.items() if first != second}
 
     def mixed(self, other: Definition, names: Collection[str]) -> Definition:
@@ -102,7 +108,9 @@ class Definition:
 
     def settings(self, options: Mapping[str, Any]) -> Settings:
         """Return the settings of an evaluation of this metric alone."""
-        return Settings(metrics=(self.metric,), ties_if_scored=True, **{**vars(self.choices), **options})
+        return Settings(
+            metrics=(self.metric,), ties_if_scored=True, **{**vars(self.choices), **options}
+        )
 
     def evaluate(self, tables: Tables, options: Mapping[str, Any]) -> Result:
         """Evaluate the metric on tables that are read already."""
@@ -132,10 +140,10 @@ class AcrossConventions(TableDisplay):
     ----------
     table : polars.DataFrame
         One row per metric and convention: the ``metric`` as it was requested, ``convention``,
-        ``value`` (null if the convention has no such metric), the number of ``users`` averaged
-        over (null for metrics that are not means), ``definition`` (the metric of rankwise with all
-        parameters), and ``why``: what is not reproduced, or why there is no value. If candidates were
-        sampled, also the ``label``.
+        ``value`` (null if the convention has no such metric), the number of ``users`` averaged over
+        (null for metrics that are not means), ``definition`` (the metric of rankwise with all
+        parameters), and ``why``: what is not reproduced, or why there is no value. If candidates
+        were sampled, also the ``label``.
     label : str, default=""
         The label of values over sampled candidates, stated or inferred; empty for others.
     warnings : tuple of str, default=()
@@ -174,7 +182,11 @@ class AcrossConventions(TableDisplay):
             for row in self.spread.to_dicts()
             if row["low"] is not None
         ]
-        notes += [f"{row['metric']}, {row['convention']}: {row['why']}" for row in self.table.to_dicts() if row["why"]]
+        notes += [
+            f"{row['metric']}, {row['convention']}: {row['why']}"
+            for row in self.table.to_dicts()
+            if row["why"]
+        ]
         corner = f", {self.label}" if self.label else ""
         head = (f"metric{corner}", "convention", "value", "users", "definition")
         return [
@@ -350,7 +362,9 @@ def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
         convention = Convention.named(source)
         name = "default" if convention is None else convention.name
         if name in chosen:
-            raise ParameterError("two conventions have the same name", found=repr(name), hint="rename one of them")
+            raise ParameterError(
+                "two conventions have the same name", found=repr(name), hint="rename one of them"
+            )
         chosen[name] = convention
     return chosen
 
@@ -413,10 +427,14 @@ def _across(
     protocol, warnings = protocol_of_lists(tables, columns.get("relevance_threshold"))
     if protocol is None or not protocol.sampled:
         return AcrossConventions(table)
-    return AcrossConventions(table.with_columns(label=pl.lit(protocol.label)), protocol.label, tuple(warnings))
+    return AcrossConventions(
+        table.with_columns(label=pl.lit(protocol.label)), protocol.label, tuple(warnings)
+    )
 
 
-def _values_under_options(requests: Iterable[Settings], tables: Tables) -> dict[Settings, dict[str, Any]]:
+def _values_under_options(
+    requests: Iterable[Settings], tables: Tables
+) -> dict[Settings, dict[str, Any]]:
     """Return the value of each metric under its options, from one evaluation per distinct set of options."""
     groups: dict[Settings, dict[Metric, Settings]] = {}
     for settings in requests:
@@ -436,7 +454,8 @@ def _values(settings: Settings, tables: Tables) -> dict[Metric, dict[str, Any]]:
     except (UsageError, EmptyError) as error:
         if len(metrics) == 1:
             return {metrics[0]: {"why": error.what}}
-        # One metric that lacks an input does not stop the rest: halving singles it out in few evaluations.
+        # One metric that lacks an input does not stop the rest: halving singles it out in few
+        # evaluations.
         halves = metrics[: len(metrics) // 2], metrics[len(metrics) // 2 :]
         first, second = (_values(replace(settings, metrics=half), tables) for half in halves)
         return first | second

@@ -154,7 +154,9 @@ def correct(
     check_positive(n_items=n_items)
     check_positive(least=0, seed=seed)
     if not 1e-6 <= gamma < 1:
-        raise ParameterError("gamma lies in [1e-6, 1), below which values explode", found=f"gamma={gamma}")
+        raise ParameterError(
+            "gamma lies in [1e-6, 1), below which values explode", found=f"gamma={gamma}"
+        )
     requested = parse_all(metrics)
     m, size = _sample(ranks, n_items)
     check_columns(columns, ["truth"])
@@ -163,7 +165,9 @@ def correct(
     values, sampled = _at_every_rank(requested, size), _at_every_rank(requested, m + 1)
     shares = counts.sum(axis=0) / counts.shape[0]
     corrected = shares.sum() * estimate(method, probabilities, values, shares, gamma=gamma)
-    bounds = rank_bounds(probabilities, values, counts, confidence=confidence, decreasing=decreasing, seed=seed)
+    bounds = rank_bounds(
+        probabilities, values, counts, confidence=confidence, decreasing=decreasing, seed=seed
+    )
     caveats = _caveats(ranks, float(shares.sum()), decreasing=decreasing)
     flags = [
         [*_limits(metric, m), *_doubts(value, low, high), *caveats]
@@ -271,7 +275,9 @@ def _counts(ranks: Ranks, relevant: pl.DataFrame, m: int) -> Any:
 
     n_users = relevant["user"].n_unique()
     ranked = (
-        relevant.with_columns(code=pl.col("user").rank("dense") - 1, share=1.0 / pl.len().over("user"))
+        relevant.with_columns(
+            code=pl.col("user").rank("dense") - 1, share=1.0 / pl.len().over("user")
+        )
         .join(ranks.frame, on=["user", "item"], how="inner")
         .sort("user", "item")  # the same bits for any order of rows
     )
@@ -400,13 +406,17 @@ def curve(
     check_columns(columns, ["truth"])
     if not isinstance(ranks, Ranks):
         raise ParameterError(
-            "a curve is drawn from exact ranks", found=type(ranks).__name__, hint="rw.rank_relevant computes them"
+            "a curve is drawn from exact ranks",
+            found=type(ranks).__name__,
+            hint="rw.rank_relevant computes them",
         )
     requested = {str(metric): _running_sum(metric) for metric in parse_all(metrics, cutoffs=False)}
     check_threshold(ranks.protocol, relevance_threshold)
     table = read_table(truth, "truth", columns)
     rules = EncodingRules(
-        options=Options(relevance_threshold=relevance_threshold), needs=frozenset({"ideal"}), exact=True
+        options=Options(relevance_threshold=relevance_threshold),
+        needs=frozenset({"ideal"}),
+        exact=True,
     )
     encoder = Encoder(rules, Tables(truth=table))
     encoded = encoder.encode(Tables(recommendations=ranks.as_table()))
@@ -432,12 +442,18 @@ def _running_sum(metric: Metric) -> CurveTerms:
     running_sum = metric.as_running_sum
     if running_sum is None or metric.reads.facts or not metric.reads.rows <= {"ideal"}:
         raise MetricError(
-            f"there is no curve of {metric.name}", hint="take recall, precision, hit_rate, mrr, map, dcg, ndcg or rbp"
+            f"there is no curve of {metric.name}",
+            hint="take recall, precision, hit_rate, mrr, map, dcg, ndcg or rbp",
         )
     if metric.k:
-        raise ParameterError("a curve has every cut-off", found=str(metric), hint=f"write {metric @ ()}")
+        raise ParameterError(
+            "a curve has every cut-off", found=str(metric), hint=f"write {metric @ ()}"
+        )
     if not running_sum.norm_is_settled:
-        raise MetricError(f"there is no curve of {metric}", hint="choose a divisor that does not depend on the list")
+        raise MetricError(
+            f"there is no curve of {metric}",
+            hint="choose a divisor that does not depend on the list",
+        )
     return running_sum
 
 
@@ -482,7 +498,9 @@ class _InReach(Block):
         """Return min(k, cut-off, number of relevant items)."""
         return np.minimum(np.minimum(self.n_relevant, self.filled), k)
 
-    def sum_ideal(self, gain: Callable[[Any], Any], discount: Callable[[Any], Any], k: int) -> Floats:
+    def sum_ideal(
+        self, gain: Callable[[Any], Any], discount: Callable[[Any], Any], k: int
+    ) -> Floats:
         """Return the ideal DCG at each cut-off, or at k if that is smaller."""
         gains, ideal = np.ones(len(self.filled)), self.row_sets.ideal
         if isinstance(ideal, Ideal):

@@ -25,7 +25,14 @@ from typing import Any
 import polars as pl
 
 from rankwise.blocks.encoded import Encoded, cut, parts
-from rankwise.blocks.partial import BlockCollector, BlockValues, JobFingerprint, Partial, pack, unpack
+from rankwise.blocks.partial import (
+    BlockCollector,
+    BlockValues,
+    JobFingerprint,
+    Partial,
+    pack,
+    unpack,
+)
 from rankwise.convention.convention import Convention
 from rankwise.core.ids import HashCollision, HashedStrings, StringVocabulary
 from rankwise.core.kernels import default_threads, each, one_blas_thread
@@ -37,9 +44,22 @@ from rankwise.encoding.side_information import Counted, SideTables
 from rankwise.errors import DuplicateError, EmptyError, ParameterError, ScoreError
 from rankwise.evaluation.grades import largest_grades
 from rankwise.evaluation.input_warnings import sample_counts
-from rankwise.evaluation.plan import Plan, check_catalogue, check_depth, check_exact, check_piece, check_scores
+from rankwise.evaluation.plan import (
+    Plan,
+    check_catalogue,
+    check_depth,
+    check_exact,
+    check_piece,
+    check_scores,
+)
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import JACKKNIFE, UserTable, digest_of_truth, digests_of_tables, summarise
+from rankwise.evaluation.summary import (
+    JACKKNIFE,
+    UserTable,
+    digest_of_truth,
+    digests_of_tables,
+    summarise,
+)
 from rankwise.evaluation.truth_slices import refuse_truth_slices
 from rankwise.metrics.base import MetricFailure, parse_all
 from rankwise.options import ANY_ROW, AveragingRule
@@ -49,11 +69,26 @@ from rankwise.tables.requests import by_user, check_no_requests, naming_requests
 from rankwise.tables.table import Recommendations, Table, Tables, absent_truth, is_absent
 from rankwise.tables.training import check_train_groups, keep_judged, seen_counts, train_groups
 
-__all__ = ["Job", "finish", "merge", "plain_settings", "prepare", "run", "settings_of", "with_train_items", "work"]
+__all__ = [
+    "Job",
+    "finish",
+    "merge",
+    "plain_settings",
+    "prepare",
+    "run",
+    "settings_of",
+    "with_train_items",
+    "work",
+]
 
 
 def run(
-    encoded: Encoded, plan: Plan, *, threads: int = 1, block_size: int | None = None, progress: bool | None = False
+    encoded: Encoded,
+    plan: Plan,
+    *,
+    threads: int = 1,
+    block_size: int | None = None,
+    progress: bool | None = False,
 ) -> BlockValues:
     """Compute the metrics of every evaluated user.
 
@@ -73,7 +108,9 @@ def run(
     jobs = list(parts(encoded, block_size, threads))
     counted = encoded.is_counted(encoded.lists.user)
     users = (int(counted[job].sum()) if isinstance(job, slice) else len(job) for job in jobs)
-    firsts = list(accumulate(users, initial=0))  # the users evaluated before each block, and after the last
+    firsts = list(
+        accumulate(users, initial=0)
+    )  # the users evaluated before each block, and after the last
     joined = BlockCollector(firsts)
 
     def add_values(job: int) -> int:
@@ -81,7 +118,11 @@ def run(
         try:
             joined.add(plan.block_values(block), job)
         except MetricFailure as failure:
-            codes = block.user[:1] if failure.user is None else block.user[failure.user : failure.user + 1]
+            codes = (
+                block.user[:1]
+                if failure.user is None
+                else block.user[failure.user : failure.user + 1]
+            )
             raise failure.of_user(encoded.users.decode(codes)[0]) from failure.__cause__
         return firsts[job + 1] - firsts[job]
 
@@ -108,7 +149,9 @@ def settings_of(options: dict[str, Any]) -> Settings:
     if options["convention"] is not None:
         options["convention"] = Convention.of(options["convention"])
     options["metrics"] = parse_all(options["metrics"])
-    options["exceptions"] = tuple((name, AveragingRule(**rule)) for name, rule in options["exceptions"])
+    options["exceptions"] = tuple(
+        (name, AveragingRule(**rule)) for name, rule in options["exceptions"]
+    )
     return Settings(**options)
 
 
@@ -135,7 +178,10 @@ class Job:
     """The ground truth of all pieces, where each brings its part in another form."""
 
     def __reduce__(self) -> Any:
-        return partial(prepare, counted=self.counted, all_truth=self.all_truth), (self.settings, self.shared)
+        return partial(prepare, counted=self.counted, all_truth=self.all_truth), (
+            self.settings,
+            self.shared,
+        )
 
     def for_users(self, piece: Tables) -> Job:
         """Return the job for a piece that brings its rows of the tables by user.
@@ -152,7 +198,11 @@ class Job:
             settings = self.settings
             user_table = user_table.for_users(parts["users"], settings.by, settings.weights)
         return replace(
-            self, shared=shared, facts=facts, user_table=user_table, encoder=Encoder(self.encoder.rules, shared, facts)
+            self,
+            shared=shared,
+            facts=facts,
+            user_table=user_table,
+            encoder=Encoder(self.encoder.rules, shared, facts),
         )
 
     def to_bytes(self) -> bytes:
@@ -185,14 +235,22 @@ class Job:
         if isinstance(options["weights"], dict):
             options["weights"] = dict(zip(*options["weights"].values(), strict=True))
         settings = settings_of(options)
-        tables: dict[str, Any] = {role: Table(frame=frames[role], **card) for role, card in values["tables"].items()}
+        tables: dict[str, Any] = {
+            role: Table(frame=frames[role], **card) for role, card in values["tables"].items()
+        }
         return prepare(settings, Tables(**tables))
 
 
 def _card_of_job(table: Table) -> dict[str, Any]:
     """Return everything about a shared table but its rows; counts only where something was counted."""
-    card = {entry.name: getattr(table, entry.name) for entry in fields(Table) if entry.name != "frame"}
-    return card if card["counts"] else {name: value for name, value in card.items() if name != "counts"}
+    card = {
+        entry.name: getattr(table, entry.name) for entry in fields(Table) if entry.name != "frame"
+    }
+    return (
+        card
+        if card["counts"]
+        else {name: value for name, value in card.items() if name != "counts"}
+    )
 
 
 def prepare(
@@ -216,7 +274,8 @@ def prepare(
         Whether exact ranks come with the lists themselves, ranked to the last candidate.
     counted : Counted, optional
         What was counted over all users: every piece then brings its users' rows of the ground
-        truth, training interactions, users and reference lists, of which ``shared`` has the columns.
+        truth, training interactions, users and reference lists, of which ``shared`` has the
+        columns.
     all_truth : Table, optional
         The ground truth of all pieces, where each brings its part in another form.
 
@@ -228,7 +287,9 @@ def prepare(
         If a table does not have what is asked of it.
     """
     refuse_truth_slices(settings.by)
-    needs_all_lists = settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
+    needs_all_lists = (
+        settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
+    )
     if needs_all_lists and not settings.adjusted:
         raise ParameterError(
             "exclude_seen, warm_and_cold and jackknife need all lists at once",
@@ -276,7 +337,9 @@ def prepare(
     about["rules"] = repr(settings.exceptions)
     if settings.by_request:
         about["by_request"] = "True"
-    about["facts"] = ", ".join(f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts))
+    about["facts"] = ", ".join(
+        f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts)
+    )
     frames: dict[str, pl.DataFrame] = {r: table.frame for r, table in shared.by_role.items()}
     if user_table.weights is not None:
         frames["weights"] = user_table.weights.frame
@@ -349,14 +412,18 @@ def work(job: Job, piece: Tables) -> Partial:
         except (DuplicateError, ScoreError) as error:
             if recommendations is None:
                 raise
-            raise naming_requests(error, recommendations, piece.truth or job.shared.truth) from error
+            raise naming_requests(
+                error, recommendations, piece.truth or job.shared.truth
+            ) from error
         break
     result = _partial_of(job, piece, encoded, measured)
     if recommendations is not None:
         result = _counting_seen(result, job, recommendations, piece.truth or job.shared.truth)
     if outside is not None and recommendations is not None:
         result = _counting_outside(result, recommendations, outside)
-    return replace(result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0)))
+    return replace(
+        result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0))
+    )
 
 
 def _of_items(job: Job, lists: Recommendations) -> Recommendations:
@@ -398,10 +465,14 @@ def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Serie
         "recommendations_outside_catalogue": len(rows),
         "lists_with_items_outside_catalogue": rows["user"].n_unique(),
     }
-    return replace(result, counts=Counter(result.counts) + Counter(counts), outside_catalogue=outside)
+    return replace(
+        result, counts=Counter(result.counts) + Counter(counts), outside_catalogue=outside
+    )
 
 
-def _counting_seen(result: Partial, job: Job, lists: Recommendations, truth: Table | None) -> Partial:
+def _counting_seen(
+    result: Partial, job: Job, lists: Recommendations, truth: Table | None
+) -> Partial:
     """Return a partial with the number of recommendations that are training interactions of their user."""
     settings, train = job.settings, job.shared.train
     are_seen_kept = not (settings.exclude_seen or settings.of_slice or lists.is_exact)
@@ -413,7 +484,9 @@ def _counting_seen(result: Partial, job: Job, lists: Recommendations, truth: Tab
     if settings.by_request and judged is not None:
         judged = by_user(judged)
         judged = judged.with_frame(judged.frame.unique(["user", "item"]))
-    return replace(result, counts=Counter(result.counts) + Counter(seen_counts(lists, judged, train)))
+    return replace(
+        result, counts=Counter(result.counts) + Counter(seen_counts(lists, judged, train))
+    )
 
 
 def _evaluated_rows(job: Job, recommendations: Recommendations, piece: Tables) -> Recommendations:
@@ -421,7 +494,9 @@ def _evaluated_rows(job: Job, recommendations: Recommendations, piece: Tables) -
     settings = job.settings
     check_piece(job.plan, recommendations, settings.relevance_threshold)
     if settings.depth is not None:
-        check_depth(job.plan, recommendations, settings.depth, job.encoder.rules.ties_of(recommendations))
+        check_depth(
+            job.plan, recommendations, settings.depth, job.encoder.rules.ties_of(recommendations)
+        )
     truth = piece.truth or job.shared.truth
     if not settings.judged_only or truth is None or is_absent(truth):
         return recommendations
@@ -440,8 +515,12 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues
         inputs["recommendations"] = [_card(recommendations, encoded)]
     digests = digest_of_truth(piece.truth)
     if job.counted is not None:  # rows that repeat are this piece's, not those of all
-        digests |= digests_of_tables(job.settings, job.plan, job.facts, job.user_table, by_user=True)
-        encoded = replace(encoded, counts=encoded.counts + Counter(encoded.shared_counts), shared_counts={})
+        digests |= digests_of_tables(
+            job.settings, job.plan, job.facts, job.user_table, by_user=True
+        )
+        encoded = replace(
+            encoded, counts=encoded.counts + Counter(encoded.shared_counts), shared_counts={}
+        )
     measured_users = measured.to_partial(
         encoded, job.about, protocol=protocol, inputs=inputs, with_items=job.plan.needs_catalogue
     )
@@ -487,7 +566,12 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
         if piece is not None:
             merged = merged.merge(replace(work(job, piece), protocol=merged.protocol))
     return summarise(
-        merged, settings=job.settings, plan=job.plan, facts=job.facts, user_table=job.user_table, truth=job.shared.truth
+        merged,
+        settings=job.settings,
+        plan=job.plan,
+        facts=job.facts,
+        user_table=job.user_table,
+        truth=job.shared.truth,
     )
 
 

@@ -144,8 +144,8 @@ class Evaluator:
     exact : bool, default=False
         Whether chunks are exact ranks from `rankwise.rank_relevant`.
     ties, codes, titles, mean_over, **options
-        As in `rankwise.evaluate`, except ``exclude_seen``, ``warm_and_cold``, ``cross``, ``jackknife``
-        and slices of relevant items in ``by``, which need all lists at once.
+        As in `rankwise.evaluate`, except ``exclude_seen``, ``warm_and_cold``, ``cross``,
+        ``jackknife`` and slices of relevant items in ``by``, which need all lists at once.
 
     See Also
     --------
@@ -185,9 +185,21 @@ class Evaluator:
         exact: bool = False,
         **options: Unpack[PieceOptions],
     ) -> None:
-        explicit = {"ties": ties, "codes": codes, "titles": titles, "mean_over": mean_over, "exact": exact}
+        explicit = {
+            "ties": ties,
+            "codes": codes,
+            "titles": titles,
+            "mean_over": mean_over,
+            "exact": exact,
+        }
         settings = Settings.read(metrics, options, PieceOptions, **explicit)
-        sources = {"truth": truth, "train": train, "items": items, "users": users, "reference": reference}
+        sources = {
+            "truth": truth,
+            "train": train,
+            "items": items,
+            "users": users,
+            "reference": reference,
+        }
         self._start(settings, sources)
 
     @classmethod
@@ -237,8 +249,8 @@ class Evaluator:
         Raises
         ------
         InputError
-            If the data cannot be evaluated as it is, or a user came in an earlier chunk. The evaluator is left
-            unchanged.
+            If the data cannot be evaluated as it is, or a user came in an earlier chunk. The
+            evaluator is left unchanged.
         """
         with self._unchanged_by_errors():
             return self._updated(recommendations, truth)
@@ -249,7 +261,11 @@ class Evaluator:
             recommendations = codes_as_text(recommendations)
         columns = {**columns_of_truth(settings), **(settings.columns or {})}
         piece = read_tables(
-            columns, required=("recommendations",), names_checked=False, recommendations=recommendations, truth=truth
+            columns,
+            required=("recommendations",),
+            names_checked=False,
+            recommendations=recommendations,
+            truth=truth,
         )
         check_shared_names(columns, {**self.shared.by_role, **piece.by_role})
         check_same_units([*piece.by_role.values(), *self.shared.by_role.values()], settings.columns)
@@ -274,7 +290,11 @@ class Evaluator:
         """Return the distinct items of all pieces so far, while none of them has a hit; else None."""
         lists, settings = piece.recommendations, self._job.settings
         counts = {"hits": 0} | dict(partial.counts)
-        if self._without_hits is None or lists is None or not _may_lack_hits(settings, lists, counts):
+        if (
+            self._without_hits is None
+            or lists is None
+            or not _may_lack_hits(settings, lists, counts)
+        ):
             return None
         lists = lists.with_frame(lists.frame.select(pl.col("item").unique(maintain_order=True)))
         truth = piece.truth
@@ -309,7 +329,9 @@ class Evaluator:
         partials: list[Partial] = []
         for other in others:
             if not isinstance(other, Evaluator | Partial):
-                raise ParameterError("merge takes evaluators and partials", found=f"{type(other).__name__}")
+                raise ParameterError(
+                    "merge takes evaluators and partials", found=f"{type(other).__name__}"
+                )
             partials += other._partials if isinstance(other, Evaluator) else [other]
         if any(partial.about.settings.get("by_request") == "True" for partial in partials):
             self._take_requests()
@@ -320,8 +342,13 @@ class Evaluator:
         self._users = self._users.with_users(partials)
         self._partials += partials
         for other in others:
-            both = self._without_hits, getattr(other, "_without_hits", None)  # items of a partial are not known
-            self._without_hits = None if both[0] is None or both[1] is None else [*both[0], *both[1]]
+            both = (
+                self._without_hits,
+                getattr(other, "_without_hits", None),
+            )  # items of a partial are not known
+            self._without_hits = (
+                None if both[0] is None or both[1] is None else [*both[0], *both[1]]
+            )
             self._doubts += getattr(other, "_doubts", [])
         return self
 
@@ -350,13 +377,17 @@ class Evaluator:
         truth, warnings = self.shared.truth, list(self._doubts)
         warnings += low_ratings(truth, self._job.settings.relevance_threshold)
         if truth is not None and self._requests is None:
-            warnings += unread_requests(replace(truth, frame=truth.frame.head(0).select("user")), truth)
+            warnings += unread_requests(
+                replace(truth, frame=truth.frame.head(0).select("user")), truth
+            )
         return _with_warnings(result, warnings)
 
     def _check_common_items(self, without_hits: list[Tables]) -> None:
         """Raise if no piece has a hit because no item of the lists is in another table."""
         pieces = [piece.by_role for piece in without_hits]
-        shared = replace(self.shared, truth=self._requests.truth if self._requests else self.shared.truth)
+        shared = replace(
+            self.shared, truth=self._requests.truth if self._requests else self.shared.truth
+        )
         known = [piece["truth"] for piece in pieces if "truth" in piece] + _tables_of_items(shared)
         items = [piece["recommendations"].frame["item"].cast(pl.String) for piece in pieces]
         check_common_items(pl.concat(items), [table.frame["item"] for table in known], "the chunks")
@@ -397,12 +428,16 @@ def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
 
 
 def with_item_slices(
-    result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result], shown: Mapping[str, Sequence[Result]]
+    result: Result,
+    parts: Mapping[str, _T],
+    again: Callable[[_T], Result],
+    shown: Mapping[str, Sequence[Result]],
 ) -> Result:
     """Return the result with slices for warm and for cold items.
 
     ``again`` evaluates the same lists against another ground truth, of which ``parts`` has one for
-    each slice. Metrics of ratings and probabilities are those of ``shown``, by slice: over the rows of its items.
+    each slice. Metrics of ratings and probabilities are those of ``shown``, by slice: over the rows
+    of its items.
     """
     rows = [] if result.slices is None else [result.slices]
     of_rows = _cells_of_shown(result)
@@ -439,7 +474,11 @@ def _counts_of_slice(sliced: Result) -> dict[str, int]:
 def _cells_of_shown(result: Result) -> list[str]:
     """Return the names of the values of ratings and probabilities, with those of their cells."""
     names = [name for metric in filter(is_of_shown, result.metrics) for name in metric.cells]
-    return [cell for cell in result.values if any(cell == name or cell.startswith(f"{name}[") for name in names)]
+    return [
+        cell
+        for cell in result.values
+        if any(cell == name or cell.startswith(f"{name}[") for name in names)
+    ]
 
 
 _OF_TRUTH = ("truth", "both", "judged", "judged_both")
@@ -492,8 +531,8 @@ def evaluate(
         One row per user: groups for ``by`` and for metrics of user groups, a column for
         ``weights``.
     reference : table, path or mapping, optional
-        The recommendation lists of another system, in any form that recommendations may have, for metrics of the
-        overlap of two systems' lists and of unexpectedness.
+        The recommendation lists of another system, in any form that recommendations may have, for
+        metrics of the overlap of two systems' lists and of unexpectedness.
     chunk_rows : int, optional
         Read a Parquet file of recommendations, or a folder or list of them, in chunks of about this
         many rows, so that it need not fit in memory. Its rows must be grouped by user.
@@ -534,7 +573,13 @@ def evaluate(
     if truth is None:
         passes = [without_truth(settings, options) for settings in passes]
     settings = passes[0]
-    sources = {"truth": truth, "train": train, "items": items, "users": users, "reference": reference}
+    sources = {
+        "truth": truth,
+        "train": train,
+        "items": items,
+        "users": users,
+        "reference": reference,
+    }
     if chunk_rows is not None:
         check_taken("chunks", options)
         if len(passes) > 1:
@@ -543,14 +588,22 @@ def evaluate(
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
     check_dense(tables)
-    tables = normalise(tables, settings)  # once: passes differ only in choices that a metric may have of its own
+    tables = normalise(
+        tables, settings
+    )  # once: passes differ only in choices that a metric may have of its own
     tables, unknown_names = _with_items_named(tables, settings, requested_metrics)
     passes = [replace(each, items_named=True) for each in passes]
     result = merge_results([evaluate_tables(each, tables) for each in passes], requested_metrics)
-    return replace(result, provenance=result.provenance | {"unknown_names": unknown_names}) if unknown_names else result
+    return (
+        replace(result, provenance=result.provenance | {"unknown_names": unknown_names})
+        if unknown_names
+        else result
+    )
 
 
-def _with_items_named(tables: Tables, settings: Settings, metrics: Iterable[Metric]) -> tuple[Tables, list[str]]:
+def _with_items_named(
+    tables: Tables, settings: Settings, metrics: Iterable[Metric]
+) -> tuple[Tables, list[str]]:
     """Return tables whose lists are of items, where they were of codes or titles, and some names of no item."""
     names, lists = item_names(settings, tables.items), tables.recommendations
     if names is None or lists is None:
@@ -573,7 +626,8 @@ def without_truth(settings: Settings, options: Mapping[str, Any]) -> Settings:
     if has_threshold or options.get("population") in _OF_TRUTH:
         raise ParameterError(
             "without a ground truth there are no relevant items",
-            found=f"relevance_threshold={settings.relevance_threshold}, population={settings.population!r}",
+            found=f"relevance_threshold={settings.relevance_threshold}, "
+            f"population={settings.population!r}",
             hint='leave relevance_threshold out, and take population="recommended"',
         )
     return replace(settings, population="recommended", exceptions=())
@@ -601,7 +655,9 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     settings, tables = _adjusted(settings, tables)
     slices, settings, tables = TruthSlices.of(settings, tables)
     if requests is None:
-        tables = replace(tables, truth=None if tables.truth is None else without_requests(tables.truth))
+        tables = replace(
+            tables, truth=None if tables.truth is None else without_requests(tables.truth)
+        )
         result = _evaluated(settings, tables, warnings)
         _check_hits(settings, whole, result)
         return slices.added(result, settings, tables, _in_one_piece)
@@ -660,7 +716,10 @@ def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Resul
 def with_doubts(result: Result, warnings: list[str]) -> Result:
     """Return the result with doubts about its inputs, also if most users have no list."""
     if 2 * result.counts["users_without_list"] > result.counts["users"]:
-        warnings = [*warnings, "most users have no list: do recommendations and ground truth name users alike?"]
+        warnings = [
+            *warnings,
+            "most users have no list: do recommendations and ground truth name users alike?",
+        ]
     return _with_warnings(result, warnings)
 
 
@@ -668,7 +727,9 @@ def check_whole(settings: Settings, train: object) -> None:
     """Raise if an option needs training interactions, and there are none."""
     for name in ("exclude_seen", "warm_and_cold"):
         if getattr(settings, name) and train is None:
-            raise ParameterError(f"{name} needs training interactions", found="no train", hint="pass train=")
+            raise ParameterError(
+                f"{name} needs training interactions", found="no train", hint="pass train="
+            )
 
 
 def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
@@ -688,7 +749,9 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
     lists = tables.recommendations.frame
     if "score" in lists.columns:
         scores = lists["score"].cast(pl.Float64).to_numpy()
-        settings = replace(settings, metrics=tuple(metric.with_scores(scores) for metric in settings.metrics))
+        settings = replace(
+            settings, metrics=tuple(metric.with_scores(scores) for metric in settings.metrics)
+        )
     return replace(settings, adjusted=True), tables
 
 
@@ -697,7 +760,10 @@ def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, An
     chunks = Chunks(source, rows, settings.columns)
     evaluator = Evaluator.of(replace(settings, progress=False), sources)
     warnings: list[str] | None = None
-    with ThreadPoolExecutor(1) as pool, progress_bar(chunks.total, "rows", shown=settings.progress) as bar:
+    with (
+        ThreadPoolExecutor(1) as pool,
+        progress_bar(chunks.total, "rows", shown=settings.progress) as bar,
+    ):
         digest = pool.submit(table_hash, chunks.path)
         for chunk in chunks:
             if warnings is None:
@@ -708,4 +774,6 @@ def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, An
         result = evaluator.result()
     card = {**result.provenance["inputs"]["recommendations"], "sha256": digest.result()}
     inputs = {**result.provenance["inputs"], "recommendations": card}
-    return with_doubts(replace(result, provenance={**result.provenance, "inputs": inputs}), warnings or [])
+    return with_doubts(
+        replace(result, provenance={**result.provenance, "inputs": inputs}), warnings or []
+    )

@@ -100,12 +100,23 @@ class Explanation(TableDisplay):
             if row["effect"] or row["users"]
         ]
         rows.append((f"under {second}", "", "", "", number(self.second), "", ""))
-        idle = [row["choice"] for row in self.choices.to_dicts() if not (row["effect"] or row["users"])]
+        idle = [
+            row["choice"] for row in self.choices.to_dicts() if not (row["effect"] or row["users"])
+        ]
         notes = [f"{first}: {self.definitions[0]}; {second}: {self.definitions[1]}"]
         if idle:
             notes.append(f"differ, and move nothing here: {', '.join(idle)}")
         notes += [*self._carriers(), *(f"not reproduced: {one}" for one in self.remarks)]
-        return [TableView(head, rows, notes=notes, left=(0, 1, 2, 6), title=self.metric, label="rankwise-explanation")]
+        return [
+            TableView(
+                head,
+                rows,
+                notes=notes,
+                left=(0, 1, 2, 6),
+                title=self.metric,
+                label="rankwise-explanation",
+            )
+        ]
 
     def _carriers(self) -> list[str]:
         """Return which users carry the difference."""
@@ -115,7 +126,8 @@ class Explanation(TableDisplay):
         if moved.is_empty():
             return []
         named = [
-            f"{row['user']} ({_value(row['first'])} to {_value(row['second'])})" for row in moved.head(3).to_dicts()
+            f"{row['user']} ({_value(row['first'])} to {_value(row['second'])})"
+            for row in moved.head(3).to_dicts()
         ]
         who = "1 user carries" if len(moved) == 1 else f"{len(moved):,} users carry"
         return [f"{who} the difference; most of it: {', '.join(named)}"]
@@ -226,14 +238,20 @@ def explain(
     one_by_one([metric])  # raises unless it is text
     conventions = [Convention.named(one) for one in (first, second)]
     columns = table_options(options)
-    definitions = [Definition.under(metric, one, columns.get("relevance_threshold")) for one in conventions]
+    definitions = [
+        Definition.under(metric, one, columns.get("relevance_threshold")) for one in conventions
+    ]
     for one in definitions:
         if len(one.metric.cells) > 1:
             raise ParameterError("explain takes one metric at one cut-off", found=metric)
     sources = {"train": train, "items": items, "users": users, "reference": reference}
     settings = definitions[0].settings(columns)
     tables = read_inputs(
-        settings, recommendations=recommendations, truth=truth, required=("recommendations",), **sources
+        settings,
+        recommendations=recommendations,
+        truth=truth,
+        required=("recommendations",),
+        **sources,
     )
     mixtures = _Mixtures(definitions[0], definitions[1], tables, columns)
     names = tuple("default" if one is None else one.name for one in conventions)
@@ -271,8 +289,10 @@ class _Mixtures:
             if not names or len(names) == len(self.first.differences(self.second)):
                 raise
             raise ParameterError(
-                "choices of these conventions cannot be combined, so that their difference cannot be explained",
-                found=f"{mixture.metric} with the second convention's {', '.join(sorted(names))}: {error.what}",
+                "choices of these conventions cannot be combined, so that their difference cannot "
+                "be explained",
+                found=f"{mixture.metric} with the second convention's {', '.join(sorted(names))}: "
+                f"{error.what}",
             ) from error
 
     def value(self, names: Collection[str]) -> float:
@@ -299,7 +319,10 @@ def _explained(metric: str, names: tuple[str, str], mixtures: _Mixtures) -> Expl
     for name in differences:
         changed = mixtures.result((name,)), mixtures.result(differences.keys() - {name})
         before = mixtures.value(()), mixtures.value(differences)
-        after = (mixtures.keep((name,), changed[0]), mixtures.keep(differences.keys() - {name}, changed[1]))
+        after = (
+            mixtures.keep((name,), changed[0]),
+            mixtures.keep(differences.keys() - {name}, changed[1]),
+        )
         touched[name] = _changed(users, [_user_values(result) for result in changed])
         if touched[name] or any(not _same(*pair) for pair in zip(before, after, strict=True)):
             moving.append(name)
@@ -367,7 +390,9 @@ def _user_values(result: Result) -> pl.DataFrame | None:
     return result.units.select(pl.col("user").cast(pl.String), value=cell)
 
 
-def _changed(before: Sequence[pl.DataFrame | None], after: Sequence[pl.DataFrame | None]) -> int | None:
+def _changed(
+    before: Sequence[pl.DataFrame | None], after: Sequence[pl.DataFrame | None]
+) -> int | None:
     """Return how many users have another value after a switch, in one definition or the other."""
     users = []
     for old, new in zip(before, after, strict=True):

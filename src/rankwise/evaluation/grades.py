@@ -11,7 +11,14 @@ from rankwise.errors import ColumnError, ParameterError
 from rankwise.tables.columns import EVENT
 from rankwise.tables.table import Table, is_absent
 
-__all__ = ["MERGED", "check_events", "graded_columns", "largest_grades", "no_truth_error", "with_grades"]
+__all__ = [
+    "MERGED",
+    "check_events",
+    "graded_columns",
+    "largest_grades",
+    "no_truth_error",
+    "with_grades",
+]
 
 MERGED = "truth_rows_merged"
 """The count of rows that a ground truth lacks because another event of the same user and item has a larger grade."""
@@ -47,7 +54,8 @@ def graded_columns(truth: Table) -> dict[str, str]:
         raise ColumnError(
             "a ground truth has grades of its events, or a relevance",
             where=truth.source,
-            found=f"column {truth.columns.get('relevance', 'relevance')!r} beside {truth.columns[EVENT]!r}",
+            found=f"column {truth.columns.get('relevance', 'relevance')!r} beside "
+            f"{truth.columns[EVENT]!r}",
             hint='leave the relevance unused: columns={"truth.relevance": None}',
         )
     return {**truth.columns, "relevance": truth.columns[EVENT]}
@@ -60,14 +68,17 @@ def check_events(truth: Table, events: pl.Series, grades: Collection[str], missi
         raise ColumnError(
             "every event needs a grade",
             where=f"{truth.source}, column {truth.columns[EVENT]!r}",
-            found=", ".join(map(repr, unknown.to_list()[:6])) or f"{missing:,} rows without an event",
+            found=", ".join(map(repr, unknown.to_list()[:6]))
+            or f"{missing:,} rows without an event",
             hint="give the others a relevance of 0, or drop their rows",
         )
 
 
 def no_truth_error() -> ParameterError:
     """Return the error for grades without the ground truth whose events have them."""
-    return ParameterError("grades are of the events of a ground truth", found="no truth", hint="pass one")
+    return ParameterError(
+        "grades are of the events of a ground truth", found="no truth", hint="pass one"
+    )
 
 
 def largest_grades(truth: Table | None, grades: Mapping[str, float] | None) -> Table | None:

@@ -45,7 +45,9 @@ def check_dense(tables: Tables) -> None:
     if lists is None or truth is None or lists.format != "dense array":
         return
     tables_with_items = [truth, tables.train, tables.items]
-    items = [table.frame["item"] for table in tables_with_items if table is not None and len(table.frame)]
+    items = [
+        table.frame["item"] for table in tables_with_items if table is not None and len(table.frame)
+    ]
     if not all(ids.dtype.is_integer() for ids in items):
         return
     width = int(lists.frame.group_by("user").len()["len"].to_numpy().max())
@@ -102,17 +104,28 @@ def low_ratings(truth: Table | None, threshold: float | None) -> list[str]:
     if largest <= LARGEST_OF_FIVE_STARS or not low:
         return []
     share = _share(low, len(ratings))
-    return [f"{share} of the ratings are below half of {largest:g} and relevant: threshold= sets another rule"]
+    return [
+        (
+            f"{share} of the ratings are below half of {largest:g} and relevant: threshold= sets "
+            "another rule"
+        )
+    ]
 
 
 def _repeated_items(tables: Tables) -> list[str]:
     """Return a warning if a table of items has items twice."""
     items = tables.items
     repeated = 0 if items is None else len(items.frame) - items.frame["item"].n_unique()
-    return [f"the table of items has {repeated:,} rows of items that it has already, which count once"] * bool(repeated)
+    return [
+        f"the table of items has {repeated:,} rows of items that it has already, which count once"
+    ] * bool(repeated)
 
 
-_IN_WORDS = {"truth": "the ground truth", "train": "the training interactions", "items": "the table of items"}
+_IN_WORDS = {
+    "truth": "the ground truth",
+    "train": "the training interactions",
+    "items": "the table of items",
+}
 
 
 def _spellings(tables: Tables) -> list[str]:
@@ -143,23 +156,34 @@ def doubts_of_counts(counts: Mapping[str, int]) -> list[str]:
     unknown = counts.get("recommendations_outside_catalogue", 0)
     if unknown and unknown >= _MANY_UNKNOWN * rows:
         warnings.append(
-            f"{_share(unknown, rows)} of the recommendations are of items that are not in the catalogue: do ids agree?"
+            f"{_share(unknown, rows)} of the recommendations are of items that are not in the "
+            "catalogue: do ids agree?"
         )
     lists, rising = counts.get("lists", 0), counts.get("lists_whose_scores_rise", 0)
     if rising == lists > 1:
         warnings.append(
-            "scores rise where ranks fall in all lists: is the smallest score the best, or the rank another column?"
+            "scores rise where ranks fall in all lists: is the smallest score the best, or the "
+            "rank another column?"
         )
     for name, count in counts.items():
         if name.startswith("recommendations_without_") and count >= _MANY_UNKNOWN * rows > 0:
             what = name.removeprefix("recommendations_without_").partition("(")[0].replace("_", " ")
-            warnings.append(f"{_share(count, rows)} of the recommendations are of items without {what}: do ids agree?")
-    seen, known, compared = counts.get(SEEN, 0), counts.get(SEEN_TRUTH, 0), counts.get(COMPARED, rows)
+            warnings.append(
+                f"{_share(count, rows)} of the recommendations are of items without {what}: do ids "
+                "agree?"
+            )
+    seen, known, compared = (
+        counts.get(SEEN, 0),
+        counts.get(SEEN_TRUTH, 0),
+        counts.get(COMPARED, rows),
+    )
     judged = counts.get("truth_rows", 0) * compared / max(rows, 1)  # of the same share of the users
     if seen >= max(1, _MANY_SEEN * compared) and known <= _SELDOM * judged:
         warnings.append(
-            f"{_share(seen, compared)} of the recommendations are items of the user's training interactions, of which "
-            f"{'hardly any' if known else 'none'} is in the ground truth: exclude_seen=True takes them out"
+            f"{_share(seen, compared)} of the recommendations are items of the user's training "
+            "interactions, of which "
+            f"{'hardly any' if known else 'none'} is in the ground truth: exclude_seen=True takes "
+            "them out"
         )
     return warnings
 
@@ -172,7 +196,9 @@ def sample_counts(lists: Recommendations | None, users: pl.DataFrame, hits: int)
     """Return what tells lists of sampled negatives from others; nothing where candidates are known."""
     if lists is None or not _may_be_sampled(lists):
         return SampleCounts()
-    return SampleCounts.of_users(users["n_relevant"], users["list_length"], hits, lists.frame["item"])
+    return SampleCounts.of_users(
+        users["n_relevant"], users["list_length"], hits, lists.frame["item"]
+    )
 
 
 def _may_be_sampled(lists: Recommendations) -> bool:
@@ -186,7 +212,8 @@ def inferred_protocol(counts: SampleCounts) -> tuple[Protocol | None, list[str]]
     if negatives is None:
         return None, []
     warning = (
-        f"the lists look like relevant items among {negatives:,} sampled negatives: values are far above those of a "
+        f"the lists look like relevant items among {negatives:,} sampled negatives: values are far "
+        "above those of a "
         "ranking of all items, and compare with those of the same sample only"
     )
     return Protocol(INFERRED, negatives), [warning]
@@ -198,7 +225,9 @@ def protocol_of_lists(tables: Tables, threshold: float | None) -> tuple[Protocol
     if lists is None or truth is None or not _may_be_sampled(lists):
         return None if lists is None else lists.protocol, []
     relevant = truth.with_frame(truth.relevant(threshold))
-    aligned: list[Table] = [replace(table, is_text=True) for table in (lists, relevant)]  # as some conventions match
+    aligned: list[Table] = [
+        replace(table, is_text=True) for table in (lists, relevant)
+    ]  # as some conventions match
     for column in ("user", "item"):
         aligned = align(aligned, column)
     return inferred_protocol(SampleCounts.of_lists(*(table.frame for table in aligned)))
@@ -262,6 +291,8 @@ def _sums_differ(left: pl.Series, right: pl.Series) -> bool:
 
 def _digest(table: Table, pair: list[str]) -> tuple[int, ...]:
     """Return sums of the hashes of all rows, which do not depend on their order."""
-    types: dict[Any, Any] = {name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair}
+    types: dict[Any, Any] = {
+        name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair
+    }
     hashes = table.frame.select(pair).cast(types, strict=False).hash_rows(seed=7).to_numpy()
     return tuple(int((hashes >> shift).sum(dtype=np.uint64)) for shift in (0, 32))

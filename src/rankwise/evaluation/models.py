@@ -14,7 +14,14 @@ from rankwise.candidates import Candidates
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.core.kernels import check_not_forked
 from rankwise.core.terminal import progress_bar
-from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError, nearest
+from rankwise.errors import (
+    ColumnError,
+    DuplicateError,
+    EmptyError,
+    InputError,
+    ParameterError,
+    nearest,
+)
 from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, with_doubts
 from rankwise.evaluation.input_warnings import LARGEST_OF_FIVE_STARS
 from rankwise.evaluation.settings import (
@@ -46,7 +53,13 @@ from rankwise.tables.columns import (
 )
 from rankwise.tables.containers import holds_records, record_of, refuse_frame
 from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.memory import columns_of, from_mapping_of_columns, id_series, number_series, readable_columns
+from rankwise.tables.memory import (
+    columns_of,
+    from_mapping_of_columns,
+    id_series,
+    number_series,
+    readable_columns,
+)
 from rankwise.tables.read import from_file
 from rankwise.tables.requests import REQUEST
 from rankwise.tables.table import Recommendations, Table, TableRole
@@ -110,7 +123,12 @@ def _no_lists(lists: ModelLists) -> EmptyError:
 
 
 def _clean(
-    frame: pl.DataFrame, n: int, seen: pl.DataFrame | None, tables: Mapping[str, Table], *, exclude_seen: bool
+    frame: pl.DataFrame,
+    n: int,
+    seen: pl.DataFrame | None,
+    tables: Mapping[str, Table],
+    *,
+    exclude_seen: bool,
 ) -> tuple[pl.DataFrame, Counter[str]]:
     """Drop duplicates, and seen items if excluded; cut lists at n; count irregularities."""
     counts: Counter[str] = Counter()
@@ -129,9 +147,15 @@ def _clean(
     kept = kept.filter(pl.col("rank") <= n)
     if seen is not None and not exclude_seen:
         counts["seen_items_recommended"] = len(kept.join(seen, on=["user", "item"], how="semi"))
-    catalogue = [tables[role] for role in (["items"] if "items" in tables else ["train", "truth"]) if role in tables]
+    catalogue = [
+        tables[role]
+        for role in (["items"] if "items" in tables else ["train", "truth"])
+        if role in tables
+    ]
     if "items" in tables or "train" in tables:
-        listed, *known = [table.frame["item"] for table in align([lists.with_frame(kept), *catalogue], "item")]
+        listed, *known = [
+            table.frame["item"] for table in align([lists.with_frame(kept), *catalogue], "item")
+        ]
         counts["items_unknown"] = int((~listed.is_in(pl.concat(known).unique().implode())).sum())
     lengths = kept.group_by("user").len()["len"].cast(pl.Int64)  # n may not fit 32 bits
     counts["users_with_too_few_items"] = int((lengths < n).sum())
@@ -300,16 +324,25 @@ def evaluate_model(
     n = int(k) if k else max(cutoffs, default=0)
     if not n:
         raise ParameterError(
-            "the number of requested items follows from the cut-offs, and there is none", hint="pass k="
+            "the number of requested items follows from the cut-offs, and there is none",
+            hint="pass k=",
         )
     tables = read_inputs(
-        settings, truth=truth, train=train, items=items, users=users, reference=reference, required=("truth",)
+        settings,
+        truth=truth,
+        train=train,
+        items=items,
+        users=users,
+        reference=reference,
+        required=("truth",),
     )
     if exclude_seen and tables.train is None:
         raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
     assert tables.truth is not None
     requested = _users_requested(tables.truth, settings.relevance_threshold, settings.evaluated)
-    present: dict[str, Table] = {role: t for role, t in tables.by_role.items() if role not in ("users", "reference")}
+    present: dict[str, Table] = {
+        role: t for role, t in tables.by_role.items() if role not in ("users", "reference")
+    }
     if callable(getattr(model, "recommend", None)):
         if candidates is not None or ties != "expected":
             raise ParameterError(
@@ -441,7 +474,12 @@ def evaluate_ratings(
         choices.setdefault("population", "all")
     settings = Settings.read(metrics, choices, RatingOptions, mean_over=mean_over)
     check_not_forked()
-    sources: dict[TableRole, Any] = {"users": users, "items": items, "train": train, "reference": reference}
+    sources: dict[TableRole, Any] = {
+        "users": users,
+        "items": items,
+        "train": train,
+        "reference": reference,
+    }
     sources = {role: table for role, table in sources.items() if table is not None}
     _check_columns(settings.columns, sources)
     frame, request = _frame(source, {**columns_of_truth(settings), **(settings.columns or {})})
@@ -491,10 +529,12 @@ def _default_threshold(metrics: Sequence[Metric], labels: pl.Series) -> float | 
     between = ((labels > 0) & (labels < RATING_THRESHOLD)).sum()
     if ratings and between and (labels >= RATING_THRESHOLD).any():
         raise ParameterError(
-            f"{clicks[0]} takes every label above 0 for a click, {ratings[0]} labels from {RATING_THRESHOLD:g}",
+            f"{clicks[0]} takes every label above 0 for a click, {ratings[0]} labels from "
+            f"{RATING_THRESHOLD:g}",
             where="ratings",
             found=f"{int(between):,} labels above 0 and below {RATING_THRESHOLD:g}, no threshold=",
-            hint="say from which label on a row is relevant, such as threshold=4, or threshold=None for all above 0",
+            hint="say from which label on a row is relevant, such as threshold=4, or "
+            "threshold=None for all above 0",
         )
     return None
 
@@ -505,9 +545,15 @@ def _label_warnings(metrics: Sequence[Metric], labels: pl.Series) -> list[str]:
     values = labels.to_numpy()
     low, high = float(values.min()), float(values.max())
     if compares_clicks:
-        is_doubtful, rule, share = not labels.is_in([0.0, 1.0]).all(), "above 0 is a click", np.mean(values > 0)
+        is_doubtful, rule, share = (
+            not labels.is_in([0.0, 1.0]).all(),
+            "above 0 is a click",
+            np.mean(values > 0),
+        )
     else:
-        is_doubtful = high > LARGEST_OF_FIVE_STARS and any(metric.family != "rating" for metric in metrics)
+        is_doubtful = high > LARGEST_OF_FIVE_STARS and any(
+            metric.family != "rating" for metric in metrics
+        )
         rule, share = f"from {RATING_THRESHOLD:g} is relevant", np.mean(values >= RATING_THRESHOLD)
     if not is_doubtful:
         return []
@@ -521,7 +567,9 @@ def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
     if not repeated.any():
         return
     first = frame.filter(repeated).row(0, named=True)
-    where = f"ratings, user {first['user']!r}" + (f", request {first[REQUEST]!r}" if REQUEST in unit else "")
+    where = f"ratings, user {first['user']!r}" + (
+        f", request {first[REQUEST]!r}" if REQUEST in unit else ""
+    )
     ways = (
         'number the impressions, and name that column: columns={"request": …}'
         if REQUEST not in unit
@@ -531,7 +579,8 @@ def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
         "an item is rated twice" + (" in one request" if REQUEST in unit else " by one user"),
         where=f"{where}, item {first['item']!r}",
         found=f"{int(repeated.sum()):,} rows of items that are rated more than once",
-        hint=f'if each row is an impression of its own, {ways}; duplicates="first" keeps the row with the highest '
+        hint=f'if each row is an impression of its own, {ways}; duplicates="first" keeps the row '
+        "with the highest "
         "prediction, whatever its label",
     )
 
@@ -553,7 +602,9 @@ def _check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
 
 def _others(columns: Columns | None, roles: Iterable[TableRole]) -> Columns:
     """Return what ``columns`` says of other tables than that of the ratings, which has standard names by now."""
-    return {f"{role}.{name}": column for role in roles for name, column in choose(columns, role).items()}
+    return {
+        f"{role}.{name}": column for role in roles for name, column in choose(columns, role).items()
+    }
 
 
 def _frame(source: Any, columns: Columns | None) -> tuple[pl.DataFrame, str | None]:
@@ -601,7 +652,9 @@ def _from_file(raw: RawFile, columns: Columns | None, request: str | None) -> pl
     lists = from_file(raw, "recommendations", {**named, REQUEST: request, "rank": None}).frame
     truth = from_file(raw, "truth", {**named, REQUEST: request, "timestamp": None}).frame
     sliced = _columns_of_slices(raw.frame, columns)
-    typed = [column if (numbers := numbers_in_text(column)) is None else numbers for column in sliced]
+    typed = [
+        column if (numbers := numbers_in_text(column)) is None else numbers for column in sliced
+    ]
     return lists.with_columns(truth["relevance"], *typed)
 
 
@@ -614,12 +667,16 @@ def _from_users(source: Mapping[Any, Any]) -> pl.DataFrame:
     for user, pairs in source.items():
         if not isinstance(pairs, list | tuple) or not pairs:
             raise InputError(
-                "a user has ratings: (predicted, true) pairs", where=f"user {user!r}", found=repr(pairs)[:60]
+                "a user has ratings: (predicted, true) pairs",
+                where=f"user {user!r}",
+                found=repr(pairs)[:60],
             )
         for item, pair in enumerate(pairs):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise InputError(
-                    "ratings of a user are (predicted, true) pairs", where=f"user {user!r}", found=repr(pair)
+                    "ratings of a user are (predicted, true) pairs",
+                    where=f"user {user!r}",
+                    found=repr(pair),
                 )
             rows.append((user, item, pair[0], pair[1]))
     return _rows(rows)
@@ -667,7 +724,9 @@ def _named(frame: pl.DataFrame, columns: Columns | None, request: str | None) ->
     if request is not None:
         names = {**names, REQUEST: request}
     sliced = _columns_of_slices(frame, columns)
-    return frame.select(pl.col(name).alias(role) for role, name in names.items()).with_columns(sliced)
+    return frame.select(pl.col(name).alias(role) for role, name in names.items()).with_columns(
+        sliced
+    )
 
 
 def _columns_of_slices(frame: pl.DataFrame, columns: Columns | None) -> list[pl.Series]:
@@ -693,13 +752,18 @@ def _find_request(names: Sequence[str], columns: Columns | None) -> str | None:
         return name
     taken = {name for name in chosen.values() if name is not None}
     user = _find_names(names, "user", columns)
-    matches = names_of([name for name in names if name not in taken and name not in user], "recommendations", REQUEST)
+    matches = names_of(
+        [name for name in names if name not in taken and name not in user],
+        "recommendations",
+        REQUEST,
+    )
     if len(matches) > 1:
         raise ColumnError(
             "more than one column may be the request",
             where="ratings",
             found=", ".join(map(repr, matches)),
-            hint=f'say which: columns={{"request": "{matches[0]}"}}; or that none is: columns={{"request": None}}',
+            hint=f'say which: columns={{"request": "{matches[0]}"}}; or that none is: '
+            f'columns={{"request": None}}',
         )
     return matches[0] if matches else None
 
@@ -710,7 +774,9 @@ def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
     if len(names) != 1:
         words = {"score": "predicted rating", "relevance": "true rating"}.get(role, role)
         raise ColumnError(
-            f"no column is the {words}" if not names else f"more than one column may be the {words}",
+            f"no column is the {words}"
+            if not names
+            else f"more than one column may be the {words}",
             where="ratings",
             found=", ".join(map(repr, names or frame.columns)),
             hint=f'say which: columns={{"{role}": …}}',

@@ -1,7 +1,8 @@
 """`Plan`: the inputs that metrics need, the checks of these inputs, and the passes over the data.
 
-Most conventions need one pass. Two are needed where tied items are ordered in one way for one metric
-and in another way for the next, or where sums over items are taken over other users than the rest.
+Most conventions need one pass. Two are needed where tied items are ordered in one way for one
+metric and in another way for the next, or where sums over items are taken over other users than the
+rest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from rankwise.blocks.block import HISTORY, WHOLE_LIST, Block, Categories, Fact, Features, Groups, Needs, Popularity
+from rankwise.blocks.block import (
+    HISTORY,
+    WHOLE_LIST,
+    Block,
+    Categories,
+    Fact,
+    Features,
+    Groups,
+    Needs,
+    Popularity,
+)
 from rankwise.blocks.partial import BlockValues
 from rankwise.convention.convention import Convention
 from rankwise.core.arrays import Array, is_tensor
@@ -80,7 +91,8 @@ class Plan:
             for part in metric.tree:
                 if rules.setdefault(part @ (), rule) != rule:
                     raise MetricError(
-                        f"{part @ ()} would be averaged over different users in the same evaluation",
+                        f"{part @ ()} would be averaged over different users in the same "
+                        "evaluation",
                         found=f"{rules[part @ ()]} and {rule}",
                         hint="evaluate the metrics that it is part of in two calls",
                     )
@@ -104,12 +116,17 @@ class Plan:
     @cached_property
     def needs(self) -> Needs:
         """What blocks must hold."""
-        return frozenset[Any]().union(*(leaf.reads.rows - self.waived(leaf) for leaf in self.leaves))
+        return frozenset[Any]().union(
+            *(leaf.reads.rows - self.waived(leaf) for leaf in self.leaves)
+        )
 
     @property
     def deepest(self) -> int:
         """The lowest rank at which a hit counts."""
-        return max((k for leaf in self.leaves for k in ((WHOLE_LIST,) if leaf.reads_below_k else leaf.ks)), default=0)
+        return max(
+            (k for leaf in self.leaves for k in ((WHOLE_LIST,) if leaf.reads_below_k else leaf.ks)),
+            default=0,
+        )
 
     @cached_property
     def facts(self) -> dict[Fact[Any], str]:
@@ -133,7 +150,8 @@ class Plan:
     def needs_catalogue(self) -> bool:
         """Whether some metric needs the size of the catalogue."""
         return any(
-            leaf.reads.catalogue != "" and (leaf.reads.item_sums or not self.waived(leaf)) for leaf in self.leaves
+            leaf.reads.catalogue != "" and (leaf.reads.item_sums or not self.waived(leaf))
+            for leaf in self.leaves
         )
 
     @property
@@ -161,8 +179,19 @@ class Plan:
     @cached_property
     def group_sums(self) -> list[tuple[ItemSum, int]]:
         """What is summed for every item in each group of users that gets values of its own."""
-        summed = {one for leaf in self.leaves if leaf.sums_items for one in leaf.reads.item_sums if not one.by}
-        return [(replace(one, by=column), k) for one, k in self.item_sums if one in summed for column in self.by]
+        summed = {
+            one
+            for leaf in self.leaves
+            if leaf.sums_items
+            for one in leaf.reads.item_sums
+            if not one.by
+        }
+        return [
+            (replace(one, by=column), k)
+            for one, k in self.item_sums
+            if one in summed
+            for column in self.by
+        ]
 
     def check_sums(self, evaluated: Population) -> None:
         """Raise if a metric sums over items for other users than those who are evaluated.
@@ -178,13 +207,18 @@ class Plan:
                 raise MetricError(
                     f"{metric} is computed over other users than the metrics beside it",
                     found=f"population {population!r} beside {evaluated!r}",
-                    hint='evaluate it in a separate call, or all with rankwise.evaluate; population="all" may take all',
+                    hint="evaluate it in a separate call, or all with rankwise.evaluate; "
+                    'population="all" may take all',
                 )
 
     def check_missing_lists(self) -> None:
         """Raise if a missing list would count as the best value of a metric."""
         for leaf, rule in self.leaf_rules.items():
-            if leaf.defined_for == "list" and rule.without_list == "zero" and leaf.higher_is_better is False:
+            if (
+                leaf.defined_for == "list"
+                and rule.without_list == "zero"
+                and leaf.higher_is_better is False
+            ):
                 raise ParameterError(
                     f"0 is the best value of {leaf}, and would reward lists that are missing",
                     found='without_list="zero"',
@@ -194,7 +228,9 @@ class Plan:
     @property
     def unweighted(self) -> list[str]:
         """The metrics that users' weights do not change, because they sum over items."""
-        return [str(metric) for metric in self.metrics if any(leaf.sums_items for leaf in metric.leaves)]
+        return [
+            str(metric) for metric in self.metrics if any(leaf.sums_items for leaf in metric.leaves)
+        ]
 
     def jackknife_metrics(self, *, weighted: bool) -> tuple[Metric, ...]:
         """Return the metrics whose intervals need a jackknife; with ``weighted``, where users have weights."""
@@ -211,15 +247,25 @@ class Plan:
         columns = {"n_relevant": block.n_relevant, "list_length": block.list_length}
         for leaf in self.leaves:
             rule = self.leaf_rules[leaf @ ()]
-            columns |= leaf.columns(block, rule) if leaf.is_built_in else values_checked(leaf, block, rule)
+            columns |= (
+                leaf.columns(block, rule) if leaf.is_built_in else values_checked(leaf, block, rule)
+            )
         by_group, dense = self.group_sums, self.item_sums
-        if is_tensor(block.list_length):  # states of tensors have one size: every group and item has a place
+        if is_tensor(
+            block.list_length
+        ):  # states of tensors have one size: every group and item has a place
             by_group, dense = [], [*dense, *by_group]
         return BlockValues(
             user=block.user,
             columns=columns,
-            item_sums={column: sums for item_sum, k in dense for column, sums in item_sum.sums(block, k).items()},
-            group_sums={item_sum.column(k): item_sum.group_sums(block, k) for item_sum, k in by_group},
+            item_sums={
+                column: sums
+                for item_sum, k in dense
+                for column, sums in item_sum.sums(block, k).items()
+            },
+            group_sums={
+                item_sum.column(k): item_sum.group_sums(block, k) for item_sum, k in by_group
+            },
             counts=self._counts(block),
         )
 
@@ -288,7 +334,10 @@ def settings_of_passes(
     groups: dict[tuple[Any, ...], list[Metric]] = {}
     for metric, population in _populations(metrics, convention, choices).items():
         chosen = choices_for(convention, metric, choices)
-        key = (*(chosen[name] for name in choice_values(*ONE_PER_PASS, per_metric=True)), population)
+        key = (
+            *(chosen[name] for name in choice_values(*ONE_PER_PASS, per_metric=True)),
+            population,
+        )
         groups.setdefault(key, []).append(metric)
     return [
         Settings.of(tuple(members), convention, choices)
@@ -311,7 +360,9 @@ def _passes_of_shown_rows(settings: Settings) -> list[Settings]:
     return [replace(settings, metrics=group) for group in groups]
 
 
-def whole_settings(metrics: tuple[Metric, ...], convention: Convention | None, choices: Mapping[str, Any]) -> Settings:
+def whole_settings(
+    metrics: tuple[Metric, ...], convention: Convention | None, choices: Mapping[str, Any]
+) -> Settings:
     """Return settings with all metrics, whether or not one evaluation has them all."""
     first, *_ = settings_of_passes(metrics, convention, choices)
     return replace(first, metrics=metrics)
@@ -346,10 +397,14 @@ def _populations(
     if everyone is not None and all(sums_same_lists(*one, everyone) for one in populations.items()):
         return dict.fromkeys(metrics)
     over_items = {metric for metric in metrics if any(leaf.sums_items for leaf in metric.leaves)}
-    together = widest_population(population for metric, population in populations.items() if metric not in over_items)
+    together = widest_population(
+        population for metric, population in populations.items() if metric not in over_items
+    )
     out: dict[Metric, str | None] = {}
     for metric, population in populations.items():
-        fits = together is not None and (metric not in over_items or sums_same_lists(metric, population, together))
+        fits = together is not None and (
+            metric not in over_items or sums_same_lists(metric, population, together)
+        )
         out[metric] = None if fits else population
     return out
 
@@ -377,7 +432,8 @@ def check_exact(plan: Plan, tables: Collection[str]) -> None:
             )
         if leaf.reads.catalogue == "whole" and not waived and "items" not in tables:
             raise MetricError(
-                f"{leaf} needs the size of the catalogue, which exact ranks do not contain", hint="pass items="
+                f"{leaf} needs the size of the catalogue, which exact ranks do not contain",
+                hint="pass items=",
             )
 
 
@@ -388,7 +444,8 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
     """
     if recommended.is_exact != plan.exact:
         raise ParameterError(
-            "Evaluator(exact=True) takes exact ranks, and no other evaluator does", found=recommended.format
+            "Evaluator(exact=True) takes exact ranks, and no other evaluator does",
+            found=recommended.format,
         )
     protocol = recommended.protocol
     check_threshold(protocol, threshold)
@@ -402,7 +459,9 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
 def check_depth(plan: Plan, recommended: Recommendations, depth: int, ties: Ties) -> None:
     """Raise if lists cannot be cut at a depth: exact ranks, or tied items in no order that a metric must know."""
     if recommended.is_exact:
-        raise ParameterError("exact ranks are not cut", found=f"depth={depth}", hint="leave depth out")
+        raise ParameterError(
+            "exact ranks are not cut", found=f"depth={depth}", hint="leave depth out"
+        )
     if ties in ("expected", "optimistic", "pessimistic"):
         _check_tail(plan, recommended, depth)
 
@@ -412,7 +471,8 @@ def check_sampled(plan: Plan, label: str) -> None:
     for leaf in [] if plan.exact else plan.leaves:
         if leaf.counts_candidates:
             raise MetricError(
-                f"{leaf} counts all items that a user has not seen, but these lists were ranked from a sample",
+                f"{leaf} counts all items that a user has not seen, but these lists were ranked "
+                "from a sample",
                 found=label,
                 hint="rw.rank_relevant computes it over the sample",
             )
@@ -457,5 +517,7 @@ def check_catalogue(plan: Plan, rule: CatalogueRule, tables: Collection[str]) ->
     """Raise if a metric needs the catalogue, which is that of training, and there is none."""
     if plan.needs_catalogue and rule == "train" and "train" not in tables:
         raise ParameterError(
-            'catalogue="train" needs training interactions', found="no train", hint='pass train=, or catalogue="items"'
+            'catalogue="train" needs training interactions',
+            found="no train",
+            hint='pass train=, or catalogue="items"',
         )

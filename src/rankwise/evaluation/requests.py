@@ -32,7 +32,13 @@ from rankwise.tables.requests import (
 )
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["PiecesByRequest", "Requests", "check_requests", "settings_by_request", "with_attributes"]
+__all__ = [
+    "PiecesByRequest",
+    "Requests",
+    "check_requests",
+    "settings_by_request",
+    "with_attributes",
+]
 
 _READABLE = r"\x1f|\\x1f"
 """What stands between the ids of a user and of a request in messages."""
@@ -70,7 +76,10 @@ class Requests:
             return None
         known = "none" if truth is None else "request" if has_requests(truth) else "user"
         frames = [table.frame for table in (lists, truth) if table is not None]
-        types = {name: [frame.schema[name] for frame in frames if name in frame.columns] for name in ("user", REQUEST)}
+        types = {
+            name: [frame.schema[name] for frame in frames if name in frame.columns]
+            for name in ("user", REQUEST)
+        }
         user, request = (pl.String() if pl.String in own else own[0] for own in types.values())
         if truth is not None and known == "user":
             _check_unread(truth)
@@ -85,7 +94,9 @@ class Requests:
     def none(cls, lists: Table) -> Self:
         """Return no requests, where lists have a column for them and no rows."""
         schema = lists.frame.schema
-        return cls(schema["user"], schema[REQUEST], REQUEST, "user", lists.frame.select("user", REQUEST))
+        return cls(
+            schema["user"], schema[REQUEST], REQUEST, "user", lists.frame.select("user", REQUEST)
+        )
 
     def applied(self, settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
         """Return settings and tables with one id per request in lists and ground truth."""
@@ -96,16 +107,26 @@ class Requests:
         if tables.recommendations is not None:
             return one_id_per_request(tables, self.each)
         changed: dict[Any, Any] = users_as_text(tables.by_role)
-        return replace(tables, truth=None if tables.truth is None else truth_by_request(tables.truth), **changed)
+        return replace(
+            tables,
+            truth=None if tables.truth is None else truth_by_request(tables.truth),
+            **changed,
+        )
 
     def named(self, result: Result) -> Result:
         """Return the result with users and requests in columns of their own, counted, and its means over users."""
         per_user = users_and_requests(result.per_user, self.user, self.request)
-        sliced = None if result.sliced is None else users_and_requests(result.sliced, self.user, self.request)
+        sliced = (
+            None
+            if result.sliced is None
+            else users_and_requests(result.sliced, self.user, self.request)
+        )
         requests: dict[str, Any] = {"column": self.column, "truth": self.truth}
         if result.provenance["settings"]["mean_over"] == "users":
             kinds = ("weighted mean", "pooled", "composed", "distribution", "groups")
-            requests["over_requests"] = [cell for cell in result.values if result.kinds.get(cell) in kinds]
+            requests["over_requests"] = [
+                cell for cell in result.values if result.kinds.get(cell) in kinds
+            ]
         counts = {**result.counts, **counts_of_requests(per_user)}
         result = replace(
             result,
@@ -115,26 +136,37 @@ class Requests:
             provenance={**result.provenance, "requests": requests},
         )
         result = _with_counted_users(result)
-        return result if result.provenance["settings"]["mean_over"] == "requests" else _over_users(result)
+        return (
+            result
+            if result.provenance["settings"]["mean_over"] == "requests"
+            else _over_users(result)
+        )
 
     def explained(self, error: RankwiseError) -> RankwiseError:
         """Return an error whose ids are those of a user and a request."""
         texts = (error.what, error.where, error.found, error.hint)
-        what, where, value, hint = (None if text is None else re.sub(_READABLE, ", request ", text) for text in texts)
+        what, where, value, hint = (
+            None if text is None else re.sub(_READABLE, ", request ", text) for text in texts
+        )
         return type(error)(str(what), where=where, found=value, hint=hint)
 
 
 def settings_by_request(settings: Settings) -> Settings:
     """Return the settings of an evaluation with one id per request, in which ids of users are text."""
     if isinstance(settings.weights, Mapping):
-        settings = replace(settings, weights={str(user): weight for user, weight in settings.weights.items()})
+        settings = replace(
+            settings, weights={str(user): weight for user, weight in settings.weights.items()}
+        )
     return replace(settings, by_request=True)
 
 
-def with_attributes(settings: Settings, tables: Tables, lists_column: str | None) -> tuple[Settings, Tables]:
+def with_attributes(
+    settings: Settings, tables: Tables, lists_column: str | None
+) -> tuple[Settings, Tables]:
     """Return settings and tables whose table of users has a row per request, where it has attributes of requests.
 
-    ``lists_column`` is the column of the lists that requests come from; None where it is not known yet.
+    ``lists_column`` is the column of the lists that requests come from; None where it is not known
+    yet.
     """
     users = tables.users
     column = None if users is None else column_of_requests(users, lists_column)
@@ -154,7 +186,9 @@ def with_attributes(settings: Settings, tables: Tables, lists_column: str | None
             found=f"column {column!r}",
             hint=f"leave {option} out, or pass a table with one row per user, without {column!r}",
         )
-    return replace(settings, users_by_request=True), replace(tables, users=attributes_of_requests(users, column))
+    return replace(settings, users_by_request=True), replace(
+        tables, users=attributes_of_requests(users, column)
+    )
 
 
 def check_requests(settings: Settings, lists: Table) -> None:
@@ -166,15 +200,18 @@ def check_requests(settings: Settings, lists: Table) -> None:
             'mean_over="users" needs requests, over which the mean of each user is taken first',
             where=lists.source,
             found=f"columns {', '.join(map(repr, lists.frame.columns))}",
-            hint='name the column of the request: columns={"request": "…"}; means are over users already',
+            hint='name the column of the request: columns={"request": "…"}; means are over users '
+            "already",
         )
     if settings.weights is not None:
         raise ParameterError(
-            'with mean_over="users" every user counts alike', found=f"weights={settings.weights!r}"[:80]
+            'with mean_over="users" every user counts alike',
+            found=f"weights={settings.weights!r}"[:80],
         )
     if settings.warm_and_cold:
         raise ParameterError(
-            'warm_and_cold has means over requests, and not mean_over="users"', hint='take by=["item:cold"]'
+            'warm_and_cold has means over requests, and not mean_over="users"',
+            hint='take by=["item:cold"]',
         )
 
 
@@ -221,7 +258,9 @@ class PiecesByRequest:
             raise requests.explained(error) from error
         types = {"user": str(requests.user), REQUEST: str(requests.request)}
         cards = {
-            role: tuple({**card, "ids": card["ids"] | types, "requests": requests.truth} for card in several)
+            role: tuple(
+                {**card, "ids": card["ids"] | types, "requests": requests.truth} for card in several
+            )
             for role, several in partial.inputs.items()
         }
         return replace(partial, inputs=cards)
@@ -233,9 +272,18 @@ class PiecesByRequest:
         keys = ["user", REQUEST] if has_requests(self.truth) else ["user"]
         ids = lists.frame.select(keys)
         if lists.empty_lists is not None:
-            ids = pl.concat([ids, lists.empty_lists.select(pl.col(name).cast(ids.schema[name]) for name in keys)])
-        own, theirs = (frame.select(pl.col(keys).cast(pl.String)) for frame in (self.truth.frame, ids))
-        rows = own.with_row_index("row").join(theirs.unique(), on=keys, how="semi", maintain_order="left")["row"]
+            ids = pl.concat(
+                [
+                    ids,
+                    lists.empty_lists.select(pl.col(name).cast(ids.schema[name]) for name in keys),
+                ]
+            )
+        own, theirs = (
+            frame.select(pl.col(keys).cast(pl.String)) for frame in (self.truth.frame, ids)
+        )
+        rows = own.with_row_index("row").join(
+            theirs.unique(), on=keys, how="semi", maintain_order="left"
+        )["row"]
         return self.truth.with_frame(self.truth.frame[rows])
 
     def result(self, partials: Sequence[Partial]) -> Result:
@@ -243,16 +291,26 @@ class PiecesByRequest:
         merged = merge(partials)
         rest = self._without_list(merged)
         if rest is not None:
-            merged = merged.merge(replace(work(self.job, rest), protocol=merged.protocol, inputs={}))
+            merged = merged.merge(
+                replace(work(self.job, rest), protocol=merged.protocol, inputs={})
+            )
         cards = merged.inputs["recommendations"]
-        if self.truth is not None and not int(merged.users["n_relevant"].sum()) and self.job.settings.needs_relevant:
-            raise EmptyError("no item is relevant", where=self.truth.source, hint="is this the right column?")
+        if (
+            self.truth is not None
+            and not int(merged.users["n_relevant"].sum())
+            and self.job.settings.needs_relevant
+        ):
+            raise EmptyError(
+                "no item is relevant", where=self.truth.source, hint="is this the right column?"
+            )
         types = {
             name: pl.Int64() if {card["ids"][name] for card in cards} == {"Int64"} else pl.String()
             for name in ("user", REQUEST)
         }
         columns = ", ".join(sorted({card["columns"].get(REQUEST, REQUEST) for card in cards}))
-        truth = "user" if any(card["requests"] == "user" for card in cards) else cards[0]["requests"]
+        truth = (
+            "user" if any(card["requests"] == "user" for card in cards) else cards[0]["requests"]
+        )
         inputs = {role: tuple(map(_plain_card, several)) for role, several in merged.inputs.items()}
         requests = Requests(types["user"], types[REQUEST], columns, truth, merged.users.head(0))
         return requests.named(finish(self.job, [replace(merged, inputs=inputs)]))
@@ -265,7 +323,11 @@ class PiecesByRequest:
         lists = [merged.users["user"], *([] if merged.outside is None else [merged.outside])]
         ids = pl.concat(lists)
         known = ids if has_requests(self.truth) else users_of_requests(ids)
-        own = truth.frame["user"] if has_requests(self.truth) else users_of_requests(truth.frame["user"])
+        own = (
+            truth.frame["user"]
+            if has_requests(self.truth)
+            else users_of_requests(truth.frame["user"])
+        )
         rest = truth.frame.filter(~own.is_in(known.implode()))
         return Tables(truth=truth.with_frame(rest)) if len(rest) else None
 
@@ -283,7 +345,8 @@ def _check_unread(truth: Table) -> None:
             "two columns of the ground truth could be the request",
             where=truth.source,
             found=", ".join(map(repr, names)),
-            hint=f'say which: columns={{"truth.request": "{names[0]}"}}; or that it holds for all requests: '
+            hint=f'say which: columns={{"truth.request": "{names[0]}"}}; or that it holds for all '
+            "requests: "
             'columns={"truth.request": None}',
         )
 
@@ -300,7 +363,12 @@ def _with_counted_users(result: Result) -> Result:
             counts = {"users": inside["user"].n_unique(), "requests": row["users"]}
         head = {"by": row["by"], "group": row["group"], **counts}
         rows.append(head | {name: value for name, value in row.items() if name not in head})
-    head_types: dict[str, Any] = {"by": pl.String, "group": pl.String, "users": pl.Int64, "requests": pl.Int64}
+    head_types: dict[str, Any] = {
+        "by": pl.String,
+        "group": pl.String,
+        "users": pl.Int64,
+        "requests": pl.Int64,
+    }
     types = {name: kind for name, kind in result.slices.schema.items() if name not in head_types}
     return replace(result, slices=pl.DataFrame(rows, schema=head_types | types))
 
@@ -324,7 +392,9 @@ def _over_users(result: Result) -> Result:
             rows.append(row if inside is None else row | means(inside))
         slices = pl.DataFrame(rows, schema=slices.schema)
     assert WEIGHT not in result.per_user.columns
-    per_user = result.per_user.with_columns(pl.lit("users").alias(MEAN_OVER))  # so that tables of values say it, too
+    per_user = result.per_user.with_columns(
+        pl.lit("users").alias(MEAN_OVER)
+    )  # so that tables of values say it, too
     values = Values({**result.values, **means(result.per_user)})
     return replace(result, values=values, slices=slices, per_user=per_user)
 

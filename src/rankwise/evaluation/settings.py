@@ -1,9 +1,9 @@
 """The settings of an evaluation: its metrics, and its options under a convention.
 
-`rankwise.options` declares every option, with its default, its check and its description. Functions take
-``**options: Unpack[…]`` with one of the typed dictionaries below, so that editors and mypy see each option with
-its type; `takes_options` gives them the whole signature and the descriptions. The command line makes its options
-from the same fields.
+`rankwise.options` declares every option, with its default, its check and its description. Functions
+take ``**options: Unpack[…]`` with one of the typed dictionaries below, so that editors and mypy see
+each option with its type; `takes_options` gives them the whole signature and the descriptions. The
+command line makes its options from the same fields.
 """
 
 from __future__ import annotations
@@ -13,7 +13,17 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Self,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from rankwise.core.arguments import SMALL_GROUP, check_number, described
 from rankwise.errors import ParameterError, nearest
@@ -175,7 +185,11 @@ def taken_options(options_class: type) -> tuple[str, ...]:
     road = _ROAD_OF.get(options_class.__name__)
     if road is not None:
         listed = ListOptions.__annotations__.keys()
-        names += [name for name, entry in option_fields().items() if name not in listed and takes(road, entry)]
+        names += [
+            name
+            for name, entry in option_fields().items()
+            if name not in listed and takes(road, entry)
+        ]
     return tuple(dict.fromkeys(names))
 
 
@@ -191,7 +205,9 @@ def check_taken(road: Road, options: Mapping[str, Any]) -> None:
             raise not_taken_error(road, f"{name}=", not_on[road])
     for name, entry in option_fields().items():
         value = options.get(name, entry.default)
-        if value is entry.default or (isinstance(value, type(entry.default)) and value == entry.default):
+        if value is entry.default or (
+            isinstance(value, type(entry.default)) and value == entry.default
+        ):
             continue
         if not takes(road, entry):
             raise not_taken_error(road, f"{name}=", entry.metadata["not_on"][road], value)
@@ -200,7 +216,10 @@ def check_taken(road: Road, options: Mapping[str, Any]) -> None:
                 raise not_taken_error(road, form.text, form.not_on[road], value)
 
 
-_ELSEWHERE: dict[Road, str] = {"chunks": ", without chunk_rows", "spark": ", which is engine: local"}
+_ELSEWHERE: dict[Road, str] = {
+    "chunks": ", without chunk_rows",
+    "spark": ", which is engine: local",
+}
 """How `rankwise.evaluate` is taken in place of some roads."""
 
 
@@ -229,7 +248,9 @@ RATING_METRICS = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
 
 
 def requested(
-    metrics: MetricLike | Iterable[MetricLike], options: Mapping[str, Any], options_class: type = ListOptions
+    metrics: MetricLike | Iterable[MetricLike],
+    options: Mapping[str, Any],
+    options_class: type = ListOptions,
 ) -> tuple[tuple[Metric, ...], Convention | None, dict[str, Any]]:
     """Return the metrics, the convention, and the options without shorthands."""
     convention, choices = without_shorthands(options, options_class)
@@ -264,7 +285,9 @@ def without_shorthands(
     if "threshold" in choices:
         if choices.get("relevance_threshold") not in (None, choices["threshold"]):
             both = f"{choices['threshold']} and {choices['relevance_threshold']}"
-            raise ParameterError("threshold and relevance_threshold are the same option", found=both)
+            raise ParameterError(
+                "threshold and relevance_threshold are the same option", found=both
+            )
         choices["relevance_threshold"] = choices.pop("threshold")
     if isinstance(choices.get("relevance"), Mapping):
         choices["grades"] = _checked_grades(choices.pop("relevance"))
@@ -291,9 +314,12 @@ def _check_names(metrics: Sequence[Metric], convention: Convention) -> None:
     """Raise if a metric is written like another one is read: a name would find the wrong value."""
     for metric in metrics:
         meant = convention.means(str(metric))
-        if meant not in (None, metric) and {*meant.cells} & {c for other in metrics for c in other.cells}:
+        if meant not in (None, metric) and {*meant.cells} & {
+            c for other in metrics for c in other.cells
+        }:
             raise ParameterError(
-                f"{metric} is the name of two of these metrics under convention {convention.name!r}",
+                f"{metric} is the name of two of these metrics under convention "
+                f"{convention.name!r}",
                 found=f"{convention.write(metric)}, and {meant}",
                 hint="evaluate them in two calls",
             )
@@ -305,7 +331,9 @@ def relevance_under(relevance: Relevance, threshold: float | None) -> Relevance:
     return "positive" if relevance == no_rule else relevance
 
 
-def choices_for(convention: Convention, metric: Metric, choices: Mapping[str, Any]) -> dict[str, Any]:
+def choices_for(
+    convention: Convention, metric: Metric, choices: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return all choices for a metric: options that were given take precedence."""
     chosen = convention.choices_of(metric)
     chosen["relevance"] = relevance_under(chosen["relevance"], choices.get("relevance_threshold"))
@@ -313,7 +341,9 @@ def choices_for(convention: Convention, metric: Metric, choices: Mapping[str, An
     return chosen | {name: choices[name] for name in explicit}
 
 
-def convention_options(convention: Convention, metrics: Sequence[Metric], choices: Mapping[str, Any]) -> dict[str, Any]:
+def convention_options(
+    convention: Convention, metrics: Sequence[Metric], choices: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the options under a convention: those that were given, then those of the convention.
 
     The rule of the first metric is that of all; metrics that have another one are exceptions.
@@ -340,7 +370,9 @@ def convention_options(convention: Convention, metrics: Sequence[Metric], choice
 
 
 def _at_cutoffs(
-    metrics: MetricLike | Iterable[MetricLike], k: int | Sequence[int] | None, convention: Convention | None
+    metrics: MetricLike | Iterable[MetricLike],
+    k: int | Sequence[int] | None,
+    convention: Convention | None,
 ) -> tuple[Metric, ...]:
     """Return the metrics, those without a cut-off at ``k``."""
     from rankwise.metrics.base import parse_all
@@ -431,10 +463,16 @@ class Settings(Options):
 
     @classmethod
     def of(
-        cls, metrics: tuple[Metric, ...], convention: Convention | None, choices: Mapping[str, Any], **explicit: Any
+        cls,
+        metrics: tuple[Metric, ...],
+        convention: Convention | None,
+        choices: Mapping[str, Any],
+        **explicit: Any,
     ) -> Self:
         """Return the settings of metrics that are read already."""
-        options = choices if convention is None else convention_options(convention, metrics, choices)
+        options = (
+            choices if convention is None else convention_options(convention, metrics, choices)
+        )
         return cls(metrics=metrics, **{**options, **explicit})
 
     def __post_init__(self) -> None:
@@ -443,12 +481,18 @@ class Settings(Options):
             object.__setattr__(self, "exceptions", self._exceptions_of_shown_rows)
         if self.codes is None and self.titles is None:
             return
-        from rankwise.tables.catalogue import named_items  # the command line makes its options without tables
+        from rankwise.tables.catalogue import (
+            named_items,
+        )  # the command line makes its options without tables
 
         if self.codes is not None and self.titles is not None:
-            raise ParameterError("lists have codes or titles in place of items", found="codes= and titles=")
+            raise ParameterError(
+                "lists have codes or titles in place of items", found="codes= and titles="
+            )
         if self.ranks == "keep":
-            raise ParameterError(f"lists of {self.item_names} have no gaps to keep", found='ranks="keep"')
+            raise ParameterError(
+                f"lists of {self.item_names} have no gaps to keep", found='ranks="keep"'
+            )
         object.__setattr__(self, "codes", named_items("codes", self.codes))
         object.__setattr__(self, "titles", named_items("titles", self.titles))
 
@@ -457,7 +501,11 @@ class Settings(Options):
         """The rules of metrics over all rows that were shown, whatever the population: users with a list have some."""
         common = AveragingRule.of(vars(self))
         shown = replace(common, population="recommended")
-        metrics = [metric for metric in self.metrics if all(leaf.is_of_shown_rows for leaf in metric.leaves)]
+        metrics = [
+            metric
+            for metric in self.metrics
+            if all(leaf.is_of_shown_rows for leaf in metric.leaves)
+        ]
         return () if shown == common else tuple((str(metric @ ()), shown) for metric in metrics)
 
     @property
@@ -486,7 +534,8 @@ class Settings(Options):
             raise ParameterError(
                 "one evaluation cannot average these metrics: their populations differ",
                 found=", ".join(sorted(populations)),
-                hint='rankwise.evaluate makes one evaluation of each; here make two calls, or pass population="all"',
+                hint="rankwise.evaluate makes one evaluation of each; here make two calls, or pass "
+                'population="all"',
             )
         return widest
 
@@ -494,13 +543,19 @@ class Settings(Options):
     def needs_relevant(self) -> bool:
         """Whether some item must be relevant, because users without any have no value."""
         rules = [self.rules.of(metric) for metric in self.metrics]
-        if all(rule.counts_irrelevant for rule in rules) and all(metric.family == "rating" for metric in self.metrics):
+        if all(rule.counts_irrelevant for rule in rules) and all(
+            metric.family == "rating" for metric in self.metrics
+        ):
             return False  # ratings and probabilities of irrelevant items have errors as well
         return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a result says about its settings, as plain values: all that can move a number."""
-        saved = {name: getattr(self, name) for name, entry in options_of(Options).items() if entry.compare}
+        saved = {
+            name: getattr(self, name)
+            for name, entry in options_of(Options).items()
+            if entry.compare
+        }
         if not isinstance(self.weights, str | None):
             saved["weights"] = "given"
         if self.min_size != SMALL_GROUP:

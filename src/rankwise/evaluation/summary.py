@@ -90,7 +90,10 @@ class UserTable:
         """
         made = {} if train_groups is None else dict(train_groups)
         if users is not None and users.format == "weights" and weights is None and not by:
-            raise ParameterError("users= holds weights, which belong in weights=", hint="write weights={user: weight}")
+            raise ParameterError(
+                "users= holds weights, which belong in weights=",
+                hint="write weights={user: weight}",
+            )
         columns = [name for name in by if name not in made or made[name].table is None]
         for name in [*columns, *([weights] if isinstance(weights, str) else [])]:
             _check_column(users, name)
@@ -100,11 +103,17 @@ class UserTable:
                 as_labels(users.frame[name].head(0), users.source)  # raises if the type has none
         if isinstance(weights, str):
             assert users is not None
-            weight = as_numbers(users.frame[weights], where_in(users, weights)).cast(pl.Float64).alias("weight")
+            weight = (
+                as_numbers(users.frame[weights], where_in(users, weights))
+                .cast(pl.Float64)
+                .alias("weight")
+            )
             return cls(users, users.with_frame(users.frame.select("user", weight)), made)
         return cls(users, None if weights is None else read_table(weights, "users"), made)
 
-    def for_users(self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None) -> UserTable:
+    def for_users(
+        self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
+    ) -> UserTable:
         """Return the table of some users, with the weights that are not a column of it."""
         if isinstance(weights, str):
             return UserTable.check(users, by, weights, self.train_groups)
@@ -122,7 +131,8 @@ class UserTable:
             raise InputError(
                 "every evaluated user needs a weight of 0 or more",
                 where=f"{self.weights.source}, user {bad['user'][0]!r}",
-                found=f"{'no weight' if weight is None else weight} ({bad['user'].n_unique()} such users)",
+                found=f"{'no weight' if weight is None else weight} ({bad['user'].n_unique()} such "
+                "users)",
             )
         return joined["weight"].cast(pl.Float64).to_numpy()
 
@@ -157,7 +167,8 @@ class UserTable:
 def _check_column(users: Table | None, name: str) -> None:
     if users is None:
         raise ParameterError(
-            f"column {name!r} of the users was asked for, but there is no table of users", hint="pass users="
+            f"column {name!r} of the users was asked for, but there is no table of users",
+            hint="pass users=",
         )
     check_was_read(users, name)
     if name not in users.frame.columns:
@@ -243,7 +254,8 @@ class PartitionState:
     dealt : int, default=0
         The digest of users and jackknife groups, as a number below 2^64 that adds up.
     group_values : mapping of str to mapping of str to array, shape (G,)
-        By column: values of all groups in order, which need no state because there are no other users.
+        By column: values of all groups in order, which need no state because there are no other
+        users.
     """
 
     everyone: AggregateState
@@ -259,8 +271,12 @@ class PartitionState:
         return PartitionState(
             everyone=self.everyone + other.everyone,
             groups={by: add_groups(left, other.groups[by]) for by, left in self.groups.items()},
-            names={by: pl.concat([left, other.names[by]]).unique() for by, left in self.names.items()},
-            without_group={by: count + other.without_group[by] for by, count in self.without_group.items()},
+            names={
+                by: pl.concat([left, other.names[by]]).unique() for by, left in self.names.items()
+            },
+            without_group={
+                by: count + other.without_group[by] for by, count in self.without_group.items()
+            },
             kinds=self.kinds,
             weight=self.weight + other.weight,
             dealt=(self.dealt + other.dealt) % 2**64,
@@ -316,7 +332,10 @@ class UserPartition:
         if not self.settings.users_by_request:
             return groups
         of_requests = self.facts.of_users(self._grouped["user"])
-        return {column: (groups if column in self.facts.train_groups else of_requests)[column] for column in groups}
+        return {
+            column: (groups if column in self.facts.train_groups else of_requests)[column]
+            for column in groups
+        }
 
     @cached_property
     def columns(self) -> UserColumns:
@@ -335,7 +354,9 @@ class UserPartition:
         """The group of each user, by column of the table of users."""
         dealt = () if self.settings.jackknife is None else (JACKKNIFE,)
         made = self.user_table.train_groups
-        ids = {by: self._users if by in made else self._grouped for by in (*self.settings.by, *dealt)}
+        ids = {
+            by: self._users if by in made else self._grouped for by in (*self.settings.by, *dealt)
+        }
         return {by: self.user_table.groups_of(users, by) for by, users in ids.items()}
 
     def share(self, *, whole: bool = False) -> PartitionState:
@@ -347,8 +368,12 @@ class UserPartition:
         for by, of_users in self.groups.items():
             names[by], part = of_users.unique().sort(nulls_last=True), metrics
             codes = rows_among(of_users, names[by].drop_nulls())
-            codes = np.where(codes < 0, len(names[by]) - 1, codes)  # the last are users without a group
-            grouped = UsersByGroup(columns, codes, names[by].cast(pl.String).to_list(), by, self.items)
+            codes = np.where(
+                codes < 0, len(names[by]) - 1, codes
+            )  # the last are users without a group
+            grouped = UsersByGroup(
+                columns, codes, names[by].cast(pl.String).to_list(), by, self.items
+            )
             if by == JACKKNIFE:
                 part = self.plan.jackknife_metrics(weighted=columns.weights is not None)
             elif whole:
@@ -362,7 +387,9 @@ class UserPartition:
             names=names,
             group_values=values,
             without_group={
-                column: int((codes.code < 0).sum()) for column, codes in columns.groups.items() if column != JACKKNIFE
+                column: int((codes.code < 0).sum())
+                for column, codes in columns.groups.items()
+                if column != JACKKNIFE
             },
             kinds=value_kinds(metrics, weighted=columns.weights is not None),
             weight=ExactTotal.of([] if columns.weights is None else columns.weights),
@@ -378,11 +405,15 @@ class UserPartition:
         """Return one row per user: counts, weight, groups, and every value that is defined per user."""
         frame = self.frame[["user", "n_relevant", "list_length"]]
         groups = [
-            groups.cast(pl.String).alias(group_column(by)) for by, groups in self.groups.items() if by != JACKKNIFE
+            groups.cast(pl.String).alias(group_column(by))
+            for by, groups in self.groups.items()
+            if by != JACKKNIFE
         ]
         values, weights = values_of_users(self.plan.metrics, self.columns), self.columns.weights
         weight = [] if weights is None else [pl.Series(WEIGHT, weights)]
-        return frame.hstack([*weight, *groups, *(pl.Series(name, each) for name, each in values.items())])
+        return frame.hstack(
+            [*weight, *groups, *(pl.Series(name, each) for name, each in values.items())]
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -418,7 +449,10 @@ class Summary:
             protocol, warnings = inferred_protocol(self.merged.sample)
         counts = {**self._counts(), **self.catalogue_counts}
         provenance = self._provenance() | {
-            "doubts": [*doubts_of_counts({**counts, "rows": self.merged.counts.get("rows", 0)}), *warnings],
+            "doubts": [
+                *doubts_of_counts({**counts, "rows": self.merged.counts.get("rows", 0)}),
+                *warnings,
+            ],
             "candidates": None if protocol is None else protocol.to_dict(),
             "jackknife": None if self.settings.jackknife is None else f"{self.share.dealt:016x}",
         }
@@ -436,7 +470,10 @@ class Summary:
         return labelled(result)
 
     def _totals(
-        self, users: AggregateState, items: CatalogueSums | None, metrics: tuple[Metric, ...] | None = None
+        self,
+        users: AggregateState,
+        items: CatalogueSums | None,
+        metrics: tuple[Metric, ...] | None = None,
     ) -> dict[str, float]:
         return finalise(
             self.plan.metrics if metrics is None else metrics,
@@ -481,7 +518,9 @@ class Summary:
             head = {"by": [by] * len(ordered), "group": [group for group, _ in ordered]}
             columns: dict[str, Any] = {**head, "users": [inside.users for _, inside in ordered]}
             for name in names:
-                columns[name] = values[name] if name in values else [row.get(name, math.nan) for row in rows]
+                columns[name] = (
+                    values[name] if name in values else [row.get(name, math.nan) for row in rows]
+                )
             tables.append(pl.DataFrame(columns, schema_overrides={"group": pl.String}))
         return pl.concat(tables, how="diagonal_relaxed").pipe(_nan_for_null) if tables else None
 
@@ -496,11 +535,17 @@ class Summary:
         for at, (group, others) in enumerate(without_each(ordered)):
             sums = None
             if self.items is not None:
-                sums = replace(self.items, n_listed=others.with_list, without=(JACKKNIFE, str(group)))
+                sums = replace(
+                    self.items, n_listed=others.with_list, without=(JACKKNIFE, str(group))
+                )
             row: dict[str, Any] = {"group": group}
             for metric in metrics:
                 is_known = metric.cells[0] in values
-                row |= {c: values[c][at] for c in metric.cells} if is_known else self._totals(others, sums, (metric,))
+                row |= (
+                    {c: values[c][at] for c in metric.cells}
+                    if is_known
+                    else self._totals(others, sums, (metric,))
+                )
             rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -508,7 +553,9 @@ class Summary:
         """Return the digest of what metrics read of each table: shared ones, and those that came in pieces."""
         counted = self.facts.counted
         by_user = None if counted is None else False
-        shared = digests_of_tables(self.settings, self.plan, self.facts, self.user_table, by_user=by_user)
+        shared = digests_of_tables(
+            self.settings, self.plan, self.facts, self.user_table, by_user=by_user
+        )
         digests = {
             **digest_of_truth(self.truth),
             **shared,
@@ -542,7 +589,9 @@ class Summary:
             },
             "unweighted": [] if self.settings.weights is None else self.plan.unweighted,
             "convention": None if convention is None else convention.to_dict(),
-            "own_definitions": {} if convention is None else convention.own_definitions(self.plan.metrics),
+            "own_definitions": {}
+            if convention is None
+            else convention.own_definitions(self.plan.metrics),
             "rules": {name: vars(rule) for name, rule in self.settings.exceptions},
             "facts": facts.descriptions(),
             "groups": {by: made.terciles.to_dict(by) for by, made in facts.train_groups.items()},
@@ -557,7 +606,11 @@ def _cells_of(metric: Metric, rows: Sequence[Mapping[str, float]]) -> list[str]:
     """Return the names of a metric's values in groups: those of its cut-offs, and of its cells in some group."""
     cells = []
     for name in metric.cells:
-        own = [cell for cell in dict.fromkeys(cell for row in rows for cell in row) if cell.startswith(f"{name}[")]
+        own = [
+            cell
+            for cell in dict.fromkeys(cell for row in rows for cell in row)
+            if cell.startswith(f"{name}[")
+        ]
         has_value = not rows or not own or any(name in row for row in rows)
         cells += [*([name] if has_value else []), *own]
     return cells
@@ -573,21 +626,33 @@ def digest_of_truth(truth: Table | None) -> dict[str, int]:
 
 
 def digests_of_tables(
-    settings: Settings, plan: Plan, facts: SideTables, user_table: UserTable, *, by_user: bool | None = None
+    settings: Settings,
+    plan: Plan,
+    facts: SideTables,
+    user_table: UserTable,
+    *,
+    by_user: bool | None = None,
 ) -> dict[str, int]:
     """Return the digest of what metrics read of each table beside the ground truth.
 
     What only groups users into slices is left out: it moves no value of all users. With ``by_user``
     True or False only the tables that have rows by user are taken, or only those that have none.
     """
-    read = [fact for fact in facts.facts if any(fact in metric.reads.facts for metric in plan.every)]
+    read = [
+        fact for fact in facts.facts if any(fact in metric.reads.facts for metric in plan.every)
+    ]
     digests: dict[str, int] = {}
     if by_user is not False and _reads_training(settings, plan, facts, read):
         digests["train"] = digest_of_interactions(facts.tables["train"])
     if user_table.weights is not None and by_user in (None, isinstance(settings.weights, str)):
         frame = user_table.weights.frame
         digests["weights"] = row_digest([id_words(frame["user"]), column_words(frame["weight"])])
-    if by_user is not True and plan.needs_catalogue and settings.catalogue == "items" and "items" in facts.tables:
+    if (
+        by_user is not True
+        and plan.needs_catalogue
+        and settings.catalogue == "items"
+        and "items" in facts.tables
+    ):
         digests["items"] = row_digest([id_words(facts.tables["items"].frame["item"])])
     for fact in sorted(read):
         tables = facts.tables_of(fact)
@@ -596,11 +661,15 @@ def digests_of_tables(
     return digests
 
 
-def _reads_training(settings: Settings, plan: Plan, facts: SideTables, read: Iterable[Fact[Any]]) -> bool:
+def _reads_training(
+    settings: Settings, plan: Plan, facts: SideTables, read: Iterable[Fact[Any]]
+) -> bool:
     """Whether there are training interactions, and metrics or options read them."""
     if "train" not in facts.tables:
         return False
-    seen = settings.catalogue == "train" or "items" not in facts.tables  # every item seen is the catalogue
+    seen = (
+        settings.catalogue == "train" or "items" not in facts.tables
+    )  # every item seen is the catalogue
     return (
         settings.exclude_seen
         or (plan.needs_catalogue and seen)
@@ -618,7 +687,13 @@ def labelled(result: Result) -> Result:
 
 
 def summarise(
-    merged: Partial, *, settings: Settings, plan: Plan, facts: SideTables, user_table: UserTable, truth: Table | None
+    merged: Partial,
+    *,
+    settings: Settings,
+    plan: Plan,
+    facts: SideTables,
+    user_table: UserTable,
+    truth: Table | None,
 ) -> Result:
     """Turn a merged partial into a `Result`.
 
@@ -679,7 +754,9 @@ def catalogue(
         return None, {}
     frame = _in_catalogue(plan, merged.items, _catalogue_table(settings, facts))
     by_users = None if merged.group_items is None else GroupRows(merged.group_items, frame["item"])
-    return CatalogueSums(frame, facts.of_items(frame["item"]), with_list, by_users), {"catalogue_items": len(frame)}
+    return CatalogueSums(frame, facts.of_items(frame["item"]), with_list, by_users), {
+        "catalogue_items": len(frame)
+    }
 
 
 def _catalogue_table(settings: Settings, facts: SideTables) -> Table | None:
@@ -745,7 +822,10 @@ def _catalogue_in_words(settings: Settings, facts: SideTables) -> str:
 
 def _in_full(parameters: dict[str, Any]) -> dict[str, Any]:
     plain = (bool, int, float, str, type(None))
-    return {name: value if isinstance(value, plain) else str(value) for name, value in parameters.items()}
+    return {
+        name: value if isinstance(value, plain) else str(value)
+        for name, value in parameters.items()
+    }
 
 
 _COMMON = ("user", REQUEST, "n_relevant", "list_length", WEIGHT, "label")
@@ -766,14 +846,18 @@ def _join(first: Result, second: Result) -> Result:
     if replicates is not None and second.replicates is not None:
         if first.provenance["settings"]["relevance"] != second.provenance["settings"]["relevance"]:
             raise ParameterError(
-                "jackknife groups depend on users' relevant items, which differ between these metrics",
+                "jackknife groups depend on users' relevant items, which differ between these "
+                "metrics",
                 hint="evaluate them in two calls",
             )
         replicates = replicates.join(second.replicates, on="group")
     sliced = first.sliced
     if sliced is not None and second.sliced is not None:
         sliced = _wider(sliced, second.sliced, "by", "group", *keys)
-    counts = {name: max(first.counts.get(name, 0), second.counts.get(name, 0)) for name in first.counts | second.counts}
+    counts = {
+        name: max(first.counts.get(name, 0), second.counts.get(name, 0))
+        for name in first.counts | second.counts
+    }
     counts |= counts_of_requests(per_user) or {"users": len(per_user)}
     counts["users_without_list"] = int((per_user["list_length"] == 0).sum())
     if "users_without_relevant_items" in counts:
@@ -796,7 +880,9 @@ def _join(first: Result, second: Result) -> Result:
 def _wider(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
     """Return the rows of both tables, each value where it is known, else NaN."""
     names = list(on)
-    both = left.join(right, on=names, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+    both = left.join(
+        right, on=names, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right"
+    )
     shared = [name for name in right.columns if f"{name}_right" in both.columns]
     both = both.with_columns(
         pl.max_horizontal(name, f"{name}_right").alias(name)
@@ -805,7 +891,9 @@ def _wider(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
         for name in shared
     ).drop(f"{name}_right" for name in shared)
     values = [name for name in both.columns if name not in (*names, *shared, *_COMMON)]
-    return both.with_columns(pl.col(name).fill_null(float("nan")) for name in values if both.schema[name].is_float())
+    return both.with_columns(
+        pl.col(name).fill_null(float("nan")) for name in values if both.schema[name].is_float()
+    )
 
 
 def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -837,10 +925,16 @@ def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
     """
     settings = second["settings"]
     common = {name: settings[name] for name in choice_values("population")}
-    common |= {name: settings[name] for name in choice_values("relevance") if settings[name] != first[name]}
+    common |= {
+        name: settings[name] for name in choice_values("relevance") if settings[name] != first[name]
+    }
     names = [text.partition("@")[0] for text in second["metrics"]]
     rules = {name: common | second["rules"].get(name, {}) for name in names}
-    return {name: rule for name, rule in rules.items() if any(first[choice] != value for choice, value in rule.items())}
+    return {
+        name: rule
+        for name, rule in rules.items()
+        if any(first[choice] != value for choice, value in rule.items())
+    }
 
 
 def _sorted(result: Result, order: Sequence[Metric]) -> Result:

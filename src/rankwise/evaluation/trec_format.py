@@ -20,15 +20,20 @@ from rankwise.tables.formats import plain_stem, read_bytes, unpacked
 __all__ = ["CONVENTIONS", "run_name", "trec_lines"]
 
 CONVENTIONS = ("trec_eval", "trec_eval-9")
-_OFFICIAL = "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
+_OFFICIAL = (
+    "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
+)
 _ALL = (
-    f"{_OFFICIAL} relstring recall infAP gm_bpref Rprec_mult utility 11pt_avg binG G ndcg ndcg_rel Rndcg ndcg_cut "
-    "map_cut relative_P success set_P set_relative_P set_recall set_map set_F num_nonrel_judged_ret rbp rbp_resid unj"
+    f"{_OFFICIAL} relstring recall infAP gm_bpref Rprec_mult utility 11pt_avg binG G ndcg ndcg_rel "
+    "Rndcg ndcg_cut "
+    "map_cut relative_P success set_P set_relative_P set_recall set_map set_F "
+    "num_nonrel_judged_ret rbp rbp_resid unj"
 )
 _SETS = {
     "official": _OFFICIAL,
     "all_trec": _ALL,
-    "set": "runid num_q num_ret num_rel num_rel_ret utility set_P set_recall set_relative_P set_map set_F",
+    "set": "runid num_q num_ret num_rel num_rel_ret utility set_P set_recall set_relative_P "
+    "set_map set_F",
 }
 _ORDER = _ALL.replace(" G ", " G dcg ").replace(" rbp ", " yaap rbp ").split()
 """The measures in the order in which trec_eval computes and prints them."""
@@ -69,7 +74,8 @@ def trec_lines(
     recommendations, truth : table, path or mapping
         The run and the qrels, as in `rankwise.evaluate`.
     measures : sequence of str, default=()
-        Names as trec_eval has them, ``"P.5,10"``, or of a set: ``"official"`` (the default), ``"all_trec"``, ``"set"``.
+        Names as trec_eval has them, ``"P.5,10"``, or of a set: ``"official"`` (the default),
+        ``"all_trec"``, ``"set"``.
     convention : Convention
         That of a version of trec_eval.
     run : str, default=""
@@ -82,10 +88,20 @@ def trec_lines(
         As in `rankwise.evaluate`.
     """
     requested = _requested(measures or ["official"], convention)
-    lines = [line for name, values in requested.items() for line in _lines(name, values, convention, n_items)]
+    lines = [
+        line
+        for name, values in requested.items()
+        for line in _lines(name, values, convention, n_items)
+    ]
     length = int(float(requested.get("relstring") or 10))
-    grades = [Grade(range(1, length + 1))] if per_topic and "relstring" in requested and length > 0 else []
-    metrics = [convention.write(metric) for metric in _once([*(line.metric for line in lines), *grades])]
+    grades = (
+        [Grade(range(1, length + 1))]
+        if per_topic and "relstring" in requested and length > 0
+        else []
+    )
+    metrics = [
+        convention.write(metric) for metric in _once([*(line.metric for line in lines), *grades])
+    ]
     result = evaluate(recommendations, truth, metrics, convention=convention, **options)
     out: list[str] = []
     if result.has_requests:
@@ -106,7 +122,8 @@ def _requested(measures: Iterable[str], convention: Convention) -> dict[str, str
     for text in measures:
         name, _, behind = text.partition(".")
         has = {
-            one: one in _TEXTS or convention.language.named(one) is not None for one in _SETS.get(name, name).split()
+            one: one in _TEXTS or convention.language.named(one) is not None
+            for one in _SETS.get(name, name).split()
         }
         if name not in _SETS and (name not in _ORDER or not has[name]):
             if has.get(name):
@@ -126,7 +143,10 @@ def _lines(name: str, values: str, convention: Convention, n_items: int | None) 
     values = values or entry.values
     pairs = entry.at(values) if values else [(name, entry.metric)]
     if n_items is not None:
-        pairs = [(label, replace(m, n_items=n_items) if isinstance(m, Utility) else m) for label, m in pairs]
+        pairs = [
+            (label, replace(m, n_items=n_items) if isinstance(m, Utility) else m)
+            for label, m in pairs
+        ]
     return [_Line(name, label, metric) for label, metric in pairs]
 
 
@@ -160,7 +180,9 @@ def _letter(grade: float) -> str:
     return "." if grade < 0 else ">" if grade > 9 else str(int(grade))
 
 
-def _of_all(requested: dict[str, str], lines: Sequence[_Line], result: Result, run: str) -> list[str]:
+def _of_all(
+    requested: dict[str, str], lines: Sequence[_Line], result: Result, run: str
+) -> list[str]:
     """Return the lines of all topics together."""
     head = [f"{'runid':<22}\tall\t{run}"] if "runid" in requested else []
     return head + [line.write("all", result.values[line.metric.cells[0]]) for line in lines]
@@ -171,5 +193,7 @@ def run_name(source: str) -> str:
     if source == "-":
         return "-"
     lines = unpacked(read_bytes(source), source).decode(errors="replace").splitlines()
-    fields = next((line.split() for line in reversed(lines) if line.strip() and not line.startswith("#")), [])
+    fields = next(
+        (line.split() for line in reversed(lines) if line.strip() and not line.startswith("#")), []
+    )
     return fields[5] if len(fields) > 5 else plain_stem(source)

@@ -1,16 +1,17 @@
 """Slices of interactions: by a column of items or of the ground truth, by popularity, cold items, repeats.
 
-Every row of the ground truth and of the lists has the code of its slice, or of several: an integer, which is the
-identity of the slice. Names are made once, for the tables of a result.
+Every row of the ground truth and of the lists has the code of its slice, or of several: an integer,
+which is the identity of the slice. Names are made once, for the tables of a result.
 
-A ranking metric is sliced by *relevant* items. The ground truth is restricted to the slice, and lists stay as they are:
-an item of another slice keeps its rank, and is no hit. A user counts in the slices in which relevant items are. A
-metric of ratings or probabilities is sliced by what was *shown*: lists and ground truth are restricted to the rows of
-the slice, and a user counts in the slices in which predictions are. Metrics that describe lists have no value in a
-slice; the share of recommended items that are in it stands in ``recommended_share``.
+A ranking metric is sliced by *relevant* items. The ground truth is restricted to the slice, and
+lists stay as they are: an item of another slice keeps its rank, and is no hit. A user counts in the
+slices in which relevant items are. A metric of ratings or probabilities is sliced by what was
+*shown*: lists and ground truth are restricted to the rows of the slice, and a user counts in the
+slices in which predictions are. Metrics that describe lists have no value in a slice; the share of
+recommended items that are in it stands in ``recommended_share``.
 
-Columns of users are cut at edges here as well (`with_bins`), and crossed with each other (`crossed_users`) or with
-slices.
+Columns of users are cut at edges here as well (`with_bins`), and crossed with each other
+(`crossed_users`) or with slices.
 """
 
 from __future__ import annotations
@@ -70,12 +71,14 @@ _BY_TRAINING = ("repeat", "item:popularity", "item:cold")
 def columns_of_truth(settings: Settings) -> dict[str, str | None]:
     """Return the columns of the ground truth that are read for slices and for grades of events.
 
-    A name with edges stands for a column of that name, or for the column whose numbers are cut at the edges: the
-    table tells which.
+    A name with edges stands for a column of that name, or for the column whose numbers are cut at
+    the edges: the table tells which.
     """
     chosen = settings.columns or {}
     names = [name for name in settings.by if name.startswith("truth:")]
-    names = [without_edges(name) if without_edges(name) in (EVENT, *chosen) else name for name in names]
+    names = [
+        without_edges(name) if without_edges(name) in (EVENT, *chosen) else name for name in names
+    ]
     events: dict[str, str | None] = {} if settings.grades is None else {EVENT: None}
     return {name: name.removeprefix("truth:") for name in names if name not in events} | events
 
@@ -117,7 +120,11 @@ def _with_numbers(table: Table | None, name: str) -> Table | None:
         return table
     column = _column(table, name)
     numbers = numbers_in_text(table.frame[column]) if column in table.frame.columns else None
-    return table if numbers is None else table.with_frame(table.frame.with_columns(numbers.alias(column)))
+    return (
+        table
+        if numbers is None
+        else table.with_frame(table.frame.with_columns(numbers.alias(column)))
+    )
 
 
 def _column(table: Table, name: str) -> str:
@@ -197,13 +204,18 @@ class Bins:
             pl.Int128,
             pl.UInt128,
         ):  # compared as integers, which have more digits than floats
-            values, edges = numbers.fill_null(0).to_numpy(), [math.ceil(edge) for edge in self.edges]
+            values, edges = (
+                numbers.fill_null(0).to_numpy(),
+                [math.ceil(edge) for edge in self.edges],
+            )
             code = np.zeros(len(values), dtype=np.int64)
             for edge in edges:
                 code += values >= edge
         else:
             values = numbers.cast(pl.Float64).fill_null(0.0).to_numpy()
-            code = np.searchsorted(np.asarray(self.edges, dtype=np.float64), values, side="right").astype(np.int64)
+            code = np.searchsorted(
+                np.asarray(self.edges, dtype=np.float64), values, side="right"
+            ).astype(np.int64)
         return pl.Series(np.where(numbers.is_null().to_numpy(), UNKNOWN, code))
 
 
@@ -230,7 +242,8 @@ class Slicing:
     Attributes
     ----------
     codes_of : callable
-        Returns the code of the slice of each row of a table; a list of codes where rows may be in several slices.
+        Returns the code of the slice of each row of a table; a list of codes where rows may be in
+        several slices.
     name_of : callable
         Returns the name of a code of 0 or more. Different codes have different names.
     size : int
@@ -263,7 +276,8 @@ class Slicing:
     def crossed(cls, parts: Sequence[Slicing]) -> Self:
         """Return the slicing by the combinations of slices of several slicings.
 
-        A code is a number whose digits are the codes of the parts. A row is unknown if one of them is.
+        A code is a number whose digits are the codes of the parts. A row is unknown if one of them
+        is.
         """
         sizes = [part.size for part in parts]
 
@@ -272,7 +286,9 @@ class Slicing:
 
         def name_of(code: int) -> str:
             digits = np.unravel_index(code, sizes)
-            return joined([part.name_of(int(digit)) for part, digit in zip(parts, digits, strict=True)])
+            return joined(
+                [part.name_of(int(digit)) for part, digit in zip(parts, digits, strict=True)]
+            )
 
         of_truth = any(part.of_truth for part in parts)
         description = ", ".join(part.description for part in parts if part.description)
@@ -289,7 +305,9 @@ def joined(names: Sequence[str]) -> str:
     >>> joined(["AT", "head"]), joined(["a × b", "c"])
     ('AT × head', '"a × b" × c')
     """
-    quoted = [json.dumps(n, ensure_ascii=False) if CROSSED in n or n.startswith('"') else n for n in names]
+    quoted = [
+        json.dumps(n, ensure_ascii=False) if CROSSED in n or n.startswith('"') else n for n in names
+    ]
     return CROSSED.join(quoted)
 
 
@@ -302,11 +320,15 @@ def _combined(codes: Sequence[pl.Series], sizes: Sequence[int]) -> pl.Series:
         frame = frame.explode(name)
 
     strides = [math.prod(sizes[at + 1 :]) for at in range(len(sizes))]
-    number = pl.sum_horizontal(pl.col(name) * stride for name, stride in zip(names, strides, strict=True))
+    number = pl.sum_horizontal(
+        pl.col(name) * stride for name, stride in zip(names, strides, strict=True)
+    )
     is_known = pl.all_horizontal(pl.col(name) >= 0 for name in names)
     frame = frame.select("row", code=pl.when(is_known).then(number).otherwise(UNKNOWN))
     if several:
-        frame = frame.group_by("row", maintain_order=True).agg(pl.col("code").unique(maintain_order=True))
+        frame = frame.group_by("row", maintain_order=True).agg(
+            pl.col("code").unique(maintain_order=True)
+        )
     return frame["code"]
 
 
@@ -349,11 +371,17 @@ class TruthSlices:
         for at, name in enumerate(names):
             slicing = _crossed(settings.by, tables) if settings.cross else _slicing(name, tables)
             column = f"{_KEPT}{at}"
-            truth = truth.with_frame(truth.frame.with_columns(slicing.codes_of(truth).alias(column)))
+            truth = truth.with_frame(
+                truth.frame.with_columns(slicing.codes_of(truth).alias(column))
+            )
             if not slicing.of_truth:
-                lists = lists.with_frame(lists.frame.with_columns(slicing.codes_of(lists).alias(column)))
+                lists = lists.with_frame(
+                    lists.frame.with_columns(slicing.codes_of(lists).alias(column))
+                )
             elif has_shown:
-                lists = lists.with_frame(lists.frame.with_columns(_as_in_truth(lists, truth, column).alias(column)))
+                lists = lists.with_frame(
+                    lists.frame.with_columns(_as_in_truth(lists, truth, column).alias(column))
+                )
 
             frames = [truth.frame, lists.frame] if has_shown else [truth.frame]
             slicings.append(slicing)
@@ -366,7 +394,11 @@ class TruthSlices:
         return slices, settings, replace(tables, truth=truth, recommendations=lists)
 
     def added(
-        self, result: Result, settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]
+        self,
+        result: Result,
+        settings: Settings,
+        tables: Tables,
+        evaluate: Callable[[Settings, Tables], Result],
     ) -> Result:
         """Return a result with the values of each slice, and those of its users.
 
@@ -392,13 +424,17 @@ class TruthSlices:
                     users.append(sliced.per_user.select(*head, pl.all()))
 
         slices = pl.concat(rows, how="diagonal_relaxed")
-        slices = slices.with_columns(pl.exclude("by", "group", "users", "label").fill_null(float("nan")))
+        slices = slices.with_columns(
+            pl.exclude("by", "group", "users", "label").fill_null(float("nan"))
+        )
         settings_said = {**result.provenance["settings"], "by": [*settings.by, *self.names]}
         described = zip(self.names, self.slicings, strict=True)
         provenance = {
             **result.provenance,
             "settings": settings_said,
-            "slices": {name: slicing.description for name, slicing in described if slicing.description},
+            "slices": {
+                name: slicing.description for name, slicing in described if slicing.description
+            },
             "slice_digests": dict(self.digests),
         }
         sliced_users = _of_all_slices(users, result) if users else None
@@ -415,7 +451,9 @@ def _of_all_slices(users: Sequence[pl.DataFrame], result: Result) -> pl.DataFram
 def _check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> None:
     """Raise if there is no ground truth to be sliced, no metric that reads it, or a name has two meanings."""
     if tables.truth is None or tables.recommendations is None:
-        raise ParameterError(f"by={names[0]!r} slices the ground truth", found="no truth", hint="pass one")
+        raise ParameterError(
+            f"by={names[0]!r} slices the ground truth", found="no truth", hint="pass one"
+        )
     if not any(metric.reads_truth for metric in settings.metrics):
         raise MetricError(
             f"by={names[0]!r} slices the ground truth, which no metric reads",
@@ -428,10 +466,15 @@ def _check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> N
             found=f"depth={settings.depth}",
             hint="cut the lists themselves, and leave depth out",
         )
-    taken = [] if tables.users is None else [name for name in names if name in tables.users.frame.columns]
+    taken = (
+        []
+        if tables.users is None
+        else [name for name in names if name in tables.users.frame.columns]
+    )
     if taken:
         raise ParameterError(
-            f"by={taken[0]!r} has two meanings: a slice of relevant items, and a column of the users",
+            f"by={taken[0]!r} has two meanings: a slice of relevant items, and a column of the "
+            "users",
             found=f"a column {taken[0]!r}",
             hint="rename the column of the table of users",
         )
@@ -439,7 +482,11 @@ def _check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> N
 
 def _as_in_truth(lists: Table, truth: Table, column: str) -> pl.Series:
     """Return the codes of rows of lists that the ground truth has, unknown for all others."""
-    keys = [name for name in ("user", REQUEST, "item") if {name} <= {*lists.frame.columns} & {*truth.frame.columns}]
+    keys = [
+        name
+        for name in ("user", REQUEST, "item")
+        if {name} <= {*lists.frame.columns} & {*truth.frame.columns}
+    ]
     texts = [pl.col(name).cast(pl.String) for name in keys]
     codes = truth.frame.select(*texts, column)
     codes = codes.explode(column) if isinstance(codes.schema[column], pl.List) else codes
@@ -463,9 +510,16 @@ def _present(columns: Sequence[pl.Series]) -> list[int]:
 
 def _digest(frames: Sequence[pl.DataFrame], column: str, slicing: Slicing) -> str:
     """Return a digest of rows and the names of their slices, whatever the order and the type of ids."""
-    keys = [name for name in ("user", REQUEST, "item") if all(name in frame.columns for frame in frames)]
-    rows = [frame.select(*(pl.col(name).cast(pl.String) for name in keys), column) for frame in frames]
-    pairs = [frame.explode(column) if isinstance(frame.schema[column], pl.List) else frame for frame in rows]
+    keys = [
+        name for name in ("user", REQUEST, "item") if all(name in frame.columns for frame in frames)
+    ]
+    rows = [
+        frame.select(*(pl.col(name).cast(pl.String) for name in keys), column) for frame in frames
+    ]
+    pairs = [
+        frame.explode(column) if isinstance(frame.schema[column], pl.List) else frame
+        for frame in rows
+    ]
     every = pl.concat(pairs).unique() if len(pairs) > 1 else pairs[0]
     codes = every[column].unique()
     names = pl.Series([slicing.name(code) for code in codes], dtype=pl.String)
@@ -489,10 +543,16 @@ def _share(tables: Tables, column: str, code: int) -> float:
 
 
 def _of_relevant(
-    settings: Settings, tables: Tables, column: str, code: int, evaluate: Callable[[Settings, Tables], Result]
+    settings: Settings,
+    tables: Tables,
+    column: str,
+    code: int,
+    evaluate: Callable[[Settings, Tables], Result],
 ) -> Result | None:
     """Return the metrics of relevant items in a slice; None if no user of the population has one in it."""
-    metrics = tuple(metric for metric in settings.metrics if metric.reads_truth and not is_of_shown(metric))
+    metrics = tuple(
+        metric for metric in settings.metrics if metric.reads_truth and not is_of_shown(metric)
+    )
     truth, lists = tables.truth, tables.recommendations
     assert truth is not None
     assert lists is not None
@@ -506,8 +566,13 @@ def _of_relevant(
     if len(inside):  # else all lists stay, which nobody of the slice has
         lists = lists.with_frame(inside)
 
-    exceptions = tuple((name, replace(rule, population=_inside(rule.population))) for name, rule in settings.exceptions)
-    plain = replace(_of_slice(settings, metrics), population=_inside(settings.population), exceptions=exceptions)
+    exceptions = tuple(
+        (name, replace(rule, population=_inside(rule.population)))
+        for name, rule in settings.exceptions
+    )
+    plain = replace(
+        _of_slice(settings, metrics), population=_inside(settings.population), exceptions=exceptions
+    )
     try:
         return evaluate(plain, replace(tables, truth=truth.with_frame(rows), recommendations=lists))
     except EmptyError:
@@ -537,7 +602,10 @@ def _in_slice(tables: Tables, column: str, code: int) -> Tables:
 
 
 def _of_shown(
-    settings: Settings, inside: Tables, result: Result, evaluate: Callable[[Settings, Tables], Result]
+    settings: Settings,
+    inside: Tables,
+    result: Result,
+    evaluate: Callable[[Settings, Tables], Result],
 ) -> list[Result | None]:
     """Return the metrics of ratings and probabilities over the rows that were shown, by who is evaluated.
 
@@ -572,22 +640,30 @@ def settings_of_shown(settings: Settings) -> list[tuple[AveragingRule, Settings]
     ]
 
 
-def _of_population(lists: Recommendations, rule: AveragingRule, settings: Settings, result: Result) -> Recommendations:
+def _of_population(
+    lists: Recommendations, rule: AveragingRule, settings: Settings, result: Result
+) -> Recommendations:
     """Return the lists of the users who belong to the population of a metric."""
     per_user = result.per_user
-    belong = rule.includes(settings.evaluated, per_user["n_relevant"].to_numpy(), per_user["list_length"].to_numpy())
+    belong = rule.includes(
+        settings.evaluated, per_user["n_relevant"].to_numpy(), per_user["list_length"].to_numpy()
+    )
     users = per_user["user"] if belong is None else per_user["user"].filter(pl.Series(belong))
     is_evaluated = pl.col("user").cast(pl.String).is_in(users.cast(pl.String).implode())
     return lists.with_frame(lists.frame.filter(is_evaluated))
 
 
-def _over_rows(settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]) -> Result | None:
+def _over_rows(
+    settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]
+) -> Result | None:
     """Return the metrics of the rows of lists; None without any."""
     lists = tables.recommendations
     assert lists is not None
     if lists.frame.is_empty():
         return None
-    lists = replace(lists, frame=lists.frame.drop("rank", strict=False), k=None)  # ranks have gaps, and scores order
+    lists = replace(
+        lists, frame=lists.frame.drop("rank", strict=False), k=None
+    )  # ranks have gaps, and scores order
     try:
         return evaluate(settings, replace(tables, recommendations=lists))
     except EmptyError:
@@ -595,7 +671,10 @@ def _over_rows(settings: Settings, tables: Tables, evaluate: Callable[[Settings,
 
 
 def values_of_shown(
-    settings: Settings, tables: Tables, result: Result, evaluate: Callable[[Settings, Tables], Result]
+    settings: Settings,
+    tables: Tables,
+    result: Result,
+    evaluate: Callable[[Settings, Tables], Result],
 ) -> dict[str, list[Result]]:
     """Return the metrics of ratings and probabilities over the shown rows of warm items, and of cold items."""
     truth, lists = tables.truth, tables.recommendations
@@ -606,7 +685,9 @@ def values_of_shown(
     tables = replace(
         tables,
         truth=truth.with_frame(truth.frame.with_columns(slicing.codes_of(truth).alias(column))),
-        recommendations=lists.with_frame(lists.frame.with_columns(slicing.codes_of(lists).alias(column))),
+        recommendations=lists.with_frame(
+            lists.frame.with_columns(slicing.codes_of(lists).alias(column))
+        ),
     )
     results = {}
     for code in range(slicing.size):
@@ -615,26 +696,40 @@ def values_of_shown(
     return results
 
 
-def _row(name: str, group: str | None, result: Result, sliced: Result | None, share: float) -> pl.DataFrame:
+def _row(
+    name: str, group: str | None, result: Result, sliced: Result | None, share: float
+) -> pl.DataFrame:
     """Return the row of a slice in the table of slices."""
     values = {} if sliced is None else {cell: sliced.values.get(cell) for cell in result.values}
     users = 0 if sliced is None else len(sliced.per_user)
     head = {"by": name, "group": group, "users": users}
     schema: dict[str, Any] = {"by": pl.String, "group": pl.String, "users": pl.Int64}
     schema |= dict.fromkeys((*result.values, SHARE), pl.Float64)
-    return pl.DataFrame([{**head, **dict.fromkeys(result.values), **values, SHARE: share}], schema=schema)
+    return pl.DataFrame(
+        [{**head, **dict.fromkeys(result.values), **values, SHARE: share}], schema=schema
+    )
 
 
 def _crossed(names: Sequence[str], tables: Tables) -> Slicing:
     """Return slices that are combinations of slices, and of groups of users."""
-    return Slicing.crossed([_slicing(n, tables) if is_truth_slice(n) else _of_users(n, tables) for n in names])
+    return Slicing.crossed(
+        [_slicing(n, tables) if is_truth_slice(n) else _of_users(n, tables) for n in names]
+    )
 
 
 def _of_users(name: str, tables: Tables) -> Slicing:
     """Return slices that are groups of users."""
     groups_of = _groups_of(name, tables)
-    present = [table.frame["user"] for table in (tables.truth, tables.recommendations) if table is not None]
-    ordered = pl.concat([groups_of(ids.unique()) for ids in present]).drop_nulls().unique().sort().cast(pl.String)
+    present = [
+        table.frame["user"] for table in (tables.truth, tables.recommendations) if table is not None
+    ]
+    ordered = (
+        pl.concat([groups_of(ids.unique()) for ids in present])
+        .drop_nulls()
+        .unique()
+        .sort()
+        .cast(pl.String)
+    )
 
     def codes_of(table: Table) -> pl.Series:
         groups = groups_of(table.frame["user"]).cast(pl.String)
@@ -674,14 +769,22 @@ def with_bins(users: Table | None, by: Iterable[str]) -> Table | None:
     """Return the users with a column for each of their columns that is to be cut at edges, as ``age[30,50]``."""
     for name in by if users is not None else ():
         assert users is not None
-        if is_truth_slice(name) or name in users.frame.columns or without_edges(name) not in users.frame.columns:
+        if (
+            is_truth_slice(name)
+            or name in users.frame.columns
+            or without_edges(name) not in users.frame.columns
+        ):
             continue
         bins = Bins.read(name)
         if bins is None:
             continue
         codes = bins.codes(_numbers(users, without_edges(name), name))
-        groups = codes.replace_strict(range(len(bins.names)), bins.names, default=None, return_dtype=pl.String)
-        users = users.with_frame(users.frame.with_columns(groups.cast(pl.Enum(bins.names)).alias(name)))
+        groups = codes.replace_strict(
+            range(len(bins.names)), bins.names, default=None, return_dtype=pl.String
+        )
+        users = users.with_frame(
+            users.frame.with_columns(groups.cast(pl.Enum(bins.names)).alias(name))
+        )
     return users
 
 
@@ -724,7 +827,9 @@ def _of_items(name: str, column: str, tables: Tables) -> Slicing:
     """Return slices by a column of the items, or by flags in several columns, as ``item:genre_*``."""
     items = tables.items
     if items is not None and column.endswith("*") and column not in items.frame.columns:
-        match = find_columns(items, column, role="categories", metric=f"by={name!r}", columns=None, several=True)
+        match = find_columns(
+            items, column, role="categories", metric=f"by={name!r}", columns=None, several=True
+        )
         flags = read_categories(items, match)
         assert flags.starts is not None
         check_once(items, "item")
@@ -733,7 +838,11 @@ def _of_items(name: str, column: str, tables: Tables) -> Slicing:
     more = 'also "item:popularity" and "item:cold", with train='
     chosen = column if items is None else _column(items, column)
     items, _ = item_column(items, chosen, f"by={name!r}", more)
-    check_once(items, "item", hint="keep one row per item; several categories of an item are a list in its row")
+    check_once(
+        items,
+        "item",
+        hint="keep one row per item; several categories of an item are a list in its row",
+    )
     codes, names, description = _codes_of_column(items, chosen, name)
     return replace(_by_item(items, codes, names), description=description)
 
@@ -742,11 +851,15 @@ def _lists_of(code: Any, starts: Any) -> pl.Series:
     """Return ragged codes as a column of lists."""
     rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     lists = pl.DataFrame({"row": rows, "code": code}).group_by("row").agg("code")
-    every = pl.DataFrame({"row": np.arange(len(starts) - 1)}).join(lists, on="row", how="left", maintain_order="left")
+    every = pl.DataFrame({"row": np.arange(len(starts) - 1)}).join(
+        lists, on="row", how="left", maintain_order="left"
+    )
     return _filled(every["code"])
 
 
-def _by_item(items: Table, codes: pl.Series, names: Sequence[str], unknown: int = UNKNOWN) -> Slicing:
+def _by_item(
+    items: Table, codes: pl.Series, names: Sequence[str], unknown: int = UNKNOWN
+) -> Slicing:
     """Return slices in which items are, ``unknown`` for items that the table lacks."""
     coded = items.with_frame(items.frame.select("item").with_columns(codes.alias("code")))
 
@@ -790,7 +903,11 @@ def _codes_of_column(table: Table, column: str, asked: str) -> tuple[pl.Series, 
     names = in_order(flat.drop_nulls().unique().to_list())
     numbers = pl.Series(range(len(names)), dtype=pl.Int64)
     if not isinstance(texts.dtype, pl.List):
-        return _filled(texts.replace_strict(names, numbers, default=None, return_dtype=pl.Int64)), names, description
+        return (
+            _filled(texts.replace_strict(names, numbers, default=None, return_dtype=pl.Int64)),
+            names,
+            description,
+        )
     number = pl.element().replace_strict(names, numbers, default=None, return_dtype=pl.Int64)
     return _filled(texts.list.eval(number.drop_nulls())), names, description
 
@@ -801,7 +918,9 @@ def _texts(table: Table, column: str) -> tuple[pl.Series, str]:
     if isinstance(values.dtype, pl.Datetime):
         return values.dt.date().cast(pl.String), ""
     if not isinstance(values.dtype, pl.List | pl.Array):
-        labels = as_labels(values.alias(column.removeprefix("truth:")), table.source).cast(pl.String)
+        labels = as_labels(values.alias(column.removeprefix("truth:")), table.source).cast(
+            pl.String
+        )
         written = labels.drop_nulls()
         if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
             return labels, ""
@@ -826,7 +945,9 @@ def _of_training(name: str, tables: Tables) -> Slicing:
     """Return slices by training: repeats of the user, cold items, popularity."""
     train = tables.train
     if train is None:
-        raise ParameterError(f"by={name!r} slices by training interactions", found="no train", hint="pass train=")
+        raise ParameterError(
+            f"by={name!r} slices by training interactions", found="no train", hint="pass train="
+        )
     if name == "repeat":
         return _repeats(train)
     items = train.trained.frame.select("user", "item").unique().group_by("item").len("count")
@@ -840,7 +961,11 @@ def _of_training(name: str, tables: Tables) -> Slicing:
 def _repeats(train: Table) -> Slicing:
     """Return the slices of items that the user had in training, and of new ones."""
     pair = ["user", "item"]
-    known = train.frame.select(pl.col(pair).cast(pl.String)).unique().with_columns(code=pl.lit(0, pl.Int64))
+    known = (
+        train.frame.select(pl.col(pair).cast(pl.String))
+        .unique()
+        .with_columns(code=pl.lit(0, pl.Int64))
+    )
 
     def codes_of(table: Table) -> pl.Series:
         pairs = table.frame.select(pl.col(pair).cast(pl.String))
@@ -855,10 +980,18 @@ def _thirds(counts: pl.Series) -> pl.Series:
     Items of one count are in one slice: that in which the more popular items leave room.
     """
     frame = counts.to_frame("count")
-    by_count = frame.group_by("count").agg(total=pl.col("count").sum()).sort("count", descending=True)
+    by_count = (
+        frame.group_by("count").agg(total=pl.col("count").sum()).sort("count", descending=True)
+    )
     before = by_count["total"].cum_sum() - by_count["total"]
     third = float(by_count["total"].sum()) / 3
     head = by_count.filter(before < third)["count"].min()
     middle = by_count.filter(before < 2 * third)["count"].min()
-    code = pl.when(pl.col("count") >= head).then(0).when(pl.col("count") >= middle).then(1).otherwise(2)
+    code = (
+        pl.when(pl.col("count") >= head)
+        .then(0)
+        .when(pl.col("count") >= middle)
+        .then(1)
+        .otherwise(2)
+    )
     return frame.select(code.cast(pl.Int64)).to_series()

@@ -20,8 +20,8 @@ Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 class UsersOnce:
     """The users who have come.
 
-    Hashes are kept in sorted runs, each at least twice as long as the next, so that a piece is looked up in few of
-    them and a hash is moved a few times.
+    Hashes are kept in sorted runs, each at least twice as long as the next, so that a piece is
+    looked up in few of them and a hash is moved a few times.
     """
 
     runs: tuple[Hashes, ...] = ()
@@ -59,7 +59,9 @@ class UsersOnce:
             again = ids.filter(ids.is_in(piece.implode()))
             if len(again):
                 user = again[0]
-                raise twice_error(user.replace("\x1f", ", request ") if isinstance(user, str) else user)
+                raise twice_error(
+                    user.replace("\x1f", ", request ") if isinstance(user, str) else user
+                )
 
 
 def _shares(run: Hashes, hashes: Hashes) -> bool:

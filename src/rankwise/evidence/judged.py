@@ -10,7 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import check_choices, check_comparable, check_ids, systems_of, without_force
+from rankwise.comparison.alignment import (
+    check_choices,
+    check_comparable,
+    check_ids,
+    systems_of,
+    without_force,
+)
 from rankwise.core.arguments import Sampled, check_choice
 from rankwise.core.terminal import TableDisplay, TableView, count_of, finite, level_text, number
 from rankwise.errors import InputError, MetricError, ParameterError
@@ -33,10 +39,10 @@ class JudgedResult(TableDisplay):
     Attributes
     ----------
     table : polars.DataFrame
-        One row per system and metric, then one per difference from the first system (``baseline``): the
-        corrected ``value`` with ``low`` and ``high``, ``human`` and ``judge`` alone, the ``weight`` of the
-        judge's labels, the number of ``labelled`` and other users, how many labelled users would have been
-        as good without a judge (``as_good_as``), and ``flags``.
+        One row per system and metric, then one per difference from the first system (``baseline``):
+        the corrected ``value`` with ``low`` and ``high``, ``human`` and ``judge`` alone, the
+        ``weight`` of the judge's labels, the number of ``labelled`` and other users, how many
+        labelled users would have been as good without a judge (``as_good_as``), and ``flags``.
     left_out : dict of str to str
         The metrics that are not estimated, and why.
     settings : dict
@@ -52,7 +58,9 @@ class JudgedResult(TableDisplay):
         """The table for readers."""
         rows = [
             (
-                row["system"] if row["baseline"] is None else f"{row['system']} − {row['baseline']}",
+                row["system"]
+                if row["baseline"] is None
+                else f"{row['system']} − {row['baseline']}",
                 row["metric"],
                 number(row["value"]),
                 f"{number(row['low'])} to {number(row['high'])}",
@@ -63,18 +71,46 @@ class JudgedResult(TableDisplay):
             )
             for row in self.table.to_dicts()
         ]
-        head = ("system", "metric", "corrected", "interval", "human alone", "judge alone", "weight", "as good as")
+        head = (
+            "system",
+            "metric",
+            "corrected",
+            "interval",
+            "human alone",
+            "judge alone",
+            "weight",
+            "as good as",
+        )
         labelled, others = (self._counted(side) for side in ("labelled", "others"))
         share = f"{labelled}, declared a random sample, and {others}"
         notes = [
             *self.settings.get("plans", ()),
-            f"{share}; {level_text(self.settings['confidence'])} prediction-powered intervals of one row alone",
-            "judge alone: biased by an unknown amount, so without an interval; as good as: that many labelled users",
-            *(["users are the sample: their requests are not independent"] if "requests" in self.settings else []),
+            (
+                f"{share}; {level_text(self.settings['confidence'])} prediction-powered intervals of "
+                "one row alone"
+            ),
+            (
+                "judge alone: biased by an unknown amount, so without an interval; as good as: that "
+                "many labelled users"
+            ),
+            *(
+                ["users are the sample: their requests are not independent"]
+                if "requests" in self.settings
+                else []
+            ),
             *self.table["flags"].explode().drop_nulls().unique(maintain_order=True),
             *(f"{metric} is left out: {why}" for metric, why in self.left_out.items()),
         ]
-        return [TableView(head, rows, notes, left=(0, 1), title="Human and model labels.", label="rankwise-judged")]
+        return [
+            TableView(
+                head,
+                rows,
+                notes,
+                left=(0, 1),
+                title="Human and model labels.",
+                label="rankwise-judged",
+            )
+        ]
 
     def _counted(self, side: str) -> str:
         """Return the number of labelled, or of other, users in words, after that of their requests."""
@@ -86,7 +122,11 @@ class JudgedResult(TableDisplay):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        return {"settings": self.settings, "values": finite(self.table.to_dicts()), "left_out": self.left_out}
+        return {
+            "settings": self.settings,
+            "values": finite(self.table.to_dicts()),
+            "left_out": self.left_out,
+        }
 
 
 def _equivalent_text(users: float) -> str:
@@ -95,21 +135,26 @@ def _equivalent_text(users: float) -> str:
 
 
 def judged(
-    *, human: Result | Systems, judge: Result | Systems, sampled: Sampled | None = None, confidence: float = 0.95
+    *,
+    human: Result | Systems,
+    judge: Result | Systems,
+    sampled: Sampled | None = None,
+    confidence: float = 0.95,
 ) -> JudgedResult:
     """Estimate values from a few users with human labels and many with labels of a model.
 
-    The judge's mean over all users is corrected by the mean of human minus judge over the labelled users
-    (prediction-powered inference). Whatever the judge's errors, the estimate is that of human labels on all
-    users; a better judge makes its interval narrower.
+    The judge's mean over all users is corrected by the mean of human minus judge over the labelled
+    users (prediction-powered inference). Whatever the judge's errors, the estimate is that of human
+    labels on all users; a better judge makes its interval narrower.
 
     Parameters
     ----------
     human, judge : Result, or mapping of str to Result
-        The same lists evaluated with human labels of some users, and with the judge's labels of all of them.
-        Of several systems by name, differences from the first are estimated as well.
+        The same lists evaluated with human labels of some users, and with the judge's labels of all
+        of them. Of several systems by name, differences from the first are estimated as well.
     sampled : {"random"}, optional
-        Declares that the labelled users are a random sample of all users; without it there is no estimate.
+        Declares that the labelled users are a random sample of all users; without it there is no
+        estimate.
     confidence : float, default=0.95
         The confidence level.
 
@@ -120,7 +165,8 @@ def judged(
     Raises
     ------
     ParameterError
-        If the labelled users are not declared to be a random sample, or the results do not go together.
+        If the labelled users are not declared to be a random sample, or the results do not go
+        together.
     InputError
         If the judge has no labels of a labelled user, or labels decide which users are evaluated.
 
@@ -144,7 +190,8 @@ def judged(
     if sampled is None:
         raise ParameterError(
             "nothing says how the users with human labels were chosen",
-            hint='pass sampled="random" if they are a random sample of all users; users that were chosen otherwise '
+            hint='pass sampled="random" if they are a random sample of all users; users that were '
+            "chosen otherwise "
             "(the first, the active, the doubtful) allow no correction",
         )
     check_choice("sampled", sampled, Sampled)
@@ -155,8 +202,13 @@ def judged(
     for cell in cells:
         values = {name: _Labels.of(*pair, cell) for name, pair in pairs.items()}
         rows += [_row(None, name, cell, labels, confidence) for name, labels in values.items()]
-        rows += [_row(first, name, cell, values[name].minus(values[first]), confidence) for name, _ in rest]
-    table = pl.DataFrame(rows, schema_overrides={"baseline": pl.String, "flags": pl.List(pl.String)})
+        rows += [
+            _row(first, name, cell, values[name].minus(values[first]), confidence)
+            for name, _ in rest
+        ]
+    table = pl.DataFrame(
+        rows, schema_overrides={"baseline": pl.String, "flags": pl.List(pl.String)}
+    )
     settings: dict[str, Any] = {"sampled": sampled, "confidence": float(confidence)}
     human_side, judge_side = next(iter(pairs.values()))
     if human_side.has_requests:
@@ -168,16 +220,30 @@ def judged(
 def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
     """Return the two results of each system, checked to go together."""
     sides = [{"result": side} if isinstance(side, Result) else side for side in (human, judge)]
-    if not all(isinstance(side, Mapping) and side for side in sides) or sides[0].keys() != sides[1].keys():
+    if (
+        not all(isinstance(side, Mapping) and side for side in sides)
+        or sides[0].keys() != sides[1].keys()
+    ):
         raise ParameterError(
             "human and judge have one result per system, under the same names",
-            found=" and ".join(str(list(side)) if isinstance(side, Mapping) else repr(side)[:40] for side in sides),
+            found=" and ".join(
+                str(list(side)) if isinstance(side, Mapping) else repr(side)[:40] for side in sides
+            ),
         )
-    wrong = [f"{name!r}: {type(r).__name__}" for side in sides for name, r in side.items() if not isinstance(r, Result)]
+    wrong = [
+        f"{name!r}: {type(r).__name__}"
+        for side in sides
+        for name, r in side.items()
+        if not isinstance(r, Result)
+    ]
     if wrong:
-        raise ParameterError("human and judge are results of rankwise.evaluate", found=", ".join(wrong))
+        raise ParameterError(
+            "human and judge are results of rankwise.evaluate", found=", ".join(wrong)
+        )
     named = {
-        f"{name} by {who}": r for who, side in zip(("human", "judge"), sides, strict=True) for name, r in side.items()
+        f"{name} by {who}": r
+        for who, side in zip(("human", "judge"), sides, strict=True)
+        for name, r in side.items()
     }
     check_ids(named)
     with without_force():
@@ -187,7 +253,9 @@ def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
     systems_of((named,)).by_unit()
     for name, result in named.items():
         counts = result.counts
-        dropped = counts.get("truth_users_without_relevant_items", 0) - counts.get("users_without_relevant_items", 0)
+        dropped = counts.get("truth_users_without_relevant_items", 0) - counts.get(
+            "users_without_relevant_items", 0
+        )
         if dropped > 0:
             raise InputError(
                 "labels decide who is evaluated, so that the labelled users are no random sample",
@@ -200,11 +268,16 @@ def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
         absent = some.units.join(every.units, on="user", how="anti")["user"]
         if len(absent):
             unit = every.sampling_unit
-            example = f"a request of {users_of_requests(absent)[0]!r}" if unit.is_of_requests else repr(absent[0])
+            example = (
+                f"a request of {users_of_requests(absent)[0]!r}"
+                if unit.is_of_requests
+                else repr(absent[0])
+            )
             raise InputError(
                 f"the judge has to label every {unit.row} with human labels as well",
                 where=name,
-                found=f"no labels of the judge for {len(absent):,} of {len(some.units):,}, such as {example}",
+                found=f"no labels of the judge for {len(absent):,} of {len(some.units):,}, such as "
+                f"{example}",
             )
         _check_whole_users(some, every, name)
     return pairs
@@ -214,7 +287,9 @@ def _check_whole_users(human: Result, judge: Result, name: str) -> None:
     """Raise if some requests of a user have human labels and others do not: users are the sample."""
     if not human.has_requests:
         return
-    unlabelled = judge.per_user.join(human.per_user, on=["user", REQUEST], how="anti", nulls_equal=True)
+    unlabelled = judge.per_user.join(
+        human.per_user, on=["user", REQUEST], how="anti", nulls_equal=True
+    )
     partly = unlabelled.join(human.per_user, on="user", how="semi")
     if len(partly):
         user, request = partly.select("user", REQUEST).row(0)
@@ -234,7 +309,9 @@ def _metrics(pairs: Mapping[str, tuple[Result, Result]]) -> tuple[list[str], dic
     for cell in dict.fromkeys(cell for result in results for cell in result.values):
         if not all(cell in result.values for result in results):
             left_out[cell] = "it is not in all results"
-        elif not all(cell in result.units.columns and result.kinds.get(cell) == "mean" for result in results):
+        elif not all(
+            cell in result.units.columns and result.kinds.get(cell) == "mean" for result in results
+        ):
             left_out[cell] = "it is not an unweighted mean over users"
         elif missing := max(int(result.units[cell].is_nan().sum()) for result in results):
             rows = results[0].sampling_unit.rows
@@ -258,7 +335,8 @@ class _Labels:
     others : array, shape (N,)
         Those of all other users, by the judge's labels.
     users : array, shape (n,) and (N,), or None
-        The user of each request that has labels, and of each other one; None if every value is of another user.
+        The user of each request that has labels, and of each other one; None if every value is of
+        another user.
     """
 
     human: Floats
@@ -275,8 +353,12 @@ class _Labels:
         )
         labelled = rows.filter(pl.col("human").is_not_null())
         others = rows.filter(pl.col("human").is_null())
-        users = (labelled[of_user[0]].to_numpy(), others[of_user[0]].to_numpy()) if of_user else None
-        values = (np.asarray(column) for column in (labelled["human"], labelled["judge"], others["judge"]))
+        users = (
+            (labelled[of_user[0]].to_numpy(), others[of_user[0]].to_numpy()) if of_user else None
+        )
+        values = (
+            np.asarray(column) for column in (labelled["human"], labelled["judge"], others["judge"])
+        )
         return cls(next(values), next(values), next(values), users)
 
     def minus(self, baseline: _Labels) -> _Labels:
@@ -289,10 +371,17 @@ class _Labels:
         )
 
 
-def _row(baseline: str | None, system: str, cell: str, labels: _Labels, confidence: float) -> dict[str, Any]:
+def _row(
+    baseline: str | None, system: str, cell: str, labels: _Labels, confidence: float
+) -> dict[str, Any]:
     cluster, other_cluster = (None, None) if labels.users is None else labels.users
     interval: PredictionPowered = prediction_powered(
-        labels.human, labels.judge, labels.others, confidence=confidence, cluster=cluster, other_cluster=other_cluster
+        labels.human,
+        labels.judge,
+        labels.others,
+        confidence=confidence,
+        cluster=cluster,
+        other_cluster=other_cluster,
     )
     return {
         "baseline": baseline,

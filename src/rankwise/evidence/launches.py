@@ -43,16 +43,18 @@ class MetricValidation(TableDisplay):
     ----------
     table : polars.DataFrame
         One row per offline metric: the ``slope`` of true online on true offline effects and their
-        ``correlation``, each with limits; ``p`` of a slope of 0 and ``p_adjusted`` (Holm over the metrics);
-        ``verdict``: ``follows`` or ``opposes`` if the slope is shown to be positive or negative, else
-        ``cannot tell``; ``more_launches`` that would probably show it; ``sign_agreement``, the probability
-        that a launch's true effects agree in sign, and ``same_signs``, how many observed ones do;
-        ``worth_testing``, the true offline effect from which the online effect is positive with probability
-        0.8; ``reliability`` of the offline differences; and, beside these, the slopes ``naive``,
-        ``total_covariance`` with its ``fieller`` set, and ``liml``.
+        ``correlation``, each with limits; ``p`` of a slope of 0 and ``p_adjusted`` (Holm over the
+        metrics); ``verdict``: ``follows`` or ``opposes`` if the slope is shown to be positive or
+        negative, else ``cannot tell``; ``more_launches`` that would probably show it;
+        ``sign_agreement``, the probability that a launch's true effects agree in sign, and
+        ``same_signs``, how many observed ones do; ``worth_testing``, the true offline effect from
+        which the online effect is positive with probability 0.8; ``reliability`` of the offline
+        differences; and, beside these, the slopes ``naive``, ``total_covariance`` with its
+        ``fieller`` set, and ``liml``.
     prediction : polars.DataFrame or None
-        From 20 launches and with several metrics: for each metric and the composite of all, its ``weight``
-        and the ``share`` of the variance of true online effects that it predicts in launches left out.
+        From 20 launches and with several metrics: for each metric and the composite of all, its
+        ``weight`` and the ``share`` of the variance of true online effects that it predicts in
+        launches left out.
     settings : dict
         The options, and where the errors' covariances come from.
     """
@@ -65,10 +67,20 @@ class MetricValidation(TableDisplay):
     def notes(self) -> list[str]:
         """What the table means, and what it rests on."""
         n, level = self.table["launches"][0], 1 - self.settings["confidence"]
-        few = f": few, so that intervals are wide; below {_FEWEST} none is given a verdict" if n < _FEW else ""
+        few = (
+            f": few, so that intervals are wide; below {_FEWEST} none is given a verdict"
+            if n < _FEW
+            else ""
+        )
         several = f", over {len(self.table)} metrics by Holm" if len(self.table) > 1 else ""
-        intervals = f"slope and correlation of true effects, with {level_text(1 - level)} likelihood-ratio intervals; "
-        signs = "signs: the probability that true effects agree in sign; observed: how many launches did, which "
+        intervals = (
+            f"slope and correlation of true effects, with {level_text(1 - level)} "
+            "likelihood-ratio intervals; "
+        )
+        signs = (
+            "signs: the probability that true effects agree in sign; observed: how many "
+            "launches did, which "
+        )
         return [
             f"{n} launches{few}",
             f"{intervals}verdicts at level {level:.2g}{several}; errors: {self.settings['errors']}",
@@ -88,17 +100,33 @@ class MetricValidation(TableDisplay):
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
         prediction = None if self.prediction is None else self.prediction.to_dicts()
-        return {"settings": self.settings, "metrics": finite(self.table.to_dicts()), "prediction": finite(prediction)}
+        return {
+            "settings": self.settings,
+            "metrics": finite(self.table.to_dicts()),
+            "prediction": finite(prediction),
+        }
 
 
 def _verdict_view(table: pl.DataFrame, title: str) -> TableView:
-    head = ("metric", "slope", "interval", "correlation", "signs", "observed", "worth an A/B from", "verdict")
+    head = (
+        "metric",
+        "slope",
+        "interval",
+        "correlation",
+        "signs",
+        "observed",
+        "worth an A/B from",
+        "verdict",
+    )
     rows = [
         (
             row["metric"],
             f"{row['slope']:+.4f}",
             f"{number(row['slope_low'])} to {number(row['slope_high'])}",
-            f"{row['correlation']:+.2f} ({row['correlation_low']:+.2f} to {row['correlation_high']:+.2f})",
+            (
+                f"{row['correlation']:+.2f} ({row['correlation_low']:+.2f} to "
+                f"{row['correlation_high']:+.2f})"
+            ),
             f"{row['sign_agreement']:.0%}",
             f"{row['same_signs']} of {row['launches']}",
             number(row["worth_testing"]),
@@ -110,7 +138,14 @@ def _verdict_view(table: pl.DataFrame, title: str) -> TableView:
 
 
 def _beside_view(table: pl.DataFrame) -> TableView:
-    head = ("beside, without a verdict", "reliability", "attenuated", "total covariance", "Fieller set", "LIML")
+    head = (
+        "beside, without a verdict",
+        "reliability",
+        "attenuated",
+        "total covariance",
+        "Fieller set",
+        "LIML",
+    )
     rows = [
         (
             row["metric"],
@@ -121,23 +156,33 @@ def _beside_view(table: pl.DataFrame) -> TableView:
         )
         for row in table.to_dicts()
     ]
-    return TableView(head, rows, left=(0, 4), title="Other estimates of the slope.", label="rankwise-slopes")
+    return TableView(
+        head, rows, left=(0, 4), title="Other estimates of the slope.", label="rankwise-slopes"
+    )
 
 
 def _prediction_view(prediction: pl.DataFrame) -> TableView:
     rows = [
-        (row["metric"], "" if row["weight"] is None else f"{row['weight']:+.4f}", f"{row['share']:.0%}")
+        (
+            row["metric"],
+            "" if row["weight"] is None else f"{row['weight']:+.4f}",
+            f"{row['share']:.0%}",
+        )
         for row in prediction.to_dicts()
     ]
     head = ("prediction of launches left out", "weight", "variance predicted")
-    return TableView(head, rows, title="Prediction of launches left out.", label="rankwise-prediction")
+    return TableView(
+        head, rows, title="Prediction of launches left out.", label="rankwise-prediction"
+    )
 
 
 def _verdict_text(row: dict[str, Any]) -> str:
     if row["verdict"] != "cannot tell":
         return str(row["verdict"])
     more = row["more_launches"]
-    return f"cannot tell ({row['launches']} launches" + (f"; about {more:,} more would, if it is so)" if more else ")")
+    return f"cannot tell ({row['launches']} launches" + (
+        f"; about {more:,} more would, if it is so)" if more else ")"
+    )
 
 
 def validate_metrics(
@@ -150,25 +195,27 @@ def validate_metrics(
 ) -> MetricValidation:
     """Tell which offline metrics predict online effects, from past launches, corrected for errors.
 
-    A regression of online on offline effects is wrong twice: errors of the offline differences pull its
-    slope towards 0, and where both effects were measured on the same users, their shared error pulls it
-    towards that of the errors, which is positive. Therefore every launch needs the standard errors of both,
-    and the covariance of the two errors, or the statement that they come from different users.
+    A regression of online on offline effects is wrong twice: errors of the offline differences pull
+    its slope towards 0, and where both effects were measured on the same users, their shared error
+    pulls it towards that of the errors, which is positive. Therefore every launch needs the
+    standard errors of both, and the covariance of the two errors, or the statement that they come
+    from different users.
 
     Parameters
     ----------
     launches : table or path
-        One row per launch: the online effect ``online`` with its standard error ``online_se``, and for each
-        offline metric the difference, such as ``ndcg@10``, with ``ndcg@10_se`` and, if users are the same,
-        ``ndcg@10_covariance`` (of one metric also ``covariance``): the covariance of both per-user
-        differences over users, divided by their number. Signs are such that positive is better.
+        One row per launch: the online effect ``online`` with its standard error ``online_se``, and
+        for each offline metric the difference, such as ``ndcg@10``, with ``ndcg@10_se`` and, if
+        users are the same, ``ndcg@10_covariance`` (of one metric also ``covariance``): the
+        covariance of both per-user differences over users, divided by their number. Signs are such
+        that positive is better.
     offline : str or list of str, optional
         The offline metrics; by default every column that has a column of standard errors.
     online : str, default="online"
         The online effect.
     same_users : bool, optional
-        False: the offline and online differences of a launch come from different users, so that their errors
-        are independent, and columns of covariances are not needed.
+        False: the offline and online differences of a launch come from different users, so that
+        their errors are independent, and columns of covariances are not needed.
     confidence : float, default=0.95
         The confidence level of intervals; verdicts are at 1 − confidence.
 
@@ -201,48 +248,73 @@ def validate_metrics(
     frame, where = read_launches(launches)
     metrics = _metrics(frame, where, offline, online)
     effect, error = (_numbers(frame, where, name) for name in (online, online + _ERROR))
-    shared = {name: _covariance(frame, where, name, same_users, alone=len(metrics) == 1) for name in metrics}
+    shared = {
+        name: _covariance(frame, where, name, same_users, alone=len(metrics) == 1)
+        for name in metrics
+    }
     rows = []
     for name in metrics:
-        arrays = (_numbers(frame, where, name), effect, _numbers(frame, where, name + _ERROR), error, shared[name])
+        arrays = (
+            _numbers(frame, where, name),
+            effect,
+            _numbers(frame, where, name + _ERROR),
+            error,
+            shared[name],
+        )
         effects = true_effects(*arrays, confidence=confidence)
         moments = method_of_moments(*arrays, confidence=confidence)
         rows.append(_row(name, effects, moments, int((arrays[0] * effect > 0).sum())))
     table = _with_verdicts(pl.DataFrame(rows), 1 - confidence)
     errors = "independent" if same_users is False else "with the covariances of the table"
-    settings = {"online": online, "confidence": float(confidence), "errors": errors, "launches": where}
-    return MetricValidation(table, _prediction(frame, where, metrics, effect, error, shared), settings)
+    settings = {
+        "online": online,
+        "confidence": float(confidence),
+        "errors": errors,
+        "launches": where,
+    }
+    return MetricValidation(
+        table, _prediction(frame, where, metrics, effect, error, shared), settings
+    )
 
 
 def read_launches(launches: Any) -> tuple[pl.DataFrame, str]:
     """Return the table of launches, and its name."""
     if not isinstance(launches, str | Path):
         where = "launches"
-        frame = from_arrow(pl.DataFrame(launches) if isinstance(launches, dict) else launches, where)
+        frame = from_arrow(
+            pl.DataFrame(launches) if isinstance(launches, dict) else launches, where
+        )
     else:
         raw = read_file(check_path("launches", launches))
         frame, where = typed(raw.frame, raw.frame.columns), raw.name
     if frame.is_empty():
         raise EmptyError("there is no launch", where=where)
-    plain = frame.select(name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Object))
+    plain = frame.select(
+        name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Object)
+    )
     repeated = plain.is_duplicated()
     if plain.width and repeated.any():
         raise DuplicateError(
             "a launch stands twice in the table",
             where=f"{where}, row {int(repeated.arg_true()[0]) + 1}",
             found=f"{int(repeated.sum()):,} rows that equal another one in every column",
-            hint="keep one row per launch; launches that happen to have the same numbers need a column with their name",
+            hint="keep one row per launch; launches that happen to have the same numbers need a "
+            "column with their name",
         )
     return frame, where
 
 
-def _metrics(frame: pl.DataFrame, where: str, offline: str | Sequence[str] | None, online: str) -> list[str]:
+def _metrics(
+    frame: pl.DataFrame, where: str, offline: str | Sequence[str] | None, online: str
+) -> list[str]:
     """Return the names of the offline metrics."""
     if offline is not None:
         chosen = [offline] if isinstance(offline, str) else list(dict.fromkeys(offline))
         if not chosen:
             raise ParameterError(
-                "no offline metric is named", found=f"offline={offline!r}", hint="leave offline out for all of them"
+                "no offline metric is named",
+                found=f"offline={offline!r}",
+                hint="leave offline out for all of them",
             )
         if online in chosen:
             raise ParameterError(
@@ -265,7 +337,11 @@ def _metrics(frame: pl.DataFrame, where: str, offline: str | Sequence[str] | Non
 def _numbers(frame: pl.DataFrame, where: str, name: str) -> Any:
     """Return a column as an array; raise if it is missing or a launch has no number."""
     if name not in frame.columns:
-        what = f" with the standard errors of {name.removesuffix(_ERROR)!r}" if name.endswith(_ERROR) else ""
+        what = (
+            f" with the standard errors of {name.removesuffix(_ERROR)!r}"
+            if name.endswith(_ERROR)
+            else ""
+        )
         raise ColumnError(
             f"there is no column {name!r}{what}",
             where=where,
@@ -274,7 +350,11 @@ def _numbers(frame: pl.DataFrame, where: str, name: str) -> Any:
         )
     column = frame[name]
     if not column.dtype.is_numeric():
-        raise ColumnError("this column holds no numbers", where=f"{where}, column {name!r}", found=f"{column[0]!r}")
+        raise ColumnError(
+            "this column holds no numbers",
+            where=f"{where}, column {name!r}",
+            found=f"{column[0]!r}",
+        )
     values = column.cast(pl.Float64).fill_null(math.nan)
     if not values.is_finite().all():
         row = int(values.is_finite().not_().arg_max() or 0)
@@ -287,7 +367,9 @@ def _numbers(frame: pl.DataFrame, where: str, name: str) -> Any:
     return values.to_numpy()
 
 
-def _covariance(frame: pl.DataFrame, where: str, metric: str, same_users: bool | None, *, alone: bool) -> Any:
+def _covariance(
+    frame: pl.DataFrame, where: str, metric: str, same_users: bool | None, *, alone: bool
+) -> Any:
     """Return the covariance of both errors in each launch."""
     names = [metric + _SHARED, *(["covariance"] if alone else [])]
     name = next((name for name in names if name in frame.columns), None)
@@ -298,7 +380,8 @@ def _covariance(frame: pl.DataFrame, where: str, metric: str, same_users: bool |
         raise ParameterError(
             "errors of different users have no covariance, and the table has one",
             where=f"{where}, column {name!r}",
-            found=f"same_users=False, and {np.count_nonzero(shared):,} launches with a covariance other than 0",
+            found=f"same_users=False, and {np.count_nonzero(shared):,} launches with a covariance "
+            "other than 0",
             hint="leave same_users out if users are the same; drop the column if they are not",
         )
     if same_users is False:
@@ -307,12 +390,15 @@ def _covariance(frame: pl.DataFrame, where: str, metric: str, same_users: bool |
         "the covariance of the offline and the online error is not known",
         where=where,
         found=f"no column {names[0]!r}",
-        hint="pass same_users=False if they come from different users; else add the column: the covariance of "
+        hint="pass same_users=False if they come from different users; else add the column: the "
+        "covariance of "
         "both per-user differences, divided by the number of users",
     )
 
 
-def _row(name: str, effects: TrueEffects, moments: MethodOfMoments, same_signs: int) -> dict[str, Any]:
+def _row(
+    name: str, effects: TrueEffects, moments: MethodOfMoments, same_signs: int
+) -> dict[str, Any]:
     """Return what is known of one metric."""
     from scipy.special import chdtrc
 
@@ -355,19 +441,31 @@ def _with_verdicts(table: pl.DataFrame, alpha: float) -> pl.DataFrame:
     for row, adjusted in zip(table.to_dicts(), p, strict=True):
         shown = row["launches"] >= _FEWEST and adjusted <= alpha
         above, below = row["slope_low"] > 0, row["slope_high"] < 0
-        verdicts.append("follows" if shown and above else "opposes" if shown and below else "cannot tell")
+        verdicts.append(
+            "follows" if shown and above else "opposes" if shown and below else "cannot tell"
+        )
     told = pl.Series("verdict", verdicts)
-    more = pl.when((pl.lit(told) == "cannot tell") & (pl.col("more_launches") > 0)).then("more_launches")
+    more = pl.when((pl.lit(told) == "cannot tell") & (pl.col("more_launches") > 0)).then(
+        "more_launches"
+    )
     return table.with_columns(
         more.alias("more_launches"),
-        pl.when(pl.lit(told) == "follows").then("worth_testing").otherwise(math.nan).alias("worth_testing"),
+        pl.when(pl.lit(told) == "follows")
+        .then("worth_testing")
+        .otherwise(math.nan)
+        .alias("worth_testing"),
         pl.Series("p_adjusted", p),
         told,
     )
 
 
 def _prediction(
-    frame: pl.DataFrame, where: str, metrics: Sequence[str], effect: Any, error: Any, shared: dict[str, Any]
+    frame: pl.DataFrame,
+    where: str,
+    metrics: Sequence[str],
+    effect: Any,
+    error: Any,
+    shared: dict[str, Any],
 ) -> pl.DataFrame | None:
     """Return how well each metric, and the composite of all, predicts launches that were left out."""
     if len(metrics) < 2 or len(frame) < _FOR_COMPOSITES:
@@ -375,10 +473,15 @@ def _prediction(
 
     def predict(names: Sequence[str]) -> tuple[Any, float]:
         x = np.stack([_numbers(frame, where, name) for name in names], axis=1)
-        return cross_validated_prediction(x, effect, error, np.stack([shared[name] for name in names], axis=1))
+        return cross_validated_prediction(
+            x, effect, error, np.stack([shared[name] for name in names], axis=1)
+        )
 
     weights, share = predict(metrics)
-    rows = [(name, weight, predict([name])[1]) for name, weight in zip(metrics, weights.tolist(), strict=True)]
+    rows = [
+        (name, weight, predict([name])[1])
+        for name, weight in zip(metrics, weights.tolist(), strict=True)
+    ]
     rows.append((_COMPOSITE, None, share))
     schema = {"metric": pl.String, "weight": pl.Float64, "share": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -13,7 +13,12 @@ import polars as pl
 
 from rankwise.comparison.alignment import check_comparable, common_cells, systems_of, without_force
 from rankwise.comparison.comparison import Comparison, check_plain_design
-from rankwise.comparison.pairwise import ClusteredPairwiseTests, bounds_of, check_zero, ranks_of_users
+from rankwise.comparison.pairwise import (
+    ClusteredPairwiseTests,
+    bounds_of,
+    check_zero,
+    ranks_of_users,
+)
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import Missing, check_choice, check_positive
 from rankwise.core.terminal import TableDisplay, TableView, finite, level_text, number
@@ -21,7 +26,13 @@ from rankwise.errors import MetricError, ParameterError
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, Interval, check_level
 from rankwise.stats.many_systems import SystemRanks, pairwise_p, ranks_of
-from rankwise.stats.rank_correlation import kendall_tau, shown_orders, tau_ap, tau_ap_limits, tau_limits
+from rankwise.stats.rank_correlation import (
+    kendall_tau,
+    shown_orders,
+    tau_ap,
+    tau_ap_limits,
+    tau_limits,
+)
 
 __all__ = ["RankAgreement", "rank_agreement"]
 
@@ -38,16 +49,16 @@ class RankAgreement(TableDisplay):
     tau, tau_ap : Interval
         Kendall's τ and τ_AP of the two orders, with their confidence limits.
     swapped : float
-        Of the pairs of systems that differ significantly in both orders, the share that differs in opposite directions;
-        NaN if there is no such pair.
+        Of the pairs of systems that differ significantly in both orders, the share that differs in
+        opposite directions; NaN if there is no such pair.
     table : polars.DataFrame
-        One row per system, in the first order: ``system``, its values ``first`` and ``second``, and ``rank_first`` and
-        ``rank_second`` with their limits (``…_low``, ``…_high``).
+        One row per system, in the first order: ``system``, its values ``first`` and ``second``, and
+        ``rank_first`` and ``rank_second`` with their limits (``…_low``, ``…_high``).
     pairs : polars.DataFrame
-        One row per pair, the better one by the first order as ``system``: the differences ``first`` and ``second``
-        (positive: ``system`` is better), the adjusted ``p_first`` and ``p_second`` of the direction that was observed,
-        and ``agreement``: ``agree`` or ``swapped`` if it is shown in both, else ``first only``, ``second only``,
-        ``neither``.
+        One row per pair, the better one by the first order as ``system``: the differences ``first``
+        and ``second`` (positive: ``system`` is better), the adjusted ``p_first`` and ``p_second``
+        of the direction that was observed, and ``agreement``: ``agree`` or ``swapped`` if it is
+        shown in both, else ``first only``, ``second only``, ``neither``.
     settings : dict
         The metrics, the options and the numbers of users.
     """
@@ -75,10 +86,17 @@ class RankAgreement(TableDisplay):
         both = counts["agree"] + counts["swapped"]
         share = f" ({self.swapped:.0%})" if both else ""
         in_both = (
-            f"{both} of {len(self.pairs)} pairs are shown in both orders, {counts['swapped']} of them swapped{share}"
+            f"{both} of {len(self.pairs)} pairs are shown in both orders, "
+            f"{counts['swapped']} of them swapped{share}"
         )
-        single = f"{counts['first only']} by the first alone, {counts['second only']} by the second alone"
-        limits = f"{level_text(self.tau.confidence)} limits: over all orders that agree with the pairs shown; "
+        single = (
+            f"{counts['first only']} by the first alone, {counts['second only']} by the "
+            "second alone"
+        )
+        limits = (
+            f"{level_text(self.tau.confidence)} limits: over all orders that agree with the "
+            "pairs shown; "
+        )
         return [
             f"first: {first}; second: {second}; {samples}",
             f"{in_both}; {single}, {counts['neither']} by neither",
@@ -90,8 +108,13 @@ class RankAgreement(TableDisplay):
     def views(self) -> list[TableView]:
         """The coefficients, the systems, and the pairs that are swapped."""
         head = ("agreement", "value", "interval")
-        rows = [(name, number(i.estimate), f"{number(i.low)} to {number(i.high)}") for name, i in self._coefficients]
-        views = [TableView(head, rows, title="Agreement of two orders.", label="rankwise-agreement")]
+        rows = [
+            (name, number(i.estimate), f"{number(i.low)} to {number(i.high)}")
+            for name, i in self._coefficients
+        ]
+        views = [
+            TableView(head, rows, title="Agreement of two orders.", label="rankwise-agreement")
+        ]
         views.append(_system_view(self.table))
         swapped = self.pairs.filter(pl.col("agreement") == "swapped")
         if len(swapped):
@@ -110,7 +133,9 @@ class RankAgreement(TableDisplay):
             for name, i in intervals.items()
         }
         values |= {"swapped": self.swapped, "counts": self.counts, "settings": self.settings}
-        data: dict[str, Any] = finite(values | {"table": self.table.to_dicts(), "pairs": self.pairs.to_dicts()})
+        data: dict[str, Any] = finite(
+            values | {"table": self.table.to_dicts(), "pairs": self.pairs.to_dicts()}
+        )
         return data
 
 
@@ -139,7 +164,11 @@ def _swapped_view(pairs: pl.DataFrame) -> TableView:
     rows = [
         (
             f"{row['system']} − {row['baseline']}",
-            *(text for side in ("first", "second") for text in (f"{row[side]:+.4f}", p_value(row[f"p_{side}"]))),
+            *(
+                text
+                for side in ("first", "second")
+                for text in (f"{row[side]:+.4f}", p_value(row[f"p_{side}"]))
+            ),
         )
         for row in pairs.to_dicts()
     ]
@@ -162,31 +191,35 @@ def rank_agreement(
     .. math:: \tau = \frac{C - D}{k (k - 1) / 2}, \qquad
               \tau_{AP} = \frac{2}{k - 1} \sum_{i = 2}^{k} \frac{C(i)}{i - 1} - 1
 
-    Of k systems, C pairs are in the same order and D in opposite ones; C(i) counts the systems above rank i of the
-    second order that are above the system there in the first order as well. :math:`\tau_{AP}` weighs the top more, and
-    takes the first order as the reference. Both lie in [−1, 1].
+    Of k systems, C pairs are in the same order and D in opposite ones; C(i) counts the systems
+    above rank i of the second order that are above the system there in the first order as well.
+    :math:`\tau_{AP}` weighs the top more, and takes the first order as the reference. Both lie in
+    [−1, 1].
 
-    The orders are of means over users, which have errors: with systems that are nearly equal, two orders of the same
-    truth differ. The limits take this into account. In each order, all pairs are tested together at half the level, so
-    that with the probability ``confidence`` everything that is shown of either order is true, whether the users of the
-    two are the same or not. The limits are the smallest and the largest coefficient of orders that agree with it. A
-    percentile bootstrap over users is not valid here: it repeats the disagreement that errors cause.
+    The orders are of means over users, which have errors: with systems that are nearly equal, two
+    orders of the same truth differ. The limits take this into account. In each order, all pairs are
+    tested together at half the level, so that with the probability ``confidence`` everything that
+    is shown of either order is true, whether the users of the two are the same or not. The limits
+    are the smallest and the largest coefficient of orders that agree with it. A percentile
+    bootstrap over users is not valid here: it repeats the disagreement that errors cause.
 
     Parameters
     ----------
     first : mapping of str to Result, or Comparison
         The results of each system; the reference of :math:`\tau_{AP}`.
     second : mapping of str to Result, or Comparison, optional
-        The results of the same systems by another judgment or split; by default ``first``, for two metrics.
+        The results of the same systems by another judgment or split; by default ``first``, for two
+        metrics.
     metrics : str or pair of str, optional
-        The metric of both orders, or that of each; by default the primary one. Without ``second``, two.
+        The metric of both orders, or that of each; by default the primary one. Without ``second``,
+        two.
     missing : {"error", "zero", "common"}, default="error"
         What to do with users who have a value in some results only, as for `rankwise.compare`.
     confidence : float, default=0.95
         The confidence level.
     n_resamples, seed : int, default=10_000, 0
-        Number of random draws of the tests, and their seed. Metrics with bounds are tested without them below 1,000
-        users.
+        Number of random draws of the tests, and their seed. Metrics with bounds are tested without
+        them below 1,000 users.
 
     Returns
     -------
@@ -201,8 +234,8 @@ def rank_agreement(
 
     References
     ----------
-    Kendall 1938, A New Measure of Rank Correlation, Biometrika 30; Yilmaz, Aslam & Robertson 2008, A New Rank
-    Correlation Coefficient for Information Retrieval, SIGIR.
+    Kendall 1938, A New Measure of Rank Correlation, Biometrika 30; Yilmaz, Aslam & Robertson 2008,
+    A New Rank Correlation Coefficient for Information Retrieval, SIGIR.
 
     Examples
     --------
@@ -225,7 +258,12 @@ def rank_agreement(
     check_positive(least=0, seed=seed)
     sides = _sides(first, second)
     cells = _cells(sides, metrics, given=second is not None)
-    options: dict[str, Any] = {"missing": missing, "confidence": confidence, "n_resamples": n_resamples, "seed": seed}
+    options: dict[str, Any] = {
+        "missing": missing,
+        "confidence": confidence,
+        "n_resamples": n_resamples,
+        "seed": seed,
+    }
     orders = [_order(side, cell, **options) for side, cell in zip(sides, cells, strict=True)]
     return _agreement(list(sides[0]), orders, cells, options)
 
@@ -235,13 +273,19 @@ def _results_of(side: Any, name: str) -> dict[str, Result]:
     if isinstance(side, Comparison):
         check_plain_design(side.settings, "an order of systems", over_requests=True)
         side = side.results
-    if not isinstance(side, Mapping) or not side or not all(isinstance(result, Result) for result in side.values()):
+    if (
+        not isinstance(side, Mapping)
+        or not side
+        or not all(isinstance(result, Result) for result in side.values())
+    ):
         raise ParameterError(
             f"{name} has one result per system, by name",
-            found=", ".join(f"{key!r}: {type(r).__name__}" for key, r in side.items()) or "no results"
+            found=", ".join(f"{key!r}: {type(r).__name__}" for key, r in side.items())
+            or "no results"
             if isinstance(side, Mapping)
             else type(side).__name__,
-            hint='pass {"a": rw.load("runs/a"), "b": rw.load("runs/b"), …}, or a comparison that holds its results',
+            hint='pass {"a": rw.load("runs/a"), "b": rw.load("runs/b"), …}, or a comparison that '
+            "holds its results",
         )
     return dict(side)
 
@@ -251,13 +295,20 @@ def _sides(first: Any, second: Any) -> tuple[dict[str, Result], dict[str, Result
     one = _results_of(first, "first")
     other = one if second is None else _results_of(second, "second")
     if one.keys() != other.keys():
-        apart = [f"{', '.join(sorted(a.keys() - b.keys())) or 'none'}" for a, b in ((one, other), (other, one))]
+        apart = [
+            f"{', '.join(sorted(a.keys() - b.keys())) or 'none'}"
+            for a, b in ((one, other), (other, one))
+        ]
         raise ParameterError(
-            "both orders must be of the same systems", found=f"only in first: {apart[0]}; only in second: {apart[1]}"
+            "both orders must be of the same systems",
+            found=f"only in first: {apart[0]}; only in second: {apart[1]}",
         )
     if len(one) < 2:
         raise ParameterError("an order needs two systems or more", found=", ".join(one))
-    by_unit = [systems_of((side,)).by_unit().single() for side in (one, {name: other[name] for name in one})]
+    by_unit = [
+        systems_of((side,)).by_unit().single()
+        for side in (one, {name: other[name] for name in one})
+    ]
     with without_force():
         for side in by_unit:
             check_comparable(side)
@@ -271,10 +322,13 @@ def _cells(sides: Sequence[Mapping[str, Result]], metrics: Any, *, given: bool) 
         raise ParameterError(
             "nothing says what the second order is",
             found=f"metrics={metrics!r}, and one mapping of results",
-            hint='pass the results by another judgment or split, or two metrics: metrics=["ndcg@10", "recall@10"]',
+            hint="pass the results by another judgment or split, or two metrics: "
+            'metrics=["ndcg@10", "recall@10"]',
         )
     if len(names) not in (1, 2):
-        raise ParameterError("metrics is one metric, or one for each order", found=f"metrics={metrics!r}")
+        raise ParameterError(
+            "metrics is one metric, or one for each order", found=f"metrics={metrics!r}"
+        )
     cells = []
     for side, name in zip(sides, names * (3 - len(names)), strict=True):
         _, cell, _ = common_cells(side, name, None, means_only=_MEANS)
@@ -301,7 +355,13 @@ class _Order:
 
 
 def _order(
-    results: Mapping[str, Result], cell: str, *, missing: Missing, confidence: float, n_resamples: int, seed: int
+    results: Mapping[str, Result],
+    cell: str,
+    *,
+    missing: Missing,
+    confidence: float,
+    n_resamples: int,
+    seed: int,
 ) -> _Order:
     """Return the order of systems by a metric, all pairs tested together at half the level."""
     better = next(iter(results.values())).direction(cell)
@@ -329,18 +389,25 @@ def _order(
     users = len(aligned.values) if aligned.cluster is None else aligned.n_clusters
 
     if users < 2:
-        raise MetricError(f"an order by {cell} needs two users or more with a value in all results", found=str(users))
+        raise MetricError(
+            f"an order by {cell} needs two users or more with a value in all results",
+            found=str(users),
+        )
 
     means = aligned.values.mean(axis=0)
     if aligned.cluster is not None:
         ranks = _ranks_over_requests(family, cell, means, level, sign)
     else:
         largest = bounds[1] - bounds[0]
-        ranks = ranks_of_users(aligned, largest, better=bool(better), alpha=level, n_resamples=n_resamples, seed=seed)
+        ranks = ranks_of_users(
+            aligned, largest, better=bool(better), alpha=level, n_resamples=n_resamples, seed=seed
+        )
 
     sample = unit.counted(len(aligned.values), users)
     reasons = f"{cell}: {aligned.reasons}" if aligned.reasons else ""
-    return _Order(sign * means, sign, ranks, shown_orders(ranks.p_better, level), users, sample, reasons)
+    return _Order(
+        sign * means, sign, ranks, shown_orders(ranks.p_better, level), users, sample, reasons
+    )
 
 
 def _ranks_over_requests(
@@ -366,7 +433,10 @@ def _agreement(
     users = min(order.users for order in orders)
     tau, ap = (
         Interval(value, *limits, options["confidence"], "orders of shown pairs", users, flags)
-        for value, limits in ((kendall_tau(*means), tau_limits(*shown)), (tau_ap(*means), tau_ap_limits(*shown)))
+        for value, limits in (
+            (kendall_tau(*means), tau_limits(*shown)),
+            (tau_ap(*means), tau_ap_limits(*shown)),
+        )
     )
     pairs = _pairs(systems, first, second)
     agree, swapped = (int((pairs["agreement"] == kind).sum()) for kind in ("agree", "swapped"))

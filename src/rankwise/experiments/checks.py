@@ -1,7 +1,7 @@
 """Checks of a configuration: every mistake with its line, and what a run would refuse, before it runs.
 
-What a run would refuse is told by the checks of the run itself, called with what is known before it:
-the names of tables in place of their rows, and results without users in place of results.
+What a run would refuse is told by the checks of the run itself, called with what is known before
+it: the names of tables in place of their rows, and results without users in place of results.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ class ConfigErrors:
 
     def is_wrong(self, place: Place) -> bool:
         """Return whether a value, one inside it or one around it is invalid."""
-        return any(other[: len(place)] == place or place[: len(other)] == other for other in self._invalid)
+        return any(
+            other[: len(place)] == place or place[: len(other)] == other for other in self._invalid
+        )
 
     def says(self, place: Place) -> bool:
         """Return whether the file says something there, which may be wrong and left out."""
@@ -148,10 +150,13 @@ class ConfigErrors:
     ) -> _T | None:
         """Return the result for options that are tried one by one, then together.
 
-        An option that is wrong alone, and beside those that are right, is a mistake with its own path and is left
-        out, so that all others are checked as well. ``places`` has the path of options that stand elsewhere.
+        An option that is wrong alone, and beside those that are right, is a mistake with its own
+        path and is left out, so that all others are checked as well. ``places`` has the path of
+        options that stand elsewhere.
         """
-        right = {name: value for name, value in options.items() if _works(partial(make, {name: value}))}
+        right = {
+            name: value for name, value in options.items() if _works(partial(make, {name: value}))
+        }
         for name, value in options.items():
             if name in right:
                 continue
@@ -202,7 +207,9 @@ class ConfigErrors:
         if self._mistakes:
             lines = [text for _, text in sorted(self._mistakes)]
             count = f"{len(lines)} mistakes" if len(lines) > 1 else "a mistake"
-            raise ConfigError(f"this configuration has {count}", where=self.document.name, mistakes=lines)
+            raise ConfigError(
+                f"this configuration has {count}", where=self.document.name, mistakes=lines
+            )
 
 
 def _describe(place: Place, problems: list[Any], schema: dict[str, Any]) -> tuple[str, str | None]:
@@ -307,7 +314,9 @@ def has_training(config: Config, folder: Path) -> bool:
     return any("train" in part.name for part in path.iterdir())
 
 
-def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> None:
+def check_named_tables(
+    config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors
+) -> None:
     """Check that the tables that are needed are named, and none twice."""
     data = config.data
     if config.split is None and data.interactions is not None:
@@ -318,7 +327,11 @@ def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path,
         )
     if config.split is not None:
         if data.interactions is None:
-            mistakes.add(("split",), "there are no interactions to split", "write data: {interactions: ratings.csv}")
+            mistakes.add(
+                ("split",),
+                "there are no interactions to split",
+                "write data: {interactions: ratings.csv}",
+            )
         for role in ("truth", "train"):
             if getattr(data, role) is not None:
                 mistakes.add(("data", role), "split makes it from data.interactions")
@@ -327,13 +340,23 @@ def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path,
     if fitted and not trained:
         mistakes.add(("systems", fitted[0]), "a baseline needs training interactions", _TRAIN)
     if fitted and data.truth is None and config.split is None:
-        mistakes.add(("systems", fitted[0]), "a baseline needs the users of the ground truth", _TRUTH)
+        mistakes.add(
+            ("systems", fitted[0]), "a baseline needs the users of the ground truth", _TRUTH
+        )
     sliced = config.decision.slices if systems and config.decision is not None else None
-    groups = {name for one in (*listed(config.evaluation.by), *listed(sliced)) for name in one.split(CROSSED)}
+    groups = {
+        name
+        for one in (*listed(config.evaluation.by), *listed(sliced))
+        for name in one.split(CROSSED)
+    }
     by = {name for name in groups if not is_truth_slice(name)}
     of_train = by & set(get_args(TrainGroup))
     if by - of_train and data.users is None:
-        mistakes.add(("evaluation", "by"), "groups of users need the table of users", "write data: {users: users.csv}")
+        mistakes.add(
+            ("evaluation", "by"),
+            "groups of users need the table of users",
+            "write data: {users: users.csv}",
+        )
     if of_train and not trained:
         mistakes.add(
             ("evaluation", "by"),
@@ -353,7 +376,11 @@ def check_output(out: Path, folder: Path, sources: Sequence[Source]) -> None:
         If it is a file.
     """
     target, here = out.resolve(), folder.resolve()
-    held = [path for source in sources if (path := (folder / source.path).resolve()).is_relative_to(target)]
+    held = [
+        path
+        for source in sources
+        if (path := (folder / source.path).resolve()).is_relative_to(target)
+    ]
     if target == here or here.is_relative_to(target) or held:
         raise ParameterError(
             "the output folder holds the configuration, or what it reads",
@@ -365,7 +392,9 @@ def check_output(out: Path, folder: Path, sources: Sequence[Source]) -> None:
         raise OutputError("this is a file, not a folder", where=str(out))
 
 
-def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> list[str]:
+def check_ranking(
+    config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors
+) -> list[str]:
     """Check what is ranked, samples, candidate sets and seen items; return notes about it."""
     evaluation, trained = config.evaluation, has_training(config, folder)
     sampled, notes = evaluation.strategy == "sampled", []
@@ -374,7 +403,11 @@ def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mist
     if sampled and config.data.truth is None and config.split is None:
         mistakes.add(("evaluation", "strategy"), "sampling needs the ground truth", _TRUTH)
     if drawn_by == "popularity" and not trained:
-        mistakes.add(("evaluation", "negative_sampling"), "drawing by popularity needs training interactions", _TRAIN)
+        mistakes.add(
+            ("evaluation", "negative_sampling"),
+            "drawing by popularity needs training interactions",
+            _TRAIN,
+        )
     if not sampled:
         notes += [
             f"evaluation.{key} has no effect with strategy: full"
@@ -389,13 +422,17 @@ def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mist
     return notes
 
 
-def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors, *, trained: bool) -> None:
+def _check_candidates(
+    config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors, *, trained: bool
+) -> None:
     """Check the items that may be ranked: cold or warm ones, seen ones."""
     evaluation = config.evaluation
     if evaluation.candidates != "all" and evaluation.strategy == "full":
         if not trained:
             mistakes.add(
-                ("evaluation", "candidates"), "cold and warm items are told apart by training interactions", _TRAIN
+                ("evaluation", "candidates"),
+                "cold and warm items are told apart by training interactions",
+                _TRAIN,
             )
         if evaluation.candidates == "cold" and config.data.items is None:
             mistakes.add(
@@ -406,7 +443,8 @@ def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: Conf
     if evaluation.mask_seen == "context":
         mistakes.add(
             ("evaluation", "mask_seen"),
-            "tables have no contexts here, so that items seen in another context cannot be told apart",
+            "tables have no contexts here, so that items seen in another context cannot be told "
+            "apart",
             "write mask_seen: pair (the same as exclude_seen: true), or none",
         )
     fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
@@ -420,7 +458,9 @@ def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: Conf
 
 def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:
     """Return every file that is named, and where."""
-    named = [(("data", role), getattr(config.data, role)) for role in type(config.data).model_fields]
+    named = [
+        (("data", role), getattr(config.data, role)) for role in type(config.data).model_fields
+    ]
     sources: list[tuple[Place, Source]] = [(place, s) for place, s in named if s is not None]
     sources += [
         (("systems", name), s)
@@ -434,21 +474,27 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
     if config.agreement is not None and config.agreement.truth is not None:
         sources.append((("agreement", "truth"), config.agreement.truth))
     if config.off_policy is not None:
-        sources += [(("off_policy", *place), source) for place, source in logged_sources(config.off_policy)]
+        sources += [
+            (("off_policy", *place), source) for place, source in logged_sources(config.off_policy)
+        ]
     return sources
 
 
 def logged_sources(section: Any) -> list[tuple[Place, Source]]:
     """Return every file of logged requests, and where it is named."""
     tables = ("exposures", "outcomes", "predictions", "items")
-    named: list[tuple[Place, Source | None]] = [((name,), getattr(section, name)) for name in tables]
+    named: list[tuple[Place, Source | None]] = [
+        ((name,), getattr(section, name)) for name in tables
+    ]
     named += [(("targets", name), target.source) for name, target in section.targets.items()]
     if isinstance(section.propensity, LoggedTarget):
         named.append((("propensity",), section.propensity.source))
     return [(place, source) for place, source in named if source is not None]
 
 
-def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> None:
+def check_files(
+    config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors
+) -> None:
     """Check that files are there, and that what is said of their format makes sense."""
     for place, source in sources_of(config, systems):
         path = folder / source.path
@@ -456,11 +502,19 @@ def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistak
             near = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
             mistakes.add(place, f"there is no file {source.path}", nearest(path.name, near))
         elif path.is_dir() and source.format not in (None, "parquet"):
-            mistakes.add((*place, "format"), "the files of a folder tell their format", "leave format out")
-        elif path.is_dir() and not is_table_folder(path) and place not in (("data", "truth"), ("data", "train")):
+            mistakes.add(
+                (*place, "format"), "the files of a folder tell their format", "leave format out"
+            )
+        elif (
+            path.is_dir()
+            and not is_table_folder(path)
+            and place not in (("data", "truth"), ("data", "train"))
+        ):
             mistakes.add(place, f"{source.path} is a folder, and not of Parquet files")
         if (source.separator or source.header) and source.format not in ("csv", "movielens"):
-            mistakes.add((*place, "format"), "separator and header go with format: csv or movielens")
+            mistakes.add(
+                (*place, "format"), "separator and header go with format: csv or movielens"
+            )
         if source.format is not None and config.engine.name == "spark":
             mistakes.add((*place, "format"), "Spark recognises formats itself")
 
@@ -479,11 +533,15 @@ def check_tools(config: Config, mistakes: ConfigErrors) -> None:
     name = config.output.report
     if isinstance(name, str) and name.lower() in AS_BOOLEAN:
         mistakes.add(
-            ("output", "report"), f"{name!r} is text, not a boolean", f"write report: {AS_BOOLEAN[name.lower()]}"
+            ("output", "report"),
+            f"{name!r} is text, not a boolean",
+            f"write report: {AS_BOOLEAN[name.lower()]}",
         )
     elif isinstance(name, str) and (Path(name).name != name or Path(name).suffix != ".html"):
         mistakes.add(
-            ("output", "report"), f"{name!r} is no name of a file in the output folder", "write report: page.html"
+            ("output", "report"),
+            f"{name!r} is no name of a file in the output folder",
+            "write report: page.html",
         )
     engine = config.engine
     if engine.name == "spark":
@@ -512,13 +570,17 @@ def check_inputs(
             mistakes.tried(place, check)
     if "truth" not in tables and not any(metric.reads_truth for metric in metrics):
         mistakes.tried(("evaluation",), partial(without_truth, settings, explicit))
-    read = [role for role in type(config.data).model_fields if getattr(config.data, role) is not None]
+    read = [
+        role for role in type(config.data).model_fields if getattr(config.data, role) is not None
+    ]
     named: list[Any] = [*dict.fromkeys(["recommendations", *read, *tables])]
     mistakes.tried(("evaluation", "columns"), partial(check_columns, settings.columns, named))
     train = True if "train" in tables else None
     for option in ("exclude_seen", "warm_and_cold"):
         if getattr(settings, option):
-            key = "mask_seen" if option == "exclude_seen" and config.evaluation.mask_seen else option
+            key = (
+                "mask_seen" if option == "exclude_seen" and config.evaluation.mask_seen else option
+            )
             mistakes.tried(("evaluation", key), partial(check_whole, settings, train))
     if isinstance(settings.weights, str) and "users" not in tables:
         mistakes.add(
@@ -528,7 +590,9 @@ def check_inputs(
         )
 
 
-def check_questions(metrics: Sequence[str], options: Mapping[str, Any], mistakes: ConfigErrors) -> None:
+def check_questions(
+    metrics: Sequence[str], options: Mapping[str, Any], mistakes: ConfigErrors
+) -> None:
     """Check that the metrics can be evaluated together, read from text as the run reads them."""
 
     def check() -> None:
@@ -553,11 +617,15 @@ def _tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRo
     return tables
 
 
-def _input_checks(metric: Metric, config: Config, settings: Settings, tables: set[TableRole]) -> list[Any]:
+def _input_checks(
+    metric: Metric, config: Config, settings: Settings, tables: set[TableRole]
+) -> list[Any]:
     """Return the checks of what a metric needs: of every table, not only of the first that it lacks."""
     plan = Plan((metric,), settings.rules, settings.by)
     groups = {*TRAIN_GROUPS} & {*settings.by}
-    checks: list[Any] = [partial(check_tables, {fact: name}, tables, groups) for fact, name in plan.facts.items()]
+    checks: list[Any] = [
+        partial(check_tables, {fact: name}, tables, groups) for fact, name in plan.facts.items()
+    ]
     checks.append(partial(check_catalogue, plan, settings.catalogue, tables))
     if settings.ranks == "keep":
         checks.append(partial(check_kept, plan.needs, numbers_items=plan.numbers_items))
@@ -588,20 +656,32 @@ def check_comparisons(
 
     for place, options in comparisons:
         before, means_only = len(mistakes), None if options.get("by") is None else MEANS_OF_GROUPS
-        primary, margin, names = options.get("primary"), options.get("margin"), listed(options.get("metrics"))
+        primary, margin, names = (
+            options.get("primary"),
+            options.get("margin"),
+            listed(options.get("metrics")),
+        )
         for key, name in [("primary", primary), *(("metrics", name) for name in names)]:
             if name is not None and is_known(name):
                 where = (*place, key)
                 if key == "primary" and not mistakes.document.has(where):
                     where = ("evaluation", "validation_metric")
-                mistakes.tried(where, partial(common_cells, expected, [name], name, means_only=means_only))
+                mistakes.tried(
+                    where, partial(common_cells, expected, [name], name, means_only=means_only)
+                )
         for name, size in margin.items() if isinstance(margin, Mapping) else ():
             if is_known(name):
-                mistakes.tried((*place, "margin", name), partial(margins_by_cell, {name: size}, first))
+                mistakes.tried(
+                    (*place, "margin", name), partial(margins_by_cell, {name: size}, first)
+                )
         if complete and len(mistakes) == before and primary is None and not names:
-            mistakes.tried(place, partial(common_cells, expected, None, None, means_only=means_only))
+            mistakes.tried(
+                place, partial(common_cells, expected, None, None, means_only=means_only)
+            )
         named = {key: value for key, value in options.items() if key not in _NOT_CHECKED}
-        mistakes.tried_together(place, named, lambda subset: check_options(systems_of((expected,)), **subset))
+        mistakes.tried_together(
+            place, named, lambda subset: check_options(systems_of((expected,)), **subset)
+        )
 
 
 _NOT_CHECKED = ("primary", "metrics", "margin", "force", "alpha", "baseline")
@@ -622,7 +702,9 @@ def _is_evaluated(result: Result, name: str) -> bool:
 
 def _is_group(result: Result, name: str) -> bool:
     """Return whether a name is the value of a group, which only the tables name."""
-    metric = name.rpartition("[")[0] if name.endswith("]") and "=" in name.rpartition("[")[2] else ""
+    metric = (
+        name.rpartition("[")[0] if name.endswith("]") and "=" in name.rpartition("[")[2] else ""
+    )
     return bool(metric) and any(
         str(parsed @ ()) == str(one @ ())
         for parsed in parse_all(metric, result.convention, cutoffs=False)
@@ -631,7 +713,11 @@ def _is_group(result: Result, name: str) -> bool:
 
 
 def check_decision(
-    options: Mapping[str, Any], expected: Mapping[str, Result], mistakes: ConfigErrors, *, complete: bool
+    options: Mapping[str, Any],
+    expected: Mapping[str, Result],
+    mistakes: ConfigErrors,
+    *,
+    complete: bool,
 ) -> None:
     """Check that what decides is evaluated, and can decide; ``complete`` as for comparisons."""
     if not expected:
@@ -641,7 +727,13 @@ def check_decision(
         names = options.get(key) or ()
         for at, name in enumerate(listed(names)):
             place: Place = ("decision", key)
-            place = (*place, name) if key == "guardrails" else (*place, at) if not isinstance(names, str) else place
+            place = (
+                (*place, name)
+                if key == "guardrails"
+                else (*place, at)
+                if not isinstance(names, str)
+                else place
+            )
             if complete or _is_evaluated(first, name):
                 mistakes.tried(place, partial(deciding_cell, first, name))
     if len(expected) < 2 or not complete or len(mistakes) > before:
@@ -650,7 +742,9 @@ def check_decision(
     mistakes.tried(("decision",), lambda: rule_for(expected, **between))
     if len(mistakes) == before:
         rest = {name: value for name, value in options.items() if name not in between}
-        mistakes.tried_together(("decision",), rest, lambda subset: rule_for(expected, **between, **subset))
+        mistakes.tried_together(
+            ("decision",), rest, lambda subset: rule_for(expected, **between, **subset)
+        )
 
 
 def expected_results(
@@ -715,7 +809,9 @@ def comparisons_of(
     return out
 
 
-def decision_of(config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors) -> dict[str, Any] | None:
+def decision_of(
+    config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors
+) -> dict[str, Any] | None:
     """Return the options of the decision, its names checked; without systems it is about policies on a log."""
     if config.decision is None:
         return None
@@ -736,25 +832,46 @@ def decision_of(config: Config, systems: Mapping[str, Any], mistakes: ConfigErro
     return options
 
 
-def _check_logged_decision(options: Mapping[str, Any], section: Any, mistakes: ConfigErrors) -> None:
+def _check_logged_decision(
+    options: Mapping[str, Any], section: Any, mistakes: ConfigErrors
+) -> None:
     """Check that a decision about policies reads what is estimated: their reward, at its level and with its margin."""
     for key in ("success", "guardrails", "deterioration"):
         for name in listed(options.get(key) or ()):
             if name != "reward":
-                mistakes.add(("decision", key), f"there is no metric {name!r} of logged requests", "write reward")
-    alpha, margin = options.get("alpha", section.alpha), (options.get("guardrails") or {}).get("reward", section.margin)
+                mistakes.add(
+                    ("decision", key),
+                    f"there is no metric {name!r} of logged requests",
+                    "write reward",
+                )
+    alpha, margin = (
+        options.get("alpha", section.alpha),
+        (options.get("guardrails") or {}).get("reward", section.margin),
+    )
     if alpha != section.alpha:
-        mistakes.add(("decision", "alpha"), "the level is that of the estimate", f"off_policy: {{alpha: {alpha}}}")
+        mistakes.add(
+            ("decision", "alpha"),
+            "the level is that of the estimate",
+            f"off_policy: {{alpha: {alpha}}}",
+        )
     if margin != section.margin:
         hint = f"off_policy: {{margin: {margin}}}"
         mistakes.add(("decision", "guardrails"), "the margin is that of the estimate", hint)
     for name in listed(options.get("slices") or ()):
         if name != section.by:
-            mistakes.add(("decision", "slices"), f"there are no groups by {name!r}", f"off_policy: {{by: {name}}}")
+            mistakes.add(
+                ("decision", "slices"),
+                f"there are no groups by {name!r}",
+                f"off_policy: {{by: {name}}}",
+            )
 
 
 def _check_names_and_alpha(
-    options: Mapping[str, Any], keys: Sequence[str], place: Place, systems: Collection[str], mistakes: ConfigErrors
+    options: Mapping[str, Any],
+    keys: Sequence[str],
+    place: Place,
+    systems: Collection[str],
+    mistakes: ConfigErrors,
 ) -> None:
     """Check that the systems that options name are there, and the significance level."""
     for key in keys:
@@ -784,11 +901,15 @@ def cutoffs_of(config: Config, mistakes: ConfigErrors) -> list[int]:
     return right
 
 
-def metrics_of(config: Config, convention: Convention | None, mistakes: ConfigErrors) -> dict[Metric, Place]:
+def metrics_of(
+    config: Config, convention: Convention | None, mistakes: ConfigErrors
+) -> dict[Metric, Place]:
     """Return the metrics that are asked for, each once, with the first place that asks for it."""
     evaluation, before = config.evaluation, len(mistakes)
     cutoffs = cutoffs_of(config, mistakes)
-    strict = len(mistakes) == before and not any(mistakes.is_wrong(("evaluation", key)) for key in ("k", "top_k"))
+    strict = len(mistakes) == before and not any(
+        mistakes.is_wrong(("evaluation", key)) for key in ("k", "top_k")
+    )
     places: dict[Metric, Place] = {}
 
     def ask(place: Place, read: Callable[[], Iterable[Metric]]) -> None:
@@ -797,10 +918,15 @@ def metrics_of(config: Config, convention: Convention | None, mistakes: ConfigEr
 
     names = evaluation.metrics
     for at, name in enumerate(listed(names)):
-        place: Place = ("evaluation", "metrics", at) if isinstance(names, list) else ("evaluation", "metrics")
+        place: Place = (
+            ("evaluation", "metrics", at) if isinstance(names, list) else ("evaluation", "metrics")
+        )
         ask(place, partial(_named, name, cutoffs, convention, strict))
     for at, metric in enumerate(evaluation.complex_metrics):
-        ask(("evaluation", "complex_metrics", at), lambda m=metric: (complex_metric(m, cutoffs, convention),))  # type: ignore[misc]
+        ask(
+            ("evaluation", "complex_metrics", at),
+            lambda m=metric: (complex_metric(m, cutoffs, convention),),  # type: ignore[misc]
+        )
     primary = evaluation.validation_metric
     if primary is not None:
         place = ("evaluation", "validation_metric")
@@ -831,14 +957,20 @@ def _with_propensity(metric: Metric, config: Config, mistakes: ConfigErrors) -> 
     return weighted
 
 
-def _named(name: str, cutoffs: Sequence[int], convention: Convention | None, strict: bool = True) -> tuple[Metric, ...]:
+def _named(
+    name: str, cutoffs: Sequence[int], convention: Convention | None, strict: bool = True
+) -> tuple[Metric, ...]:
     """Return the metrics of a text, those without a cut-off at ``cutoffs``.
 
     Unless ``strict`` they may lack one, because the cut-offs themselves are wrong.
     """
     out = []
     for metric in _parsed(name, convention):
-        at = metric @ list(cutoffs) if (cutoffs and not metric.k and metric.cutoff != "none") else metric
+        at = (
+            metric @ list(cutoffs)
+            if (cutoffs and not metric.k and metric.cutoff != "none")
+            else metric
+        )
         if strict:
             at.require_cutoff()
         out.append(at)

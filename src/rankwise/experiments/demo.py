@@ -93,16 +93,23 @@ def save(outcome: Outcome, folder: Path) -> None:
 def other_studies() -> dict[str, pl.DataFrame]:
     """Return made-up past launches, and values of users by human and by model labels, by file."""
     rng = np.random.default_rng(12)
-    quality, errors, values = rng.normal(0.2, 1.0, 24), rng.uniform(0.3, 0.5, (2, 24)), rng.beta(1.2, 2.5, (1000, 1))
+    quality, errors, values = (
+        rng.normal(0.2, 1.0, 24),
+        rng.uniform(0.3, 0.5, (2, 24)),
+        rng.beta(1.2, 2.5, (1000, 1)),
+    )
     offline, online = (
         quality + rng.normal(0, errors[0]),
         0.6 * quality + rng.normal(0, 0.2, 24) + rng.normal(0, errors[1]),
     )
-    launches = pl.DataFrame({"online": online, "online_se": errors[1], "ndcg@10": offline, "ndcg@10_se": errors[0]})
+    launches = pl.DataFrame(
+        {"online": online, "online_se": errors[1], "ndcg@10": offline, "ndcg@10_se": errors[0]}
+    )
     human = rng.random((1000, 5)) < values
     model = rng.random((1000, 5)) < np.where(human, 0.9, 0.3)
     by_human, by_model = (
-        pl.DataFrame({"user": range(1000), "precision@5": labels.mean(axis=1)}) for labels in (human, model)
+        pl.DataFrame({"user": range(1000), "precision@5": labels.mean(axis=1)})
+        for labels in (human, model)
     )
     sample = by_human.sample(60, seed=0)
     return {"launches": launches.select(pl.all().round(3)), "human": sample, "model": by_model}
@@ -167,12 +174,17 @@ def configuration(folder: Path) -> None:
 
     tables = {"truth": "split", "items": "items.csv", "users": "users.csv"}
     runs = [str(folder / "runs" / f"{name}.csv") for name in ("random", "popularity", "neighbours")]
-    write_starter(folder / "config.yaml", runs, {role: str(folder / name) for role, name in tables.items()})
+    write_starter(
+        folder / "config.yaml", runs, {role: str(folder / name) for role, name in tables.items()}
+    )
 
 
 def tables(outcome: Outcome, comparison: Comparison) -> str:
     """Return what the data are, and the comparison."""
     train, test = len(outcome.split.train), len(outcome.split.test)
     head = "1,500 synthetic users rate 800 films for two years; the last fifth is the test:"
-    data = f"{train:,} training and {test:,} test ratings. A rating of {_THRESHOLD} or more is relevant."
+    data = (
+        f"{train:,} training and {test:,} test ratings. A rating of {_THRESHOLD} or more is "
+        "relevant."
+    )
     return f"{head}\n{data}\n\n{comparison!r}"

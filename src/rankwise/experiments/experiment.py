@@ -132,7 +132,9 @@ class Experiment:
     def metrics(self) -> list[str]:
         """The metrics as text, in the language of the convention."""
         convention = self.settings.convention
-        return [str(m) if convention is None else convention.write(m) for m in self.settings.metrics]
+        return [
+            str(m) if convention is None else convention.write(m) for m in self.settings.metrics
+        ]
 
 
 def read_experiment(path: str | Path, *, output: Path | None = None) -> Experiment:
@@ -167,14 +169,23 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     notes = check_ranking(config, systems, folder, mistakes)
     if output is None:  # else the run checks the folder that it is given
         sources = [source for _, source in sources_of(config, systems)]
-        mistakes.tried(("output", "folder"), lambda: check_output(folder / config.output.folder, folder, sources))
+        mistakes.tried(
+            ("output", "folder"),
+            lambda: check_output(folder / config.output.folder, folder, sources),
+        )
     splitter = _splitter(config, mistakes)
     comparisons = comparisons_of(config, systems, mistakes)
     decision = decision_of(config, systems, mistakes)
-    settings, explicit = _evaluation(config, folder, systems, comparisons, decision if systems else None, mistakes)
+    settings, explicit = _evaluation(
+        config, folder, systems, comparisons, decision if systems else None, mistakes
+    )
     mistakes.check()
     assert settings is not None
-    notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT if document.has(("evaluation", key))]
+    notes += [
+        f"evaluation.{key} has no effect here"
+        for key in _NO_EFFECT
+        if document.has(("evaluation", key))
+    ]
     experiment = Experiment(
         file=file,
         config=config,
@@ -214,12 +225,18 @@ def _evaluation(
     convention, explicit = _shorthands(options, mistakes)
     wrong_convention = len(mistakes) > before or mistakes.is_wrong(("evaluation", "convention"))
     metrics = {} if wrong_convention else metrics_of(config, convention, mistakes)
-    complete = len(mistakes) == before and not any(mistakes.is_wrong(("evaluation", key)) for key in _METRICS)
+    complete = len(mistakes) == before and not any(
+        mistakes.is_wrong(("evaluation", key)) for key in _METRICS
+    )
     settings = _settings(metrics, convention, explicit, mistakes)
     if metrics and settings is not None and systems:  # else logged requests alone are evaluated
         check_inputs(config, folder, metrics, settings, explicit, mistakes)
-        wrong = settings.jackknife is None and mistakes.says(("evaluation", "jackknife"))  # but it is not missing
-        expected = expected_results(metrics, systems, replace(settings, jackknife=2) if wrong else settings)
+        wrong = settings.jackknife is None and mistakes.says(
+            ("evaluation", "jackknife")
+        )  # but it is not missing
+        expected = expected_results(
+            metrics, systems, replace(settings, jackknife=2) if wrong else settings
+        )
         check_comparisons(comparisons, expected, mistakes, complete=complete)
         if decision is not None:
             check_decision(decision, expected, mistakes, complete=complete)
@@ -276,11 +293,18 @@ def _splitter(config: Config, mistakes: ConfigErrors) -> SingleSplitter | None:
 
 
 def _options(
-    config: Config, comparisons: Sequence[dict[str, Any]], decision: dict[str, Any] | None, mistakes: ConfigErrors
+    config: Config,
+    comparisons: Sequence[dict[str, Any]],
+    decision: dict[str, Any] | None,
+    mistakes: ConfigErrors,
 ) -> dict[str, Any]:
     """Return the options of the evaluation, with what single tables say of their columns."""
     evaluation = config.evaluation
-    options = {name: getattr(evaluation, name) for name in option_fields() if name in evaluation.model_fields_set}
+    options = {
+        name: getattr(evaluation, name)
+        for name in option_fields()
+        if name in evaluation.model_fields_set
+    }
     if evaluation.threshold is not None:
         options["threshold"] = evaluation.threshold
     if evaluation.batch_size is not None:
@@ -290,7 +314,10 @@ def _options(
     if evaluation.mask_seen is not None:
         masked = evaluation.mask_seen != "none"
         if options.get("exclude_seen", masked) != masked:
-            mistakes.add(("evaluation", "mask_seen"), f"this is the same as exclude_seen: {str(masked).lower()}")
+            mistakes.add(
+                ("evaluation", "mask_seen"),
+                f"this is the same as exclude_seen: {str(masked).lower()}",
+            )
         options["exclude_seen"] = masked
     columns = dict(options.get("columns") or {})
     for role in type(config.data).model_fields:
@@ -316,7 +343,9 @@ def _options(
     return options
 
 
-def _shorthands(options: Mapping[str, Any], mistakes: ConfigErrors) -> tuple[Convention | None, dict[str, Any]]:
+def _shorthands(
+    options: Mapping[str, Any], mistakes: ConfigErrors
+) -> tuple[Convention | None, dict[str, Any]]:
     """Return the convention, and all other options without shorthands."""
     chosen = options.get("convention")
     convention = mistakes.tried(("evaluation", "convention"), lambda: Convention.named(chosen))
@@ -327,22 +356,32 @@ def _shorthands(options: Mapping[str, Any], mistakes: ConfigErrors) -> tuple[Con
     return convention, rest if read is None else read[1]
 
 
-_SPELLED = {"relevance_threshold": "threshold", "block_size": "batch_size", "exclude_seen": "mask_seen"}
+_SPELLED = {
+    "relevance_threshold": "threshold",
+    "block_size": "batch_size",
+    "exclude_seen": "mask_seen",
+}
 """Options that have a second key."""
 
 
 def _settings(
-    metrics: Mapping[Metric, Place], convention: Convention | None, explicit: Mapping[str, Any], mistakes: ConfigErrors
+    metrics: Mapping[Metric, Place],
+    convention: Convention | None,
+    explicit: Mapping[str, Any],
+    mistakes: ConfigErrors,
 ) -> Settings | None:
     """Return the settings of the evaluation without options that are wrong."""
     places: dict[str, Place] = {
         name: ("evaluation", key)
         for name, key in _SPELLED.items()
-        if mistakes.document.has(("evaluation", key)) and not mistakes.document.has(("evaluation", name))
+        if mistakes.document.has(("evaluation", key))
+        and not mistakes.document.has(("evaluation", name))
     }
 
     def make(options: Mapping[str, Any]) -> Settings:
-        if options.get("cross") and "by" in explicit:  # which it crosses, where each option is tried alone
+        if (
+            options.get("cross") and "by" in explicit
+        ):  # which it crosses, where each option is tried alone
             options = {"by": explicit["by"], **options}
         if not metrics:  # their mistakes are known
             return Settings.of((), None, options)

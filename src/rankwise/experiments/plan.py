@@ -18,7 +18,17 @@ from rankwise.tables.table import read_card, read_json
 __all__ = ["check_plan", "plan_file", "write_plan"]
 
 _SECTIONS = (
-    *("data", "split", "systems", "evaluation", "comparison", "decision", "launches", "judged", "agreement"),
+    *(
+        "data",
+        "split",
+        "systems",
+        "evaluation",
+        "comparison",
+        "decision",
+        "launches",
+        "judged",
+        "agreement",
+    ),
     "off_policy",
 )
 _NO_EFFECT = ("path", "threads", "block_size", "progress")
@@ -49,11 +59,16 @@ def write_plan(experiment: Experiment, values: Mapping[str, Any], file: Path) ->
     earlier = []
     if old is not None:
         changes = list(_differences(old["plan"], content))
-        earlier = [*old["earlier"], {"time": old["time"], "sha256": old["sha256"], "changes": changes}]
+        earlier = [
+            *old["earlier"],
+            {"time": old["time"], "sha256": old["sha256"], "changes": changes},
+        ]
     plan = {
         "rankwise": __version__,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "results_existed": (experiment.folder / experiment.config.output.folder / "results").exists(),
+        "results_existed": (
+            experiment.folder / experiment.config.output.folder / "results"
+        ).exists(),
         "earlier": earlier,
         "plan": content,
     }
@@ -89,7 +104,11 @@ def _content(experiment: Experiment, values: Mapping[str, Any]) -> dict[str, Any
         path = None if source is None else experiment.path(source)
         card = None if path is None else read_card(path if path.is_dir() else path.parent)
         if card is not None:
-            content["data"][role]["split"] = {"id": card["id"], "rule": card["rule"], "files": card["files"]}
+            content["data"][role]["split"] = {
+                "id": card["id"],
+                "rule": card["rule"],
+                "files": card["files"],
+            }
     return content
 
 
@@ -102,7 +121,11 @@ def _without_paths(value: Any) -> Any:
 def _check_primary(content: Mapping[str, Any]) -> None:
     """Raise unless it is said which metric decides between several systems."""
     compared = content.get("comparison") or [{}]
-    if len(content["systems"]) > 1 and compared[0].get("primary") is None and "decision" not in content:
+    if (
+        len(content["systems"]) > 1
+        and compared[0].get("primary") is None
+        and "decision" not in content
+    ):
         raise UsageError(
             "a plan says which metric decides, before the results do",
             where="comparison.primary",
@@ -113,14 +136,19 @@ def _check_primary(content: Mapping[str, Any]) -> None:
 def _read(file: Path) -> dict[str, Any]:
     """Return a plan, checked against its digest."""
     if not file.exists():
-        raise FileError("there is no plan of this configuration", where=str(file), hint="write it with `rankwise plan`")
+        raise FileError(
+            "there is no plan of this configuration",
+            where=str(file),
+            hint="write it with `rankwise plan`",
+        )
     plan = read_json(file)
     digest = plan.pop("sha256", None) if isinstance(plan, dict) else None
     if digest is None or digest != json_hash(plan):
         raise FileError(
             "this plan was edited after it was written",
             where=str(file),
-            hint="change the configuration and run `rankwise plan` again: the new plan says what has changed",
+            hint="change the configuration and run `rankwise plan` again: the new plan says what "
+            "has changed",
         )
     return {**plan, "sha256": digest}
 
@@ -129,7 +157,11 @@ def _name(plan: Mapping[str, Any]) -> str:
     """Return when a plan was written, and what weakens it."""
     text = f"plan of {plan['time'][:16].replace('T', ' ')} UTC, digest {plan['sha256'][:12]}"
     changes = [change for earlier in plan["earlier"] for change in earlier["changes"]]
-    text += f", changed {len(plan['earlier'])} time(s) since {plan['earlier'][0]['time'][:10]}: " if changes else ""
+    text += (
+        f", changed {len(plan['earlier'])} time(s) since {plan['earlier'][0]['time'][:10]}: "
+        if changes
+        else ""
+    )
     text += _listed(changes) if changes else ""
     return text + (", written when there were results already" if plan["results_existed"] else "")
 

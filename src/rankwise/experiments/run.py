@@ -64,12 +64,19 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     Paths are relative to that folder, metrics are written in full, and what other names or
     sections said stands where rankwise has it.
     """
-    text = yaml.safe_dump(resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
+    text = yaml.safe_dump(
+        resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100
+    )
     comment, convention = "", experiment.settings.convention
-    definitions = {} if convention is None else convention.own_definitions(experiment.settings.metrics)
+    definitions = (
+        {} if convention is None else convention.own_definitions(experiment.settings.metrics)
+    )
     if definitions:
         lines = "".join(f"#   {text}\n" for text in definitions.values())
-        comment = f"# These metrics are not of convention {convention}; they are rankwise's own definitions:\n{lines}"
+        comment = (
+            f"# These metrics are not of convention {convention}; they are rankwise's own "
+            f"definitions:\n{lines}"
+        )
     return _HEAD.format(version=__version__) + comment + text
 
 
@@ -84,7 +91,10 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     # The columns of single tables stand in the options of the evaluation.
     values: dict[str, Any] = {
         CONFIGURATION.key: CONFIGURATION.version,
-        "data": {role: {k: v for k, v in source.items() if k != "columns"} for role, source in data.items()},
+        "data": {
+            role: {k: v for k, v in source.items() if k != "columns"}
+            for role, source in data.items()
+        },
     }
     if experiment.splitter is not None:
         assert config.split is not None
@@ -107,7 +117,9 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
         values["evaluation"] |= {key: getattr(evaluation, key) for key in keys}
     if experiment.candidates != "all":
         values["evaluation"]["candidates"] = experiment.candidates
-    values["comparison"] = [_plain({**_defaults(compare), **options}) for options in experiment.comparisons]
+    values["comparison"] = [
+        _plain({**_defaults(compare), **options}) for options in experiment.comparisons
+    ]
     if experiment.decision is not None:
         values["decision"] = {
             name: value
@@ -142,7 +154,9 @@ def _logged_section(experiment: Experiment, section: Any, folder: Path) -> dict[
         for name in place[:-1]:
             inner = inner[name]
         entry, last = _source(experiment, source, folder), place[-1]
-        kind = next((kind for kind in ("probabilities", "lists", "scores") if kind in inner[last]), None)
+        kind = next(
+            (kind for kind in ("probabilities", "lists", "scores") if kind in inner[last]), None
+        )
         inner[last] = entry if kind is None else inner[last] | {kind: entry}
     made: dict[str, Any] = values
     return made
@@ -150,7 +164,9 @@ def _logged_section(experiment: Experiment, section: Any, folder: Path) -> dict[
 
 def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
     options = options_of(function).items()
-    return {name: default for name, (_, default, _) in options if default is not inspect.Parameter.empty}
+    return {
+        name: default for name, (_, default, _) in options if default is not inspect.Parameter.empty
+    }
 
 
 def _source(experiment: Experiment, source: Source, folder: Path) -> dict[str, Any]:
@@ -193,7 +209,9 @@ class Inputs:
         if self._local:  # a folder of a split is read once, for all systems
             self.truth, self.train = self.parts
         roles: tuple[TableRole, ...] = ("items", "users", "reference")
-        self._side_tables: dict[str, Any] = {role: self._source(getattr(data, role), role) for role in roles}
+        self._side_tables: dict[str, Any] = {
+            role: self._source(getattr(data, role), role) for role in roles
+        }
 
     def options(self, system: Any) -> dict[str, Any]:
         """Return the tables and options to evaluate a system with."""
@@ -212,7 +230,9 @@ class Inputs:
     @cached_property
     def parts(self) -> tuple[Any, Any]:
         """Ground truth and training interactions, those of a split as well; read once."""
-        parts: tuple[Any, Any] = truth_and_train(self.truth, self.train, self.experiment.settings.columns)
+        parts: tuple[Any, Any] = truth_and_train(
+            self.truth, self.train, self.experiment.settings.columns
+        )
         return parts
 
     @cached_property
@@ -228,10 +248,16 @@ class Inputs:
 
     def run(self, name: str, system: Any) -> Any:
         """Return the recommendation lists of a system."""
-        run = self._source(system, "recommendations") if isinstance(system, Source) else self._fitted(name, system)
+        run = (
+            self._source(system, "recommendations")
+            if isinstance(system, Source)
+            else self._fitted(name, system)
+        )
         if not self.experiment.sampled and self.experiment.candidates == "all":
             return run
-        table = read_table(run, "recommendations", shared_names(self.options(system).get("columns")))
+        table = read_table(
+            run, "recommendations", shared_names(self.options(system).get("columns"))
+        )
         return over_candidates(table, self._candidates)
 
     def _split(self) -> str:
@@ -342,7 +368,9 @@ class Inputs:
             by=chosen.negative_sampling,
             power=chosen.neg_alpha if popular else 1.0,
             relevance_threshold=settings.relevance_threshold,
-            columns=self.columns_of("truth", *(role for role, table in side.items() if table is not None)),
+            columns=self.columns_of(
+                "truth", *(role for role, table in side.items() if table is not None)
+            ),
         )
 
     def _cold_or_warm(self, train: Any) -> Candidates:
@@ -351,11 +379,16 @@ class Inputs:
         training = read_table(train, "train", columns)
         if self.experiment.candidates == "warm":
             return these(training.frame["item"].unique().sort())
-        catalogue = read_table(self._side_tables["items"], "items", columns).frame.select("item").unique()
+        catalogue = (
+            read_table(self._side_tables["items"], "items", columns).frame.select("item").unique()
+        )
         seen = matching(training, "item", catalogue["item"]).select("item")
         cold = catalogue.join(seen, on="item", how="anti")
         if cold.is_empty():
-            raise EmptyError("every item of the catalogue has training interactions", hint="write candidates: all")
+            raise EmptyError(
+                "every item of the catalogue has training interactions",
+                hint="write candidates: all",
+            )
         return these(cold["item"].sort())
 
 
@@ -366,7 +399,9 @@ def over_candidates(table: Table, candidates: Any) -> Recommendations:
     recommended: lists should be long, at best the whole catalogue.
     """
     ids = candidates.frame.columns  # of items, and of users if each has candidates of their own
-    pairs = candidates.frame.with_columns(pl.col(name).cast(table.frame.schema[name], strict=False) for name in ids)
+    pairs = candidates.frame.with_columns(
+        pl.col(name).cast(table.frame.schema[name], strict=False) for name in ids
+    )
     if any(pairs[name].null_count() for name in ids):
         raise ParameterError(
             "the ids of recommendations and ground truth are of different types",
@@ -431,7 +466,8 @@ def _clear(experiment: Experiment, out: Path) -> None:
     ParameterError
         If the folder holds the configuration or one of its inputs.
     OutputError
-        If a file or folder that the run would replace is not of an earlier run, or is a link to somewhere else.
+        If a file or folder that the run would replace is not of an earlier run, or is a link to
+        somewhere else.
     """
     check_output(out, experiment.folder, experiment.sources)
     resolved = resolved_text(experiment, out)
@@ -492,7 +528,9 @@ def _unfinished(out: Path, done: Sequence[str], error: BaseException) -> str:
     return f"finished before, and kept in {out}: {kept}; {_NOTE} has the error"
 
 
-def _write_comparisons(out: Path, results: Mapping[str, Result], comparisons: Sequence[Comparison]) -> None:
+def _write_comparisons(
+    out: Path, results: Mapping[str, Result], comparisons: Sequence[Comparison]
+) -> None:
     """Write comparisons of saved results."""
     write_head(out, comparisons[0].to_dict(), results)
     for at, other in enumerate(comparisons[1:], start=2):
@@ -501,7 +539,10 @@ def _write_comparisons(out: Path, results: Mapping[str, Result], comparisons: Se
 
 
 def _write_results(
-    experiment: Experiment, out: Path, results: Mapping[str, Result], comparisons: Sequence[Comparison]
+    experiment: Experiment,
+    out: Path,
+    results: Mapping[str, Result],
+    comparisons: Sequence[Comparison],
 ) -> None:
     """Write tables of all users and of each of them."""
     output = experiment.config.output
@@ -513,7 +554,9 @@ def _write_results(
         folder = out / "per_user"
         folder.mkdir(exist_ok=True)
         for name, part in folder_names(results).items():
-            new_file(folder / f"{part}.{per_user}", getattr(results[name].per_user, f"write_{per_user}"))
+            new_file(
+                folder / f"{part}.{per_user}", getattr(results[name].per_user, f"write_{per_user}")
+            )
 
 
 def _write_report(
@@ -531,7 +574,9 @@ def _write_report(
     output = experiment.config.output
     if output.report is False:
         return {}
-    truth, train = (inputs.graded_truth, inputs.parts[1]) if inputs.truth is not None else (None, None)
+    truth, train = (
+        (inputs.graded_truth, inputs.parts[1]) if inputs.truth is not None else (None, None)
+    )
     options = {"truth": truth, "train": train, "items": inputs.items}
     local = {name: run for name, run in runs.items() if isinstance(run, Table)}
     if not results:  # of logged requests alone
@@ -555,10 +600,14 @@ def _write_report(
 class Evaluate(Protocol):
     """An engine: `rankwise.evaluate`, or that of Spark with its session."""
 
-    def __call__(self, recommendations: Any, truth: Any, metrics: Any, options: Mapping[str, Any], /) -> Result: ...
+    def __call__(
+        self, recommendations: Any, truth: Any, metrics: Any, options: Mapping[str, Any], /
+    ) -> Result: ...
 
 
-def evaluate_locally(recommendations: Any, truth: Any, metrics: Any, options: Mapping[str, Any], /) -> Result:
+def evaluate_locally(
+    recommendations: Any, truth: Any, metrics: Any, options: Mapping[str, Any], /
+) -> Result:
     """Evaluate in this process."""
     return evaluate(recommendations, truth, metrics, **options)
 
@@ -582,9 +631,11 @@ class Outcome:
     missing : mapping of str to str
         What the report is without, and why.
     evidence : sequence of MetricValidation, JudgedResult, RankAgreement and OffPolicy
-        What past launches, human labels, a second order and logged requests say, if the configuration names them.
+        What past launches, human labels, a second order and logged requests say, if the
+        configuration names them.
     plan : dict or None
-        Whether the run was as planned, as `check_plan` returns it; None if it was not held against a plan.
+        Whether the run was as planned, as `check_plan` returns it; None if it was not held against
+        a plan.
     """
 
     folder: Path
@@ -623,7 +674,8 @@ def execute(
     say : callable, optional
         Is told what is being done.
     plan : bool, default=False
-        Hold the run against its plan, whatever the configuration says: every output tells the outcome.
+        Hold the run against its plan, whatever the configuration says: every output tells the
+        outcome.
 
     Raises
     ------
@@ -634,7 +686,9 @@ def execute(
     out = experiment.folder / experiment.config.output.folder if folder is None else folder
     held = None
     if plan or experiment.config.plan:
-        held = check_plan(experiment, resolved(experiment, experiment.folder), plan_file(experiment.file))
+        held = check_plan(
+            experiment, resolved(experiment, experiment.folder), plan_file(experiment.file)
+        )
         say(held["statement"])
     _clear(experiment, out)
     done: list[str] = []
@@ -648,7 +702,12 @@ def execute(
 
 
 def _executed(
-    experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, done: list[str], held: dict[str, Any] | None
+    experiment: Experiment,
+    out: Path,
+    evaluate: Evaluate,
+    say: Say,
+    done: list[str],
+    held: dict[str, Any] | None,
 ) -> Outcome:
     """Run an experiment; each part is written as soon as it is there, and named in ``done``."""
     for note in experiment.notes:
@@ -684,7 +743,9 @@ def _executed(
     if not results:
         decision = _decided(experiment, out, _log_of(studies), done, held)
     audited = _audited(experiment, inputs, say)
-    missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, studies)
+    missing = _write_report(
+        experiment, out, results, comparisons, audited, inputs, runs, decision, studies
+    )
     return Outcome(out, results, comparisons, audited, missing, decision, studies, held)
 
 
@@ -699,7 +760,9 @@ def _decided(
     if experiment.decision is None:
         return None
     decision = decide(results, **experiment.decision)
-    if isinstance(results, OffPolicy) and held is not None:  # results of systems name their plan themselves
+    if (
+        isinstance(results, OffPolicy) and held is not None
+    ):  # results of systems name their plan themselves
         decision = held_to_plan(decision, [held])
     decision.save(out / _DECISION)
     done.append("the decision")
@@ -716,21 +779,34 @@ _EVIDENCE = {
 
 
 def _evidence(
-    experiment: Experiment, inputs: Inputs, results: Mapping[str, Result], again: Callable[[Source], dict[str, Result]]
+    experiment: Experiment,
+    inputs: Inputs,
+    results: Mapping[str, Result],
+    again: Callable[[Source], dict[str, Result]],
 ) -> Iterator[tuple[str, Evidence]]:
     """Yield what past launches, human labels, a second order and logged requests say, each with its file.
 
     ``again`` evaluates the systems against another ground truth.
     """
-    launches, labels, agreement = (getattr(experiment.config, name) for name in ("launches", "judged", "agreement"))
+    launches, labels, agreement = (
+        getattr(experiment.config, name) for name in ("launches", "judged", "agreement")
+    )
     if launches is not None:
         options = launches.model_dump(exclude={"table"})
         yield "launches.json", validate_metrics(inputs.path(launches.table), **options)
     if labels is not None:
-        yield "judged.json", judged(human=again(labels.human), judge=results, **labels.model_dump(exclude={"human"}))
+        yield (
+            "judged.json",
+            judged(
+                human=again(labels.human), judge=results, **labels.model_dump(exclude={"human"})
+            ),
+        )
     if agreement is not None:
         second = None if agreement.truth is None else again(agreement.truth)
-        yield "agreement.json", rank_agreement(results, second, **agreement.model_dump(exclude={"truth"}))
+        yield (
+            "agreement.json",
+            rank_agreement(results, second, **agreement.model_dump(exclude={"truth"})),
+        )
     if experiment.config.off_policy is not None:
         yield "off_policy.json", _off_policy(experiment.config.off_policy, inputs)
 
@@ -741,9 +817,15 @@ def _log_of(studies: Iterable[Evidence]) -> OffPolicy:
 
 def _off_policy(section: Any, inputs: Inputs) -> OffPolicy:
     """Return what policies would have earned on logged requests."""
-    tables = {name: getattr(section, name) for name in ("exposures", "outcomes", "predictions", "items")}
+    tables = {
+        name: getattr(section, name) for name in ("exposures", "outcomes", "predictions", "items")
+    }
     named = {role: source for role, source in tables.items() if source is not None}
-    columns = {f"{role}.{key}": name for role, source in named.items() for key, name in source.columns.items()}
+    columns = {
+        f"{role}.{key}": name
+        for role, source in named.items()
+        for key, name in source.columns.items()
+    }
     read = {role: inputs.table_or_path(source) for role, source in named.items()}
     propensity = section.propensity
     options = section.model_dump(exclude={*tables, "targets", "propensity"})
@@ -751,7 +833,9 @@ def _off_policy(section: Any, inputs: Inputs) -> OffPolicy:
         read.pop("exposures"),
         read.pop("outcomes", None),
         targets={name: _policy(target, inputs) for name, target in section.targets.items()},
-        propensity=_policy(propensity, inputs) if isinstance(propensity, LoggedTarget) else propensity,
+        propensity=_policy(propensity, inputs)
+        if isinstance(propensity, LoggedTarget)
+        else propensity,
         columns=columns or None,
         **read,
         **options,
@@ -767,22 +851,34 @@ def _policy(target: LoggedTarget, inputs: Inputs) -> policies.Policy:
     table = read_table(inputs.table_or_path(target.source), "targets", columns)
     if target.scores is not None:
         return policies.Scores(table, temperature=target.temperature, epsilon=target.epsilon)
-    return policies.Probabilities(table) if target.lists is None else policies.Lists(table, target.epsilon or 0.0)
+    return (
+        policies.Probabilities(table)
+        if target.lists is None
+        else policies.Lists(table, target.epsilon or 0.0)
+    )
 
 
 def _by_other_truth(
-    experiment: Experiment, inputs: Inputs, evaluate: Evaluate, runs: Mapping[str, Any], source: Source
+    experiment: Experiment,
+    inputs: Inputs,
+    evaluate: Evaluate,
+    runs: Mapping[str, Any],
+    source: Source,
 ) -> dict[str, Result]:
     """Evaluate all systems against another ground truth."""
     results = {}
     for name, system in experiment.systems.items():
         options = inputs.options(system)
         columns = {
-            key: column for key, column in (options.get("columns") or {}).items() if not key.startswith("truth.")
+            key: column
+            for key, column in (options.get("columns") or {}).items()
+            if not key.startswith("truth.")
         }
         columns |= {key_of("truth", key): column for key, column in source.columns.items()}
         truth = inputs.table_or_path(source)
-        results[name] = evaluate(runs[name], truth, experiment.metrics, options | {"columns": columns or None})
+        results[name] = evaluate(
+            runs[name], truth, experiment.metrics, options | {"columns": columns or None}
+        )
     return results
 
 

@@ -27,7 +27,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_type_hints
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    create_model,
+    model_validator,
+)
 
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import decide
@@ -110,7 +119,9 @@ class Document:
         value: Any = self.values
         for part in place:
             inside = isinstance(value, dict) and part in value
-            if not inside and not (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+            if not inside and not (
+                isinstance(value, list) and isinstance(part, int) and part < len(value)
+            ):
                 return None
             value = value[part]
         return value
@@ -148,7 +159,9 @@ def read_document(path: str | Path) -> Document:
     except OSError as error:
         raise FileError("this file cannot be read", where=name, found=error.strerror) from error
     if len(data) > _LARGEST:
-        raise FileError("this is too large for a configuration file", where=name, found=f"{len(data):,} bytes")
+        raise FileError(
+            "this is too large for a configuration file", where=name, found=f"{len(data):,} bytes"
+        )
     try:
         text = data.decode("utf-8-sig")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -164,7 +177,11 @@ def read_document(path: str | Path) -> Document:
     if not isinstance(node, yaml.MappingNode):
         raise _no_yaml(name, "line 1: the file holds no keys", "a mapping of keys to values")
     reader = _Reader(name)
-    values = {key: value for key, value in reader.read(node, ()).items() if not str(key).startswith(_EXTENSION)}
+    values = {
+        key: value
+        for key, value in reader.read(node, ()).items()
+        if not str(key).startswith(_EXTENSION)
+    }
     return Document(values, reader.lines, name, reader.mistakes)
 
 
@@ -241,7 +258,11 @@ class _Reader:
                 yield from self._merged(inner, place, depth + 1)
             return
         if not isinstance(base, yaml.MappingNode):
-            self._wrong(base, place, "a merge key needs a mapping; write <<: *name, and name: &name {…} before")
+            self._wrong(
+                base,
+                place,
+                "a merge key needs a mapping; write <<: *name, and name: &name {…} before",
+            )
             return
         inherited = []
         for key_node, value_node in base.value:
@@ -334,13 +355,21 @@ WARPREC_FIELDS: dict[str, Any] = {
     "top_k": (int | list[int] | None, Field(None, description="The same as k.")),
     "complex_metrics": (
         list[ComplexMetric],
-        Field(default_factory=list, description="Metrics with parameters: {name: F1, params: {…}}."),
+        Field(
+            default_factory=list, description="Metrics with parameters: {name: F1, params: {…}}."
+        ),
     ),
-    "validation_metric": (str | None, Field(None, description="The primary metric, such as nDCG@10.")),
+    "validation_metric": (
+        str | None,
+        Field(None, description="The primary metric, such as nDCG@10."),
+    ),
     "batch_size": (int | None, Field(None, ge=1, description="The same as block_size.")),
     "strategy": (
         Literal["full", "sampled"],
-        Field("full", description="Rank all items, or each user's relevant items and sampled negatives."),
+        Field(
+            "full",
+            description="Rank all items, or each user's relevant items and sampled negatives.",
+        ),
     ),
     "num_negatives": (int, Field(99, ge=1, description="Negatives per user, if sampled.")),
     "negative_sampling": (
@@ -349,15 +378,26 @@ WARPREC_FIELDS: dict[str, Any] = {
     ),
     "neg_alpha": (
         float,
-        Field(0.75, ge=0, description="Exponent of an item's number of training users, if drawn by popularity."),
+        Field(
+            0.75,
+            ge=0,
+            description="Exponent of an item's number of training users, if drawn by popularity.",
+        ),
     ),
     "candidates": (
         Literal["all", "cold", "warm"],
-        Field("all", description="Items that are ranked: all, those without training interactions, or the rest."),
+        Field(
+            "all",
+            description="Items that are ranked: all, those without training interactions, or the "
+            "rest.",
+        ),
     ),
     "mask_seen": (
         Literal["auto", "context", "pair", "none"] | None,
-        Field(None, description="auto and pair: the same as exclude_seen: true; none: exclude_seen: false."),
+        Field(
+            None,
+            description="auto and pair: the same as exclude_seen: true; none: exclude_seen: false.",
+        ),
     ),
     "propensity": (Propensity | None, Field(None, description="Propensities of debiased metrics.")),
     "seed": (int, Field(42, ge=0, description="Seed of the sampled negatives.")),
@@ -389,20 +429,33 @@ def tests_of(significance: Significance) -> tuple[list[dict[str, Any]], list[str
     chosen = significance.corrections
     corrections = [c for key, c in _CORRECTIONS.items() if getattr(chosen, key)] or ["none"]
     options = [
-        {"test": test, "correction": correction, "alpha": chosen.alpha} for test in tests for correction in corrections
+        {"test": test, "correction": correction, "alpha": chosen.alpha}
+        for test in tests
+        for correction in corrections
     ]
     return options, refused
 
 
 _PARAMETERS = {
-    "f": {"metric_name_1": "first", "metric_name_2": "second", "metric_1": "first", "metric_2": "second"},
+    "f": {
+        "metric_name_1": "first",
+        "metric_name_2": "second",
+        "metric_1": "first",
+        "metric_2": "second",
+    },
     "euclidean_distance": {"metric_names": "metrics", "utopia_points": "utopia"},
-    "hypervolume": {"metric_names": "metrics", "nadir_points": "nadir", "higher_is_better": "directions"},
+    "hypervolume": {
+        "metric_names": "metrics",
+        "nadir_points": "nadir",
+        "higher_is_better": "directions",
+    },
 }
 """Parameters that WarpRec calls otherwise, by metric: ``metric_name_1`` in 1.4, ``metric_1`` in 2.2.8."""
 
 
-def complex_metric(entry: ComplexMetric, k: Sequence[int], convention: Convention | None = None) -> Metric:
+def complex_metric(
+    entry: ComplexMetric, k: Sequence[int], convention: Convention | None = None
+) -> Metric:
     """Return the metric that a metric with parameters is, its parts in the language of a convention.
 
     >>> str(complex_metric(ComplexMetric(name="F1", params={"metric_1": "nDCG",
@@ -423,13 +476,19 @@ def complex_metric(entry: ComplexMetric, k: Sequence[int], convention: Conventio
 def _text(entry: ComplexMetric, convention: Convention | None) -> str:
     """Return a metric with parameters as text, the parameters as rankwise calls them."""
     name = entry.name
-    if convention is not None and [*entry.params] == ["relevance"]:  # the library's own name of a variant
+    if convention is not None and [*entry.params] == [
+        "relevance"
+    ]:  # the library's own name of a variant
         variant = f"{name}[{entry.params['relevance']}]"
         if convention.means(variant) is not None:
             return variant
     cls = registry.find(parse_all(name, convention, cutoffs=False)[0].name)
     params = _renamed(entry.params, _PARAMETERS.get(cls.name, {}), cls().parameters, cls.name)
-    return f"{name}({','.join(f'{key}={show_value(value)}' for key, value in params.items())})" if params else name
+    return (
+        f"{name}({','.join(f'{key}={show_value(value)}' for key, value in params.items())})"
+        if params
+        else name
+    )
 
 
 def _renamed(
@@ -445,7 +504,9 @@ def _renamed(
                 hint=nearest(name, parameters),
             )
         if name in renamed:
-            raise ParameterError(f"{key} is another name of a parameter that is given already", found=f"{name}")
+            raise ParameterError(
+                f"{key} is another name of a parameter that is given already", found=f"{name}"
+            )
         renamed[name] = tuple(value) if isinstance(value, list) else value
     return renamed
 
@@ -487,17 +548,25 @@ class Source(_Strict):
     format: FormatName | None = Field(
         default=None, description="Its format, if it is not recognised by suffix and first line."
     )
-    separator: str | None = Field(default=None, description="The text between fields.", min_length=1)
-    header: list[str] = Field(default_factory=list, description="The names of the columns of a file without a header.")
+    separator: str | None = Field(
+        default=None, description="The text between fields.", min_length=1
+    )
+    header: list[str] = Field(
+        default_factory=list, description="The names of the columns of a file without a header."
+    )
     columns: dict[str, str | None] = Field(
-        default_factory=dict, description="The column of each role: {user: uid, relevance: stars}; null: none."
+        default_factory=dict,
+        description="The column of each role: {user: uid, relevance: stars}; null: none.",
     )
     sha256: str | None = Field(
-        default=None, description="The SHA-256 hash that the file must have, as in resolved configurations."
+        default=None,
+        description="The SHA-256 hash that the file must have, as in resolved configurations.",
     )
 
 
-SourceOrPath: TypeAlias = Annotated[Source, BeforeValidator(_as_named("path"), json_schema_input_type=str | Source)]
+SourceOrPath: TypeAlias = Annotated[
+    Source, BeforeValidator(_as_named("path"), json_schema_input_type=str | Source)
+]
 
 
 class Data(_Strict):
@@ -506,16 +575,22 @@ class Data(_Strict):
     recommendations: SourceOrPath | None = Field(
         default=None, description="The recommendation lists, if there is one system."
     )
-    truth: SourceOrPath | None = Field(default=None, description="The ground truth, or the folder of a split.")
+    truth: SourceOrPath | None = Field(
+        default=None, description="The ground truth, or the folder of a split."
+    )
     train: SourceOrPath | None = Field(default=None, description="Training interactions.")
     items: SourceOrPath | None = Field(
         default=None, description="The catalogue: categories, features, groups and titles of items."
     )
-    users: SourceOrPath | None = Field(default=None, description="One row per user: groups and weights.")
+    users: SourceOrPath | None = Field(
+        default=None, description="One row per user: groups and weights."
+    )
     reference: SourceOrPath | None = Field(
         default=None, description="The recommendation lists of another system, for overlap metrics."
     )
-    interactions: SourceOrPath | None = Field(default=None, description="Interactions to be split by `split`.")
+    interactions: SourceOrPath | None = Field(
+        default=None, description="Interactions to be split by `split`."
+    )
 
 
 def _baseline_fields() -> dict[str, Any]:
@@ -540,7 +615,10 @@ Baseline: Any = _made(
     "A baseline of rankwise, fitted to the training interactions.",
     {
         "model": (Literal[tuple(MODELS)], Field(description="The baseline.")),
-        "k": (int | None, Field(None, ge=1, description="Length of the lists.  [default: the largest cut-off]")),
+        "k": (
+            int | None,
+            Field(None, ge=1, description="Length of the lists.  [default: the largest cut-off]"),
+        ),
         **_baseline_fields(),
     },
 )
@@ -551,7 +629,8 @@ class Output(_Strict):
 
     folder: str = Field(default="rankwise-results", description="The folder to write to.")
     report: bool | str = Field(
-        default=True, description="Write the HTML report: true (report.html), false, or another name."
+        default=True,
+        description="Write the HTML report: true (report.html), false, or another name.",
     )
     title: str | None = Field(default=None, description="The title of the report.")
     tables: list[Literal["markdown", "latex", "csv"]] = Field(
@@ -560,15 +639,23 @@ class Output(_Strict):
     per_user: Literal["csv", "parquet", "json"] | None = Field(
         default=None, description="Also write per-user values as tables of this format."
     )
-    audit: bool = Field(default=True, description="Audit the split for leakage, if there is training data.")
+    audit: bool = Field(
+        default=True, description="Audit the split for leakage, if there is training data."
+    )
 
 
 class Engine(_Strict):
     """Where the evaluation runs."""
 
-    name: Literal["local", "spark"] = Field(default="local", description="Evaluate in this process, or on Spark.")
-    master: str | None = Field(default=None, description="Spark's master, such as local[4] or yarn.")
-    buckets: int | None = Field(default=None, ge=1, description="Number of buckets of users on Spark.")
+    name: Literal["local", "spark"] = Field(
+        default="local", description="Evaluate in this process, or on Spark."
+    )
+    master: str | None = Field(
+        default=None, description="Spark's master, such as local[4] or yarn."
+    )
+    buckets: int | None = Field(
+        default=None, ge=1, description="Number of buckets of users on Spark."
+    )
 
 
 class Split(BaseModel):
@@ -646,7 +733,10 @@ def _evaluation_options() -> dict[str, tuple[Any, Any]]:
     return made
 
 
-_SHORT = {"k": "Cut-offs of metrics that are given without one.", "threshold": "Alias of relevance_threshold."}
+_SHORT = {
+    "k": "Cut-offs of metrics that are given without one.",
+    "threshold": "Alias of relevance_threshold.",
+}
 
 Evaluation: Any = _made(
     "Evaluation",
@@ -671,18 +761,30 @@ def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
     return {name: _field(*option) for name, option in options_of(function).items()}
 
 
-Comparison: Any = _made("Comparison", "The comparison: every option of `rankwise.compare`.", _fields_of(compare))
+Comparison: Any = _made(
+    "Comparison", "The comparison: every option of `rankwise.compare`.", _fields_of(compare)
+)
 Launches: Any = _made(
     "Launches",
     "Past launches: every option of `rankwise.validate_metrics`.",
-    {"table": (SourceOrPath, Field(description="One row per launch.")), **_fields_of(validate_metrics)},
+    {
+        "table": (SourceOrPath, Field(description="One row per launch.")),
+        **_fields_of(validate_metrics),
+    },
 )
 Judged: Any = _made(
     "Judged",
     "Human labels beside those of `data.truth`, which are a model's: options of `rankwise.judged`.",
     {
-        "human": (SourceOrPath, Field(description="The ground truth by human labels, of some users.")),
-        **{name: field for name, field in _fields_of(judged).items() if name not in ("human", "judge")},
+        "human": (
+            SourceOrPath,
+            Field(description="The ground truth by human labels, of some users."),
+        ),
+        **{
+            name: field
+            for name, field in _fields_of(judged).items()
+            if name not in ("human", "judge")
+        },
     },
 )
 Agreement: Any = _made(
@@ -691,7 +793,10 @@ Agreement: Any = _made(
     {
         "truth": (
             SourceOrPath | None,
-            Field(default=None, description="A second ground truth; without it `metrics` are two, over one."),
+            Field(
+                default=None,
+                description="A second ground truth; without it `metrics` are two, over one.",
+            ),
         ),
         **_fields_of(rank_agreement),
     },
@@ -701,20 +806,34 @@ Agreement: Any = _made(
 class LoggedTarget(_Strict):
     """A policy on logged requests: a rule, a column of the exposures, or a table of one kind."""
 
-    rule: Literal["uniform", "logged"] | None = Field(default=None, description="Every item alike, or as the log.")
-    column: str | None = Field(default=None, description="The column of the exposures with its probabilities.")
-    probabilities: SourceOrPath | None = Field(default=None, description="A table of probabilities.")
+    rule: Literal["uniform", "logged"] | None = Field(
+        default=None, description="Every item alike, or as the log."
+    )
+    column: str | None = Field(
+        default=None, description="The column of the exposures with its probabilities."
+    )
+    probabilities: SourceOrPath | None = Field(
+        default=None, description="A table of probabilities."
+    )
     lists: SourceOrPath | None = Field(default=None, description="Recommendation lists.")
-    scores: SourceOrPath | None = Field(default=None, description="Scores, with a temperature or epsilon.")
-    epsilon: float | None = Field(default=None, description="The share of exploration of lists or scores.", ge=0, le=1)
-    temperature: float | None = Field(default=None, description="The temperature of a softmax of scores.", gt=0)
+    scores: SourceOrPath | None = Field(
+        default=None, description="Scores, with a temperature or epsilon."
+    )
+    epsilon: float | None = Field(
+        default=None, description="The share of exploration of lists or scores.", ge=0, le=1
+    )
+    temperature: float | None = Field(
+        default=None, description="The temperature of a softmax of scores.", gt=0
+    )
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         kinds = ("rule", "column", "probabilities", "lists", "scores")
         given = [name for name in kinds if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"a policy is one of {', '.join(kinds)}; given: {', '.join(given) or 'none'}")
+            raise ValueError(
+                f"a policy is one of {', '.join(kinds)}; given: {', '.join(given) or 'none'}"
+            )
         if self.epsilon is not None and given[0] not in ("lists", "scores"):
             raise ValueError(f"epsilon is for lists and scores, not for {given[0]}")
         if self.temperature is not None and given[0] != "scores":
@@ -736,7 +855,9 @@ def _as_target(value: Any) -> Any:
     return {"rule": value} if value in ("uniform", "logged") else {"column": value}
 
 
-_Target: Any = Annotated[LoggedTarget, BeforeValidator(_as_target, json_schema_input_type=str | LoggedTarget)]
+_Target: Any = Annotated[
+    LoggedTarget, BeforeValidator(_as_target, json_schema_input_type=str | LoggedTarget)
+]
 _OF_TABLES = ("targets", "propensity", "predictions", "items", "columns", "threads", "progress")
 LoggedPolicies: Any = _made(
     "LoggedPolicies",
@@ -747,14 +868,22 @@ LoggedPolicies: Any = _made(
         "targets": (dict[str, _Target], Field(description="The policies by name.", min_length=1)),
         "propensity": (
             str | LoggedTarget | None,
-            Field(default=None, description="A column, uniform, shares, or the policy that made the log."),
+            Field(
+                default=None,
+                description="A column, uniform, shares, or the policy that made the log.",
+            ),
         ),
         "predictions": (SourceOrPath | None, Field(default=None, description="Predicted rewards.")),
-        "items": (SourceOrPath | None, Field(default=None, description="All items that can be shown.")),
+        "items": (
+            SourceOrPath | None,
+            Field(default=None, description="All items that can be shown."),
+        ),
         **{name: field for name, field in _fields_of(off_policy).items() if name not in _OF_TABLES},
     },
 )
-Decision: Any = _made("Decision", "The decision: every option of `rankwise.decide`.", _fields_of(decide))
+Decision: Any = _made(
+    "Decision", "The decision: every option of `rankwise.decide`.", _fields_of(decide)
+)
 
 
 def _as_systems(value: Any) -> Any:
@@ -789,9 +918,13 @@ class Config(_Strict):
     split: Split | None = Field(default=None, description="The split of `data.interactions`.")
     systems: Annotated[
         dict[str, _System],
-        BeforeValidator(_as_systems, json_schema_input_type=str | list[str] | dict[str, str | Source | Baseline]),
+        BeforeValidator(
+            _as_systems, json_schema_input_type=str | list[str] | dict[str, str | Source | Baseline]
+        ),
     ] = Field(default_factory=dict, description="The systems to evaluate, by name.")
-    evaluation: Evaluation = Field(default_factory=lambda: Evaluation(), description="The metrics and their options.")
+    evaluation: Evaluation = Field(
+        default_factory=lambda: Evaluation(), description="The metrics and their options."
+    )
     comparison: Annotated[
         list[Comparison] | None,
         BeforeValidator(
@@ -800,16 +933,28 @@ class Config(_Strict):
         ),
     ] = Field(default=None, description="The comparison of systems, or a list of comparisons.")
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
-    launches: Launches | None = Field(default=None, description="Which offline metrics predicted online effects.")
-    judged: Judged | None = Field(default=None, description="Few human labels beside the many of data.truth.")
-    agreement: Agreement | None = Field(default=None, description="Whether two orders of the systems agree.")
-    off_policy: LoggedPolicies | None = Field(
-        default=None, description="What policies would have earned on logged requests; needs no systems."
+    launches: Launches | None = Field(
+        default=None, description="Which offline metrics predicted online effects."
     )
-    plan: bool = Field(default=False, description="Hold the run against the plan that `rankwise plan` wrote.")
+    judged: Judged | None = Field(
+        default=None, description="Few human labels beside the many of data.truth."
+    )
+    agreement: Agreement | None = Field(
+        default=None, description="Whether two orders of the systems agree."
+    )
+    off_policy: LoggedPolicies | None = Field(
+        default=None,
+        description="What policies would have earned on logged requests; needs no systems.",
+    )
+    plan: bool = Field(
+        default=False, description="Hold the run against the plan that `rankwise plan` wrote."
+    )
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[
-        Engine, BeforeValidator(_as_named("name"), json_schema_input_type=Literal["local", "spark"] | Engine)
+        Engine,
+        BeforeValidator(
+            _as_named("name"), json_schema_input_type=Literal["local", "spark"] | Engine
+        ),
     ] = Field(default_factory=lambda: Engine(), description="Where the evaluation runs.")
 
 
@@ -819,8 +964,15 @@ def section_of(name: str) -> str | None:
     >>> section_of("duplicates"), section_of("train"), section_of("correction"), section_of("folder")
     ('evaluation', 'data', 'comparison', None)
     """
-    sections = {"data": Data, "evaluation": Evaluation, "comparison": Comparison, "decision": Decision}
-    return next((section for section, model in sections.items() if name in model.model_fields), None)
+    sections = {
+        "data": Data,
+        "evaluation": Evaluation,
+        "comparison": Comparison,
+        "decision": Decision,
+    }
+    return next(
+        (section for section, model in sections.items() if name in model.model_fields), None
+    )
 
 
 def json_schema() -> dict[str, Any]:
@@ -829,8 +981,16 @@ def json_schema() -> dict[str, Any]:
     rules = schema["$defs"]["Split"]
     parameters = {name for rule in RULES.values() for name in rule.__dataclass_fields__}
     rules["properties"] |= {name: {} for name in sorted(parameters - {"filters"})}
-    filters = {"type": "object", "required": ["filter"], "properties": {"filter": {"enum": sorted(FILTERS)}}}
+    filters = {
+        "type": "object",
+        "required": ["filter"],
+        "properties": {"filter": {"enum": sorted(FILTERS)}},
+    }
     rules["properties"]["filters"] = {"type": "array", "items": filters}
     rules["additionalProperties"] = False
     schema["patternProperties"] = {"^x-": {}}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "rankwise configuration"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "rankwise configuration",
+    }

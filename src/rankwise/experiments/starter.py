@@ -73,7 +73,9 @@ def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -
         "evaluation:",
         "  metrics:",
         *(f"    - {_scalar(name)}" for name in metrics),
-        *_options({"relevance_threshold": threshold, "by": _groups(tables) or None, "jackknife": 64}),
+        *_options(
+            {"relevance_threshold": threshold, "by": _groups(tables) or None, "jackknife": 64}
+        ),
         "",
         "comparison:  # every option of rankwise.compare",
         "  primary: ndcg@10  # corrected for several pairs; other metrics are exploratory",
@@ -95,7 +97,10 @@ def _systems(runs: Sequence[str], folder: Path, *, fitted: bool) -> list[str]:
     names = [plain_stem(run) for run in runs]
     if len(set(names)) < len(names):
         names = [f"{name}-{at}" for at, name in enumerate(names, start=1)]
-    lines = [f"  {_scalar(name)}: {_scalar(_relative(run, folder))}" for name, run in zip(names, runs, strict=True)]
+    lines = [
+        f"  {_scalar(name)}: {_scalar(_relative(run, folder))}"
+        for name, run in zip(names, runs, strict=True)
+    ]
     baselines = [
         "popularity: {model: Popularity}",
         "random: {model: Random, seed: 0}",
@@ -115,7 +120,11 @@ _WHY = {
 
 def _options(chosen: Mapping[str, Any]) -> list[str]:
     """Return the options that are chosen here, then every other one, commented out."""
-    lines = [f"  {name}: {_scalar(value)}  # {_WHY[name]}" for name, value in chosen.items() if value is not None]
+    lines = [
+        f"  {name}: {_scalar(value)}  # {_WHY[name]}"
+        for name, value in chosen.items()
+        if value is not None
+    ]
     for name, entry in option_fields().items():
         if name != "columns" and chosen.get(name) is None:
             default = list(entry.default) if isinstance(entry.default, tuple) else entry.default

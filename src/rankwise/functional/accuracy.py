@@ -1,8 +1,9 @@
 """Metrics of one user's recommendation list.
 
-``recommended`` is a list of distinct items, best first; ``relevant`` a set of items; ``relevance_scores`` a dict of
-item to relevance, where items above 0 are relevant. Each of the two may be given for the other: a set gives its items
-the relevance 1. ``k=None`` is the whole list. The value is NaN for a user without relevant items.
+``recommended`` is a list of distinct items, best first; ``relevant`` a set of items;
+``relevance_scores`` a dict of item to relevance, where items above 0 are relevant. Each of the two
+may be given for the other: a set gives its items the relevance 1. ``k=None`` is the whole list. The
+value is NaN for a user without relevant items.
 
 ``judged`` is a collection of the user's judged items, or a dict of item to relevance.
 """
@@ -82,7 +83,9 @@ def leaves_no_top(k: Any) -> bool:
 def check_option(name: str, value: object, *options: str) -> None:
     """Raise unless the value of an option is one of the known ones."""
     if value not in options:
-        raise ParameterError(f"{name} must be one of {', '.join(options)}", found=f"{name}={value!r}")
+        raise ParameterError(
+            f"{name} must be one of {', '.join(options)}", found=f"{name}={value!r}"
+        )
 
 
 def check_fraction(name: str, value: object) -> None:
@@ -97,7 +100,9 @@ def relevances(judged: Judged) -> Mapping[Hashable, float]:
         for item, relevance in judged.items():
             if not is_number(relevance):
                 raise ScoreError(
-                    "a relevance is not a finite number", where=f"item {item!r}", found=repr(relevance)[:60]
+                    "a relevance is not a finite number",
+                    where=f"item {item!r}",
+                    found=repr(relevance)[:60],
                 )
         return judged
     try:
@@ -123,7 +128,9 @@ def top(recommended: Items, k: int | None) -> list[Hashable]:
             raise TypeError
         repeated = len(recommended) - len(set(recommended))
     except TypeError:
-        raise InputError("a recommendation list holds items, best first", found=repr(recommended)[:60]) from None
+        raise InputError(
+            "a recommendation list holds items, best first", found=repr(recommended)[:60]
+        ) from None
     if repeated:
         raise DuplicateError("duplicate item in the list", found=repr(list(recommended)))
     return list(recommended)[:k]
@@ -139,13 +146,15 @@ def scores_of(recommended: Items, scores: Sequence[float]) -> list[float]:
     values = list(scores)
     if len(values) != len(recommended):
         raise ParameterError(
-            "scores must have one entry per item of the list", found=f"{len(values)} scores, {len(recommended)} items"
+            "scores must have one entry per item of the list",
+            found=f"{len(values)} scores, {len(recommended)} items",
         )
     if not all(map(is_number, values)):
         raise ScoreError("a score is not a finite number", found=repr(values)[:60])
     if values != sorted(values, reverse=True):
         raise ScoreError(
-            "scores must not increase along the list, which has the best item first", found=repr(values)[:60]
+            "scores must not increase along the list, which has the best item first",
+            found=repr(values)[:60],
         )
     return values
 
@@ -155,8 +164,8 @@ def precision_at_k(
 ) -> float:
     """Precision: share of the top k that is relevant.
 
-    ``denominator="length"`` divides by the number of items in the top k instead of k, which does not penalise short
-    lists. Without relevant items, or with k below 1, the value is 0.
+    ``denominator="length"`` divides by the number of items in the top k instead of k, which does
+    not penalise short lists. Without relevant items, or with k below 1, the value is 0.
 
     >>> precision_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5)
     0.4
@@ -177,9 +186,9 @@ def recall_at_k(
 ) -> float:
     """Recall: share of the relevant items that is in the top k.
 
-    ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of relevant items;
-    ``"min_length"`` by the smaller of this number and the number of items in the top k. Without relevant items,
-    or with k below 1, the value is 0.
+    ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of
+    relevant items; ``"min_length"`` by the smaller of this number and the number of items in the
+    top k. Without relevant items, or with k below 1, the value is 0.
 
     >>> round(recall_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5), 4)
     0.6667
@@ -231,8 +240,9 @@ def r_precision(
 ) -> float:
     """R-precision: precision at a cut-off equal to the number of relevant items R.
 
-    With ``multiple``, the cut-off is floor(multiple · R + 0.9), as in trec_eval's ``Rprec_mult``. With k, only hits in
-    the top k count. With ``without_hit="undefined"``, the value is NaN without a hit.
+    With ``multiple``, the cut-off is floor(multiple · R + 0.9), as in trec_eval's ``Rprec_mult``.
+    With k, only hits in the top k count. With ``without_hit="undefined"``, the value is NaN without
+    a hit.
 
     >>> r_precision([1, 2, 3], {1, 3})
     0.5
@@ -268,7 +278,11 @@ def reciprocal_rank(recommended: Items, relevant: Relevant, k: int | None = None
 
 
 def arhr_at_k(
-    recommended: Items, relevant: Relevant, k: int | None = None, *, normaliser: Literal["none", "relevant"] = "none"
+    recommended: Items,
+    relevant: Relevant,
+    k: int | None = None,
+    *,
+    normaliser: Literal["none", "relevant"] = "none",
 ) -> float:
     """Average reciprocal hit rank: sum of one over the rank of every hit.
 
@@ -310,14 +324,14 @@ def average_precision(
 ) -> float:
     """Average precision: sum of the precision at the rank of each hit, over the normaliser.
 
-    ``normaliser`` is ``"min"``: min(relevant items, k); ``"k"``; ``"relevant"``: the number of relevant items;
-    ``"hits"``: the number of hits in the top k; ``"length"``: the number of items in the top k; or ``"min_length"``:
-    the smaller of this number and the number of relevant items.
+    ``normaliser`` is ``"min"``: min(relevant items, k); ``"k"``; ``"relevant"``: the number of
+    relevant items; ``"hits"``: the number of hits in the top k; ``"length"``: the number of items
+    in the top k; or ``"min_length"``: the smaller of this number and the number of relevant items.
 
-    With the ``scores`` of the list, items with equal scores form a tied block. The value is then the mean over all
-    orders of the tied items; with ``ties="blocks"``, each hit in the top k has the precision at the last rank of its
-    block, even if that is below k (as in scikit-learn's ``average_precision_score`` and
-    ``label_ranking_average_precision_score``).
+    With the ``scores`` of the list, items with equal scores form a tied block. The value is then
+    the mean over all orders of the tied items; with ``ties="blocks"``, each hit in the top k has
+    the precision at the last rank of its block, even if that is below k (as in scikit-learn's
+    ``average_precision_score`` and ``label_ranking_average_precision_score``).
 
     For a user without relevant items the value is NaN, or 1 with ``without_relevant="one"``.
 
@@ -355,11 +369,14 @@ def average_precision(
     return total / n if n else 0.0
 
 
-def _tied_hits(flags: Sequence[int], scores: Sequence[float], ties: str) -> list[tuple[float, float]]:
+def _tied_hits(
+    flags: Sequence[int], scores: Sequence[float], ties: str
+) -> list[tuple[float, float]]:
     """Return the probability that each rank is a hit, and the expected precision there if it is.
 
-    In a block of n tied items, r of them relevant, each rank is a hit with probability r/n. Above a hit at position i
-    of the block, counted from 0, there are i(r - 1)/(n - 1) expected hits of the block.
+    In a block of n tied items, r of them relevant, each rank is a hit with probability r/n. Above a
+    hit at position i of the block, counted from 0, there are i(r - 1)/(n - 1) expected hits of the
+    block.
     """
     out: list[tuple[float, float]] = []
     above = 0  # hits above the block
@@ -429,11 +446,12 @@ def interpolated_precision_at_k(
 ) -> float:
     """Interpolated precision: largest precision at a rank whose recall is at least ``level``.
 
-    Only the first k ranks count; the value is 0 if the recall at k is below the level. Without a level, the value is
-    the mean over ``levels``, as trec_eval's ``11pt_avg``; with a level, it is trec_eval's ``iprec_at_recall``. A level
-    requires level · R hits, where R is the number of relevant items; rounded to the nearest whole number with
-    ``rounding="nearest"`` (trec_eval 10), or floor(level · R + 0.9) with ``rounding="trec_eval"`` (up to version 9).
-    For multiples of 0.1 the latter is the exact rule, except for rounding errors: at level 0.7 and R = 3, 2 hits are
+    Only the first k ranks count; the value is 0 if the recall at k is below the level. Without a
+    level, the value is the mean over ``levels``, as trec_eval's ``11pt_avg``; with a level, it is
+    trec_eval's ``iprec_at_recall``. A level requires level · R hits, where R is the number of
+    relevant items; rounded to the nearest whole number with ``rounding="nearest"`` (trec_eval 10),
+    or floor(level · R + 0.9) with ``rounding="trec_eval"`` (up to version 9). For multiples of 0.1
+    the latter is the exact rule, except for rounding errors: at level 0.7 and R = 3, 2 hits are
     enough instead of 3.
 
     >>> interpolated_precision_at_k([1, 2, 3, 4], {1, 4}, level=0.5)
@@ -451,12 +469,15 @@ def interpolated_precision_at_k(
     def reached(n_hits: int, recall: float) -> bool:
         if rounding == "exact":
             return n_hits / len(relevant) >= recall
-        return n_hits >= math.floor(recall * len(relevant) + (0.9 if rounding == "trec_eval" else 0.5))
+        return n_hits >= math.floor(
+            recall * len(relevant) + (0.9 if rounding == "trec_eval" else 0.5)
+        )
 
     curve = [(sum(hits[:rank]), sum(hits[:rank]) / rank) for rank in range(1, len(hits) + 1)]
     recalls = levels if level is None else [level]
     best = [
-        max((precision for n_hits, precision in curve if reached(n_hits, recall)), default=0.0) for recall in recalls
+        max((precision for n_hits, precision in curve if reached(n_hits, recall)), default=0.0)
+        for recall in recalls
     ]
     return sum(best) / len(recalls)
 
@@ -530,7 +551,9 @@ def gains_of(
 
 def ideal_gains(scores: Judged, gain: GainKind, gains: Sequence[float] = ()) -> list[float]:
     """Return the gains of the ideal list: of all judged items, in decreasing order."""
-    return sorted((gain_of(relevance, gain, gains) for relevance in relevances(scores).values()), reverse=True)
+    return sorted(
+        (gain_of(relevance, gain, gains) for relevance in relevances(scores).values()), reverse=True
+    )
 
 
 def cg_at_k(
@@ -576,9 +599,10 @@ def dcg(
     """Discounted cumulative gain: sum of the gains in the top k, each over log(rank + 1).
 
     ``gain`` is ``"linear"``: the relevance; ``"exponential"``: 2^relevance − 1; ``"binary"``: 1; or
-    ``"exponential_plus_one"``: 2^(relevance + 1) − 1. ``gains`` has other gains for the grades 1, 2, …. ``log_base`` is
-    the base of the logarithm. With ``discount="log"``, gains are divided by max(1, log(rank)), which discounts nothing
-    down to the rank ``log_base`` (Järvelin & Kekäläinen 2002).
+    ``"exponential_plus_one"``: 2^(relevance + 1) − 1. ``gains`` has other gains for the grades 1,
+    2, …. ``log_base`` is the base of the logarithm. With ``discount="log"``, gains are divided by
+    max(1, log(rank)), which discounts nothing down to the rank ``log_base`` (Järvelin & Kekäläinen
+    2002).
 
     >>> dcg([1, 2, 3], {1: 1, 3: 1}, 3)
     1.5
@@ -604,16 +628,24 @@ def ndcg_at_k(
 ) -> float:
     """Normalised DCG: DCG divided by the ideal DCG, the DCG of the ideal list.
 
-    The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k items with the largest
-    gain. The other parameters are as for `dcg`. Without relevant items, or with k below 1,
-    the value is 0.
+    The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k
+    items with the largest gain. The other parameters are as for `dcg`. Without relevant items, or
+    with k below 1, the value is 0.
 
     >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
     1.0
     """
     if leaves_no_top(k):
         return 0.0
-    value = dcg(recommended, relevance_scores, k, gain=gain, gains=gains, log_base=log_base, discount=discount)
+    value = dcg(
+        recommended,
+        relevance_scores,
+        k,
+        gain=gain,
+        gains=gains,
+        log_base=log_base,
+        discount=discount,
+    )
     if math.isnan(value):
         return 0.0
     best = ideal_gains(relevance_scores, gain, gains)
@@ -647,11 +679,12 @@ def rbp(
 ) -> float:
     """Rank-biased precision, for a user who reads on after each item with probability p.
 
-    Relevance is binary by default. With ``top_grade="largest"``, the gain of an item is its relevance, divided by the
-    user's largest relevance if that is above 1; with ``top_grade="none"``, it is its relevance (as in ranx). With
-    ``max_relevance``, the largest grade of the rating scale, the gain of an item is relevance / max_relevance, and a
-    larger relevance raises. With ``normaliser="ideal"``, the value is divided by that of the ideal list, with the
-    relevant items in decreasing gain.
+    Relevance is binary by default. With ``top_grade="largest"``, the gain of an item is its
+    relevance, divided by the user's largest relevance if that is above 1; with
+    ``top_grade="none"``, it is its relevance (as in ranx). With ``max_relevance``, the largest
+    grade of the rating scale, the gain of an item is relevance / max_relevance, and a larger
+    relevance raises. With ``normaliser="ideal"``, the value is divided by that of the ideal list,
+    with the relevant items in decreasing gain.
 
     >>> round(rbp([1, 2, 3], {1, 3}), 3), round(rbp([1, 2, 3], {1, 3}, normaliser="ideal"), 3)
     (0.328, 0.911)
@@ -666,7 +699,9 @@ def rbp(
     gain: GainKind = "binary" if max_relevance is None and top_grade != "none" else "linear"
     largest = 1.0 if max_relevance is None or top_grade == "none" else max_relevance
     if not is_number(largest) or largest <= 0:
-        raise ParameterError("max_relevance must be a number above 0", found=f"max_relevance={max_relevance!r}")
+        raise ParameterError(
+            "max_relevance must be a number above 0", found=f"max_relevance={max_relevance!r}"
+        )
     if gain == "linear" and top_grade != "none":
         check_grades(relevant, largest)
     gains = gains_of(recommended, relevant, k, gain)
@@ -678,7 +713,11 @@ def rbp(
 
 
 def err_at_k(
-    recommended: Items, relevance_scores: Judged, k: int | None = None, *, max_relevance: float = 1.0
+    recommended: Items,
+    relevance_scores: Judged,
+    k: int | None = None,
+    *,
+    max_relevance: float = 1.0,
 ) -> float:
     """Return the expected reciprocal rank of the item at which the user stops.
 

@@ -1,8 +1,8 @@
 """Functions that courses and notebooks know by name: 0 wherever a metric of rankwise has no value.
 
-A user without relevant items has the value 0, and counts as 0 in means; at a cut-off below 1 every value is 0. The
-definitions of the metrics (`rankwise.functional.accuracy`) are undefined for such a user, whom an evaluation leaves out
-and counts.
+A user without relevant items has the value 0, and counts as 0 in means; at a cut-off below 1 every
+value is 0. The definitions of the metrics (`rankwise.functional.accuracy`) are undefined for such a
+user, whom an evaluation leaves out and counts.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def average_precision_at_k(
 ) -> float:
     """Average precision: sum of the precision at the rank of each hit, over the normaliser.
 
-    ``normaliser`` is as for `average_precision`; by default it is min(relevant items, k). Without relevant items, or
-    with k below 1, the value is 0.
+    ``normaliser`` is as for `average_precision`; by default it is min(relevant items, k). Without
+    relevant items, or with k below 1, the value is 0.
 
     >>> round(average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
     0.7556
@@ -112,8 +112,9 @@ def mean_average_precision_at_k(
 ) -> float:
     """Mean of `average_precision_at_k` over the users who are in both dicts; 0 if nobody is.
 
-    Users without a list are left out, so that a model is not penalised for serving few users; `rankwise.evaluate`
-    counts them as 0 unless ``population="both"``. A user without relevant items, or with an empty list, counts as 0.
+    Users without a list are left out, so that a model is not penalised for serving few users;
+    `rankwise.evaluate` counts them as 0 unless ``population="both"``. A user without relevant
+    items, or with an empty list, counts as 0.
 
     >>> mean_average_precision_at_k({1: [5, 6], 2: [7]}, {1: {5}, 2: {6}, 3: {6}}, 2)
     0.5
@@ -137,25 +138,38 @@ def dcg_at_k(
 ) -> float:
     """Discounted cumulative gain: sum of the gains in the top k, each over log2(rank + 1).
 
-    The keyword parameters are as for `dcg`. Without relevant items, or with k below 1, the value is 0.
+    The keyword parameters are as for `dcg`. Without relevant items, or with k below 1, the value is
+    0.
 
     >>> dcg_at_k([1, 2, 3], {1: 1, 3: 1}, 3), dcg_at_k([1, 2, 3], {1: 0}, 3)
     (1.5, 0.0)
     """
     if leaves_no_top(k):
         return 0.0
-    value = dcg(recommended, relevance_scores, k, gain=gain, gains=gains, log_base=log_base, discount=discount)
+    value = dcg(
+        recommended,
+        relevance_scores,
+        k,
+        gain=gain,
+        gains=gains,
+        log_base=log_base,
+        discount=discount,
+    )
     return _defined_or_0(value)
 
 
 def mean_ndcg_at_k(
-    recommendations: Lists, relevance_scores: Truth, k: int | None = None, *, gain: GainKind = "linear"
+    recommendations: Lists,
+    relevance_scores: Truth,
+    k: int | None = None,
+    *,
+    gain: GainKind = "linear",
 ) -> float:
     """Mean of `ndcg_at_k` over the users who are in both dicts; 0 if nobody is.
 
-    ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to relevance; ``gain`` is as
-    for `dcg`. A user without relevant items counts as 0; users without a list are left out, as in
-    `mean_average_precision_at_k`.
+    ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to
+    relevance; ``gain`` is as for `dcg`. A user without relevant items counts as 0; users without a
+    list are left out, as in `mean_average_precision_at_k`.
 
     >>> mean_ndcg_at_k({1: [5, 6], 2: [7]}, {1: {5: 3}, 2: {6: 1}, 3: {6: 1}}, 2)
     0.5
@@ -163,7 +177,9 @@ def mean_ndcg_at_k(
     0.5
     """
     return _mean_over_lists(
-        recommendations, relevance_scores, lambda items, scores: ndcg_at_k(items, scores, k, gain=gain)
+        recommendations,
+        relevance_scores,
+        lambda items, scores: ndcg_at_k(items, scores, k, gain=gain),
     )
 
 
@@ -175,7 +191,9 @@ def _defined_or_0(value: float) -> float:
     return 0.0 if math.isnan(value) else value
 
 
-def _mean_over_lists(recommendations: Lists, truth: Truth, value: Callable[[Items, Judged], float]) -> float:
+def _mean_over_lists(
+    recommendations: Lists, truth: Truth, value: Callable[[Items, Judged], float]
+) -> float:
     """Return the mean over users who are in both dicts; 0 if nobody is."""
     for name, by_user in (("recommendations", recommendations), ("the ground truth", truth)):
         if not isinstance(by_user, Mapping):
@@ -199,8 +217,8 @@ _LONGEST = 1_000_000  # items of one list: a model that yields more may never en
 class RecommenderEvaluator:
     """Evaluate a model that has ``recommend(user_id, n)``, in plain Python.
 
-    `rankwise.evaluate_model` does the same for every metric, at any scale, with per-user values; this is the short form
-    that many code bases have.
+    `rankwise.evaluate_model` does the same for every metric, at any scale, with per-user values;
+    this is the short form that many code bases have.
 
     Parameters
     ----------
@@ -233,7 +251,9 @@ class RecommenderEvaluator:
         self.failed: dict[Hashable, Exception] = {}
         self.skipped = 0
 
-    def evaluate(self, model: Any, test_data: Mapping[Any, Collection[Any]], catalog_size: int) -> dict[str, float]:
+    def evaluate(
+        self, model: Any, test_data: Mapping[Any, Collection[Any]], catalog_size: int
+    ) -> dict[str, float]:
         """Return precision, recall, F1, coverage and Gini index at every cut-off.
 
         Parameters
@@ -248,9 +268,10 @@ class RecommenderEvaluator:
         Returns
         -------
         dict of str to float
-            Means over users; F1 is computed from the mean precision and recall, Gini over the items recommended at
-            least once. A user for whom the model raises is logged, stored in ``failed`` and excluded. Of a list that is
-            longer than the largest cut-off the first items count; a repeated item counts once.
+            Means over users; F1 is computed from the mean precision and recall, Gini over the items
+            recommended at least once. A user for whom the model raises is logged, stored in
+            ``failed`` and excluded. Of a list that is longer than the largest cut-off the first
+            items count; a repeated item counts once.
 
         Raises
         ------
@@ -262,7 +283,9 @@ class RecommenderEvaluator:
         for user, items in test_data.items():
             if isinstance(items, str) or not hasattr(items, "__len__"):
                 raise InputError(
-                    "test_data holds a set of items for each user", where=f"user {user!r}", found=repr(items)
+                    "test_data holds a set of items for each user",
+                    where=f"user {user!r}",
+                    found=repr(items),
                 )
         self.failed, lists = {}, {}
         truth = {user: set(items) for user, items in test_data.items() if items}
@@ -326,15 +349,17 @@ def compute_metrics(
     Returns
     -------
     dict of str to float
-        Means over users. Users without relevant items are excluded from recall and ndcg, and their number is logged;
-        their precision and hit rate are 0. If no user has a relevant item, every metric of lists is 0. Tied predictions
-        are averaged over all orders. rmse, mse and mae are over all rows.
+        Means over users. Users without relevant items are excluded from recall and ndcg, and their
+        number is logged; their precision and hit rate are 0. If no user has a relevant item, every
+        metric of lists is 0. Tied predictions are averaged over all orders. rmse, mse and mae are
+        over all rows.
 
     Notes
     -----
-    `rankwise.evaluate_ratings` gives the same values, with two differences of default. Its ``ndcg`` takes the true
-    ratings as gains: this one is ``ndcg(gain=binary)``. It excludes users without relevant items from every metric of
-    the ranking: with ``undefined="zero"`` their precision and hit rate are 0 as here.
+    `rankwise.evaluate_ratings` gives the same values, with two differences of default. Its ``ndcg``
+    takes the true ratings as gains: this one is ``ndcg(gain=binary)``. It excludes users without
+    relevant items from every metric of the ranking: with ``undefined="zero"`` their precision and
+    hit rate are 0 as here.
 
     Examples
     --------
@@ -357,7 +382,11 @@ def compute_metrics(
     per_user = [_metrics_of_user(pairs, k, threshold) for pairs in users.values() if pairs]
     excluded = sum(math.isnan(values["recall"]) for values in per_user)
     if excluded:
-        _LOG.info("%d of %d users have no relevant item: left out of recall and ndcg", excluded, len(per_user))
+        _LOG.info(
+            "%d of %d users have no relevant item: left out of recall and ndcg",
+            excluded,
+            len(per_user),
+        )
     return {
         name: _OVER_ROWS[name](rows)
         if name in _OVER_ROWS
@@ -382,7 +411,9 @@ def _names(metrics: object) -> list[str]:
     return checked
 
 
-def _metrics_of_user(pairs: Sequence[tuple[float, float]], k: int, threshold: float) -> dict[str, float]:
+def _metrics_of_user(
+    pairs: Sequence[tuple[float, float]], k: int, threshold: float
+) -> dict[str, float]:
     """Return the list metrics of one user; recall and ndcg are NaN without relevant items."""
     if leaves_no_top(k):
         return dict.fromkeys(_OVER_USERS, 0.0)
@@ -406,6 +437,10 @@ def _checked(user: object, rows: Sequence[tuple[float, float]]) -> list[tuple[fl
         except (TypeError, ValueError):
             predicted = true = math.nan
         if not (math.isfinite(predicted) and math.isfinite(true)):
-            raise ScoreError("ratings come as (predicted, true), both numbers", where=f"user {user!r}", found=repr(row))
+            raise ScoreError(
+                "ratings come as (predicted, true), both numbers",
+                where=f"user {user!r}",
+                found=repr(row),
+            )
         out.append((predicted, true))
     return out

@@ -1,12 +1,12 @@
 """Metrics over all users: catalogue, exposure and fairness of groups, and statistics other than the mean.
 
-Recommendation lists, relevant items and histories are mappings from user; groups are mappings from item or user to the
-name of its group.
+Recommendation lists, relevant items and histories are mappings from user; groups are mappings from
+item or user to the name of its group.
 
 Exposure of item groups: the attention that users give to the ranks of their items.
 
-``groups`` maps each item to the name of its group; items without a group do not count. The weight of rank i is
-patience^(i − 1), or 1 / log2(i + 1).
+``groups`` maps each item to the name of its group; items without a group do not count. The weight
+of rank i is patience^(i − 1), or 1 / log2(i + 1).
 """
 
 from __future__ import annotations
@@ -99,16 +99,25 @@ def group_means(values: Mapping[Hashable, float], groups: Groups) -> dict[str, f
 
 
 def _rates(numerators: Counter[str], denominators: Counter[str]) -> dict[str, float]:
-    return {group: numerators[group] / denominators[group] for group in sorted(denominators) if denominators[group]}
+    return {
+        group: numerators[group] / denominators[group]
+        for group in sorted(denominators)
+        if denominators[group]
+    }
 
 
 def reo_at_k(
-    recommendations: Lists, relevant: Sets, k: int, *, groups: Groups, of: Literal["hits", "recommended"] = "hits"
+    recommendations: Lists,
+    relevant: Sets,
+    k: int,
+    *,
+    groups: Groups,
+    of: Literal["hits", "recommended"] = "hits",
 ) -> dict[str, float]:
     """Return the recall of each item group: the share of its relevant items that is recommended.
 
-    ``of="recommended"`` counts all recommended items of the group, relevant or not. The metric is the `relative_spread`
-    of these values.
+    ``of="recommended"`` counts all recommended items of the group, relevant or not. The metric is
+    the `relative_spread` of these values.
 
     >>> reo_at_k({1: [1, 3]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b", 3: "b"})
     {'a': 1.0, 'b': 0.0}
@@ -132,8 +141,9 @@ def rsp_at_k(
 ) -> dict[str, float]:
     """Return the probability that a candidate of each item group is recommended.
 
-    Items of a user's training history are not candidates, unless they are in the list; with ``seen="included"``, all
-    items are candidates. The metric is the `relative_spread` of these values.
+    Items of a user's training history are not candidates, unless they are in the list; with
+    ``seen="included"``, all items are candidates. The metric is the `relative_spread` of these
+    values.
 
     >>> groups = {1: "a", 2: "b", 3: "b"}
     >>> rsp_at_k({1: [1], 2: [3]}, 1, groups=groups, history={1: {2}})
@@ -143,7 +153,8 @@ def rsp_at_k(
     """
     if seen == "excluded" and history is None:
         raise ParameterError(
-            "seen='excluded' needs the training history of users", hint="pass history={user: items}, or seen='included'"
+            "seen='excluded' needs the training history of users",
+            hint="pass history={user: items}, or seen='included'",
         )
     numerators, denominators = Counter[str](), Counter[str]()
     for user, items in recommendations.items():
@@ -155,12 +166,16 @@ def rsp_at_k(
 
 
 def preference_ratios(
-    interactions: Mapping[Hashable, Iterable[Hashable]], *, user_groups: Groups, item_groups: Groups, catalog_size: int
+    interactions: Mapping[Hashable, Iterable[Hashable]],
+    *,
+    user_groups: Groups,
+    item_groups: Groups,
+    catalog_size: int,
 ) -> dict[tuple[str, str], float]:
     """Return the preference ratio of each pair of a user group and an item group.
 
-    It is the share of the user group's interactions that are in the item group, over the item group's share of the
-    catalogue.
+    It is the share of the user group's interactions that are in the item group, over the item
+    group's share of the catalogue.
 
     >>> preference_ratios({1: [1, 2]}, user_groups={1: "x"}, item_groups={1: "a", 2: "a"},
     ...                   catalog_size=4)
@@ -189,7 +204,10 @@ def bias_disparity(
     >>> bias_disparity({("x", "a"): 2.0}, {("x", "a"): 1.0})
     {('x', 'a'): 1.0}
     """
-    return {cell: value / source[cell] - 1 if source[cell] > 0 else math.nan for cell, value in recommended.items()}
+    return {
+        cell: value / source[cell] - 1 if source[cell] > 0 else math.nan
+        for cell, value in recommended.items()
+    }
 
 
 def item_mad_ranking(
@@ -228,7 +246,8 @@ def item_mad_rating(
 ) -> dict[str, float]:
     """Return each item group's mean score over hits; their `mean_difference` is the metric.
 
-    With ``misses="zero"``, the means are over all recommendations, with 0 in place of the score of an irrelevant item.
+    With ``misses="zero"``, the means are over all recommendations, with 0 in place of the score of
+    an irrelevant item.
 
     >>> item_mad_rating({1: [(1, 5.0), (2, 3.0)]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b"})
     {'a': 5.0, 'b': 3.0}
@@ -251,7 +270,9 @@ def euclidean_distance(values: Sequence[float], utopia: Sequence[float]) -> floa
     return math.sqrt(sum((value - best) ** 2 for value, best in zip(values, utopia, strict=True)))
 
 
-def hypervolume(values: Sequence[float], nadir: Sequence[float], higher_is_better: Sequence[bool]) -> float:
+def hypervolume(
+    values: Sequence[float], nadir: Sequence[float], higher_is_better: Sequence[bool]
+) -> float:
     """Volume of the box between metric values and the nadir point, the worst acceptable values.
 
     >>> hypervolume([0.5, 0.25], [0.0, 1.0], [True, False])
@@ -272,8 +293,8 @@ def _defined(values: Iterable[float]) -> list[float]:
 def micro(values: Sequence[tuple[float, float]]) -> float:
     """Micro-average: sum of the users' numerators over the sum of their denominators.
 
-    ``values`` has a pair (numerator, denominator) for each user; pairs with NaN are left out. With hits over min(k,
-    relevant items), this is the precision of the library implicit.
+    ``values`` has a pair (numerator, denominator) for each user; pairs with NaN are left out. With
+    hits over min(k, relevant items), this is the precision of the library implicit.
 
     >>> micro([(1, 2), (0, 6)])
     0.125
@@ -301,7 +322,9 @@ def quantile_of_users(values: Iterable[float], q: float = 0.1) -> float:
     return (1 - part) * defined[below] + part * defined[above] if part else defined[below]
 
 
-def worst_share(values: Iterable[float], share: float = 0.1, *, higher_is_better: bool = True) -> float:
+def worst_share(
+    values: Iterable[float], share: float = 0.1, *, higher_is_better: bool = True
+) -> float:
     """Mean of the worst-served share of users: ceil(share · n) of the n users with a value.
 
     These have the lowest values, or the highest with ``higher_is_better=False``.
@@ -350,7 +373,9 @@ def item_counts_at_k(recommendations: Lists, k: int | None = None) -> Counter[Ha
     return Counter(item for listed in recommendations.values() for item in top(listed, k))
 
 
-def _exposures(recommendations: Lists, k: int | None, weight: Callable[[int], float]) -> dict[Hashable, float]:
+def _exposures(
+    recommendations: Lists, k: int | None, weight: Callable[[int], float]
+) -> dict[Hashable, float]:
     """Return the exposure of each item: the sum over users of the weight of its rank in the top k."""
     exposures: dict[Hashable, float] = {}
     for listed in recommendations.values():
@@ -359,10 +384,13 @@ def _exposures(recommendations: Lists, k: int | None, weight: Callable[[int], fl
     return exposures
 
 
-def catalog_coverage(recommendations: Lists, catalog_size: int, k: int | None = None, *, padding: int = 0) -> float:
+def catalog_coverage(
+    recommendations: Lists, catalog_size: int, k: int | None = None, *, padding: int = 0
+) -> float:
     """Catalogue coverage: share of the catalogue that is in the top k of at least one user.
 
-    ``padding`` is a number of never recommended items to add to the catalogue. With k below 1 the value is 0.
+    ``padding`` is a number of never recommended items to add to the catalogue. With k below 1 the
+    value is 0.
 
     >>> catalog_coverage({0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, 100, 3)
     0.05
@@ -387,13 +415,13 @@ def gini_coefficient(
 ) -> float:
     """Gini index of the recommendation counts of items: 0 if all are equal, 1 for a single item.
 
-    ``over="catalogue"`` counts all ``catalog_size`` items of the catalogue and ``padding`` more, ``over="recommended"``
-    only items recommended at least once. By default it is the catalogue if ``catalog_size`` is given, else the
-    recommended items. Without any recommendation the value is 0 over the recommended items, and NaN over the catalogue;
-    with k below 1 it is 0.
-    With ``exposure="log"``, an item at rank i adds 1 / log2(i + 1) instead of 1, with ``exposure="geometric"``
-    ``patience`` to the power of i - 1. Over a catalogue of n items the largest value is 1, or 1 - 1/n with
-    ``corrected=False``.
+    ``over="catalogue"`` counts all ``catalog_size`` items of the catalogue and ``padding`` more,
+    ``over="recommended"`` only items recommended at least once. By default it is the catalogue if
+    ``catalog_size`` is given, else the recommended items. Without any recommendation the value is 0
+    over the recommended items, and NaN over the catalogue; with k below 1 it is 0. With
+    ``exposure="log"``, an item at rank i adds 1 / log2(i + 1) instead of 1, with
+    ``exposure="geometric"`` ``patience`` to the power of i - 1. Over a catalogue of n items the
+    largest value is 1, or 1 - 1/n with ``corrected=False``.
 
     >>> lists = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
     >>> round(gini_coefficient(lists, 3, catalog_size=10), 4)
@@ -419,7 +447,9 @@ def gini_coefficient(
     n = m = len(counts)
     if over == "catalogue":
         if catalog_size is None or catalog_size < len(counts):
-            raise ParameterError("over='catalogue' needs the size of the catalogue", found=f"{catalog_size}")
+            raise ParameterError(
+                "over='catalogue' needs the size of the catalogue", found=f"{catalog_size}"
+            )
         n = catalog_size + padding
         m = n - 1 if corrected else n
     if m == 0:
@@ -440,7 +470,9 @@ def herfindahl_index(recommendations: Lists, k: int | None = None) -> float:
     return sum((count / total) ** 2 for count in counts) if total else math.nan
 
 
-def shannon_entropy(recommendations: Lists, k: int | None = None, *, log_base: float | None = None) -> float:
+def shannon_entropy(
+    recommendations: Lists, k: int | None = None, *, log_base: float | None = None
+) -> float:
     """Shannon entropy of the distribution of recommendations over items, in nats by default.
 
     >>> shannon_entropy({1: [1, 2], 2: [3, 4]}, 2, log_base=2)
@@ -464,14 +496,20 @@ def _by_group(weights: Iterable[tuple[Hashable, float]], groups: Groups) -> dict
 
 
 def expected_exposure_at_k(
-    recommendations: Lists, relevant: Sets, groups: Groups, k: int | None = None, *, patience: float = 0.5
+    recommendations: Lists,
+    relevant: Sets,
+    groups: Groups,
+    k: int | None = None,
+    *,
+    patience: float = 0.5,
 ) -> dict[str, float]:
     """Return loss, disparity and relevance of the expected exposure of item groups.
 
-    Diaz et al. 2020, in the group form of Raj & Ekstrand 2022. The exposure e of a group is the mean over users of the
-    summed weights patience^(rank − 1) of its items in the top k. Its target t is the same for ideal rankings, in which
-    the m relevant items of a user share the first m positions equally, cut at k, and no other item has exposure. Only
-    users with a list and relevant items count.
+    Diaz et al. 2020, in the group form of Raj & Ekstrand 2022. The exposure e of a group is the
+    mean over users of the summed weights patience^(rank − 1) of its items in the top k. Its target
+    t is the same for ideal rankings, in which the m relevant items of a user share the first m
+    positions equally, cut at k, and no other item has exposure. Only users with a list and relevant
+    items count.
 
     - loss, EE-L: Σ (e − t)² over the groups
     - disparity, EE-D: Σ e²
@@ -486,7 +524,9 @@ def expected_exposure_at_k(
     """
     check_fraction("patience", patience)
     users = [
-        (top(items, k), relevant_items(relevant[user])) for user, items in recommendations.items() if user in relevant
+        (top(items, k), relevant_items(relevant[user]))
+        for user, items in recommendations.items()
+        if user in relevant
     ]
     users = [(items, ideal_items) for items, ideal_items in users if items and ideal_items]
     if not users or not groups:
@@ -521,11 +561,12 @@ def awrf_at_k(
 ) -> float:
     """Attention-weighted rank fairness: 1 − distance of the groups' exposure shares from a target.
 
-    Sapiezynski et al. 2019, Raj & Ekstrand 2022. The exposure share of a group is its share of the rank weights in the
-    top k, over items that have a group; NaN if no item has one. The weight of rank i is 1 / log2(i + 1), or patience^(i
-    − 1) with ``weight="geometric"``. ``target`` maps each group to its target share, by default 0.
-    ``distance="absolute"`` is half the sum of the absolute differences (total variation), ``"squared"`` half the sum of
-    their squares: the value lies in [0, 1].
+    Sapiezynski et al. 2019, Raj & Ekstrand 2022. The exposure share of a group is its share of the
+    rank weights in the top k, over items that have a group; NaN if no item has one. The weight of
+    rank i is 1 / log2(i + 1), or patience^(i − 1) with ``weight="geometric"``. ``target`` maps each
+    group to its target share, by default 0. ``distance="absolute"`` is half the sum of the absolute
+    differences (total variation), ``"squared"`` half the sum of their squares: the value lies in
+    [0, 1].
 
     >>> groups = {1: "a", 2: "a", 3: "b", 4: "b"}
     >>> round(awrf_at_k([1, 3], groups, {"a": 0.5, "b": 0.5}), 4)
@@ -538,7 +579,9 @@ def awrf_at_k(
     check_fraction("patience", patience)
     shares = list(target.values())
     if not all(is_number(share) and share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-6:
-        raise ParameterError("the target shares of the groups must add up to 1", found=repr(dict(target))[:60])
+        raise ParameterError(
+            "the target shares of the groups must add up to 1", found=repr(dict(target))[:60]
+        )
     weights = (
         (item, 1 / math.log2(rank + 1) if weight == "log" else patience ** (rank - 1))
         for rank, item in enumerate(top(recommended, k), start=1)
@@ -548,7 +591,8 @@ def awrf_at_k(
     if not total:
         return math.nan
     differences = [
-        exposure.get(group, 0.0) / total - target.get(group, 0.0) for group in sorted(exposure.keys() | target.keys())
+        exposure.get(group, 0.0) / total - target.get(group, 0.0)
+        for group in sorted(exposure.keys() | target.keys())
     ]
     if distance == "absolute":
         return max(0.0, 1 - sum(map(abs, differences)) / 2)

@@ -1,11 +1,12 @@
 """Metrics of one user from labels and scores: confusion matrix, pairs, and rating errors.
 
-``catalog_size`` is the number of items of the catalogue, |I|. The metrics, not the matrix, are NaN for a user without
-relevant items.
+``catalog_size`` is the number of items of the catalogue, |I|. The metrics, not the matrix, are NaN
+for a user without relevant items.
 
-``y_true`` holds the relevance of every candidate, ``y_score`` the scores of the model. Candidates are ranked by
-descending score. Ties are averaged over all orders, as in scikit-learn's ``ndcg_score``: in a group of n tied
-candidates, r of them relevant, each rank holds a relevant one with probability r/n (McSherry & Najork 2008).
+``y_true`` holds the relevance of every candidate, ``y_score`` the scores of the model. Candidates
+are ranked by descending score. Ties are averaged over all orders, as in scikit-learn's
+``ndcg_score``: in a group of n tied candidates, r of them relevant, each rank holds a relevant one
+with probability r/n (McSherry & Najork 2008).
 """
 
 from __future__ import annotations
@@ -133,18 +134,22 @@ Statistic: TypeAlias = Literal[
 ]
 
 
-def classification(pairs: Pairs, *, statistic: Statistic = "f1", threshold: float | None = 0.5) -> float:
+def classification(
+    pairs: Pairs, *, statistic: Statistic = "f1", threshold: float | None = 0.5
+) -> float:
     """Return a statistic of the confusion matrix of (score, label) pairs.
 
-    A pair is classified as positive if its score is at least the threshold; without a threshold, the score is the
-    probability that it is.
+    A pair is classified as positive if its score is at least the threshold; without a threshold,
+    the score is the probability that it is.
 
     >>> classification([(0.9, 1), (0.6, 0), (0.2, 0)], statistic="precision")
     0.5
     >>> classification([(0.9, 1), (0.6, 0), (0.2, 0)], statistic="recall", threshold=None)
     0.9
     """
-    positive = [(score if threshold is None else float(score >= threshold), label) for score, label in pairs]
+    positive = [
+        (score if threshold is None else float(score >= threshold), label) for score, label in pairs
+    ]
     tp = sum(p for p, label in positive if label)
     fp = sum(p for p, label in positive if not label)
     fn = sum(1 - p for p, label in positive if label)
@@ -176,18 +181,25 @@ def _of_confusion(statistic: Statistic, tp: float, fp: float, fn: float, tn: flo
     return values[statistic] if tp + fp + fn + tn else math.nan
 
 
-def fraction_of_concordant_pairs(users: Mapping[Any, Pairs], *, average: Literal["pairs", "users"] = "pairs") -> float:
+def fraction_of_concordant_pairs(
+    users: Mapping[Any, Pairs], *, average: Literal["pairs", "users"] = "pairs"
+) -> float:
     """Fraction of concordant pairs: item pairs of a user in the correct order, over all users.
 
-    With ``average="users"``, the mean number of concordant pairs of the users who have one, over the sum of this mean
-    and that of discordant pairs (as in Surprise).
+    With ``average="users"``, the mean number of concordant pairs of the users who have one, over
+    the sum of this mean and that of discordant pairs (as in Surprise).
 
     >>> fraction_of_concordant_pairs({"ann": [(4, 5), (3, 3), (3.5, 2)]})
     0.6666666666666666
     """
     counts = []  # of each user: concordant and discordant pairs
     for pairs in users.values():
-        ordered = [predicted > other for predicted, true in pairs for other, other_true in pairs if true > other_true]
+        ordered = [
+            predicted > other
+            for predicted, true in pairs
+            for other, other_true in pairs
+            if true > other_true
+        ]
         counts.append((sum(ordered), len(ordered) - sum(ordered)))
     concordant, discordant = (
         sum(numbers) / (max(1, sum(number > 0 for number in numbers)) if average == "users" else 1)
@@ -213,7 +225,11 @@ def confusion_at_k(
 
 
 def _confusion(
-    recommended: Items, relevant: Relevant, k: int | None, catalog_size: int, short_lists: ShortLists
+    recommended: Items,
+    relevant: Relevant,
+    k: int | None,
+    catalog_size: int,
+    short_lists: ShortLists,
 ) -> dict[str, int]:
     """Return the confusion matrix of the top k, with false positives in the place of missing items if it is filled."""
     check_option("short_lists", short_lists, "as_given", "filled")
@@ -222,7 +238,8 @@ def _confusion(
     missed = len(relevant) - hits
     if not is_count(catalog_size) or catalog_size < n + missed:
         raise ParameterError(
-            "the catalogue has fewer items than are recommended or relevant", found=f"{catalog_size!r} < {n + missed}"
+            "the catalogue has fewer items than are recommended or relevant",
+            found=f"{catalog_size!r} < {n + missed}",
         )
 
     if short_lists == "filled" and k is not None:
@@ -261,8 +278,8 @@ def mcc_at_k(
 ) -> float:
     """Matthews correlation coefficient of being recommended and being relevant.
 
-    With ``short_lists="filled"``, the missing items of a list shorter than k are false positives. 0 where a factor of
-    the denominator is 0, as in scikit-learn's ``matthews_corrcoef``.
+    With ``short_lists="filled"``, the missing items of a list shorter than k are false positives. 0
+    where a factor of the denominator is 0, as in scikit-learn's ``matthews_corrcoef``.
 
     >>> round(mcc_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20), 4)
     0.6078
@@ -286,9 +303,10 @@ def fallout_at_k(
 ) -> float:
     """Fall-out: share of the irrelevant items that is in the top k (false positive rate).
 
-    ``negatives="catalogue"`` counts all irrelevant items of the catalogue; ``"listed"`` only the irrelevant items of
-    the whole list. NaN without irrelevant or without relevant items; with ``without_irrelevant="one"`` 1 without
-    irrelevant items, and defined without relevant items (as in TorchMetrics).
+    ``negatives="catalogue"`` counts all irrelevant items of the catalogue; ``"listed"`` only the
+    irrelevant items of the whole list. NaN without irrelevant or without relevant items; with
+    ``without_irrelevant="one"`` 1 without irrelevant items, and defined without relevant items (as
+    in TorchMetrics).
 
     >>> fallout_at_k([1, 3, 5], {1, 5}, 3, catalog_size=12)
     0.1
@@ -299,7 +317,9 @@ def fallout_at_k(
     relevant = relevant_items(relevant)
     if negatives == "catalogue":
         if catalog_size is None:
-            raise ParameterError("negatives='catalogue' needs the size of the catalogue", found="catalog_size=None")
+            raise ParameterError(
+                "negatives='catalogue' needs the size of the catalogue", found="catalog_size=None"
+            )
         cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size)
         false_positives, n = cells["fp"], cells["fp"] + cells["tn"]
     else:
@@ -319,9 +339,10 @@ def bpref(
 ) -> float:
     """Binary preference: how rarely items judged irrelevant rank above relevant items.
 
-    ``relevance_scores`` has all judged items; items of relevance 0 or less are irrelevant. For a user without judged
-    irrelevant items, each recommended relevant item counts 1; with ``without_judged="undefined"`` the value is NaN.
-    With ``negative_grades="unjudged"`` items of relevance below 0 are not judged.
+    ``relevance_scores`` has all judged items; items of relevance 0 or less are irrelevant. For a
+    user without judged irrelevant items, each recommended relevant item counts 1; with
+    ``without_judged="undefined"`` the value is NaN. With ``negative_grades="unjudged"`` items of
+    relevance below 0 are not judged.
 
     >>> bpref([1, 2, 3, 4], {1: 1, 2: 0, 3: 1, 9: 0})
     0.75
@@ -370,8 +391,8 @@ def auc(
 ) -> float:
     """Area under the ROC curve: share of irrelevant candidates below a relevant one, averaged.
 
-    Candidates outside the list count as tied below it, and a tied pair counts one half. ``negatives="one_more"`` adds 1
-    to the number of irrelevant candidates.
+    Candidates outside the list count as tied below it, and a tied pair counts one half.
+    ``negatives="one_more"`` adds 1 to the number of irrelevant candidates.
 
     >>> auc([1, 2, 3], {1, 3}, range(6))
     0.875
@@ -441,9 +462,10 @@ def list_auc(
 ) -> float:
     """Area under the ROC curve within the top k: other items do not count.
 
-    It is the probability that a relevant item of the top k ranks above an irrelevant one; with the ``scores`` of the
-    list, pairs with equal scores count one half. NaN if the top k has only relevant or only irrelevant items; 0 with
-    ``one_class="zero"``; 1 if all are relevant, else 0, with ``one_class="by_class"``.
+    It is the probability that a relevant item of the top k ranks above an irrelevant one; with the
+    ``scores`` of the list, pairs with equal scores count one half. NaN if the top k has only
+    relevant or only irrelevant items; 0 with ``one_class="zero"``; 1 if all are relevant, else 0,
+    with ``one_class="by_class"``.
 
     >>> list_auc([1, 2, 3, 4], {1, 3, 9})
     0.75
@@ -454,7 +476,11 @@ def list_auc(
     """
     check_option("one_class", one_class, "undefined", "zero", "by_class")
     flags = hits_of(recommended, relevant_items(relevant), k)
-    ranked = [-i for i in range(len(flags))] if scores is None else scores_of(recommended, scores)[: len(flags)]
+    ranked = (
+        [-i for i in range(len(flags))]
+        if scores is None
+        else scores_of(recommended, scores)[: len(flags)]
+    )
     hits = [score for score, flag in zip(ranked, flags, strict=True) if flag]
     misses = [score for score, flag in zip(ranked, flags, strict=True) if not flag]
     won = sum((hit > other) + 0.5 * (hit == other) for hit in hits for other in misses)
@@ -470,7 +496,9 @@ def _ranked(y_true: Values, y_score: Values, k: int | None) -> list[list[float]]
     """Return the labels in groups of equal score, best group first, after checking the input."""
     check_k(k)
     if len(y_true) != len(y_score):
-        raise ParameterError("labels and scores must have the same length", found=f"{len(y_true)} and {len(y_score)}")
+        raise ParameterError(
+            "labels and scores must have the same length", found=f"{len(y_true)} and {len(y_score)}"
+        )
     if not all(math.isfinite(score) for score in y_score):
         raise ScoreError("a score is NaN or infinite", found=repr(list(y_score)))
     pairs = sorted(zip(y_score, y_true, strict=True), key=lambda pair: -pair[0])
@@ -478,7 +506,12 @@ def _ranked(y_true: Values, y_score: Values, k: int | None) -> list[list[float]]
 
 
 def dcg_score(
-    y_true: Values, y_score: Values, *, k: int | None = None, gain: GainKind = "linear", log_base: float = 2.0
+    y_true: Values,
+    y_score: Values,
+    *,
+    k: int | None = None,
+    gain: GainKind = "linear",
+    log_base: float = 2.0,
 ) -> float:
     """Discounted cumulative gain; tied candidates get the mean of their gains.
 
@@ -496,7 +529,12 @@ def dcg_score(
 
 
 def ndcg_score(
-    y_true: Values, y_score: Values, *, k: int | None = None, gain: GainKind = "linear", log_base: float = 2.0
+    y_true: Values,
+    y_score: Values,
+    *,
+    k: int | None = None,
+    gain: GainKind = "linear",
+    log_base: float = 2.0,
 ) -> float:
     """Normalised DCG: DCG divided by the ideal DCG; NaN if no candidate is relevant.
 
@@ -595,7 +633,10 @@ def average_precision_score(y_true: Values, y_score: Values, *, k: int | None = 
         return math.nan
     # A relevant candidate at position i of its group has (i - 1)(r - 1)/(n - 1) others above it.
     sums = sum(
-        g.relevant / g.size * (g.relevant_above + 1 + i * (g.relevant - 1) / max(g.size - 1, 1)) / (g.above + i + 1)
+        g.relevant
+        / g.size
+        * (g.relevant_above + 1 + i * (g.relevant - 1) / max(g.size - 1, 1))
+        / (g.above + i + 1)
         for g in groups
         if g.relevant
         for i in range(g.inside)

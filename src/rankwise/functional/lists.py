@@ -75,16 +75,18 @@ def intra_list_diversity(
     item_features: Features,
     k: int | None = None,
     *,
-    distance: Literal["cosine", "jaccard", "euclidean", "hamming"] | Callable[..., float] = "cosine",
+    distance: Literal["cosine", "jaccard", "euclidean", "hamming"]
+    | Callable[..., float] = "cosine",
     single: Literal["zero", "one", "skip"] = "zero",
 ) -> float:
     """Mean distance between the items of the top k, over all pairs.
 
-    ``item_features`` maps each item to a vector (cosine, euclidean, hamming: the number of features that differ) or to
-    a set of categories (jaccard); or it is a matrix with one row per item, for items that are numbers from 0.
-    ``distance`` may also be a function of the features of two items. ``single`` is the value of a list with one item:
-    0, 1, or NaN (``"skip"``). The value of an empty list is 0 with ``single="zero"``, else NaN, and that of several
-    items without any category is NaN.
+    ``item_features`` maps each item to a vector (cosine, euclidean, hamming: the number of features
+    that differ) or to a set of categories (jaccard); or it is a matrix with one row per item, for
+    items that are numbers from 0. ``distance`` may also be a function of the features of two items.
+    ``single`` is the value of a list with one item: 0, 1, or NaN (``"skip"``). The value of an
+    empty list is 0 with ``single="zero"``, else NaN, and that of several items without any category
+    is NaN.
 
     >>> intra_list_diversity([0, 2], [[1, 0], [1, 1], [0, 1]])
     1.0
@@ -94,11 +96,13 @@ def intra_list_diversity(
     check_option("single", single, "zero", "one", "skip")
     if isinstance(distance, str) and distance not in _DISTANCES:
         raise ParameterError(
-            f"distance must be one of {', '.join(_DISTANCES)}, or a callable", found=f"distance={distance!r}"
+            f"distance must be one of {', '.join(_DISTANCES)}, or a callable",
+            found=f"distance={distance!r}",
         )
     if distance == "jaccard" and not isinstance(item_features, Mapping):
         raise ParameterError(
-            "distance='jaccard' compares sets of categories, not vectors", hint="pass {item: {categories}}"
+            "distance='jaccard' compares sets of categories, not vectors",
+            hint="pass {item: {categories}}",
         )
     distance_of = _DISTANCES[distance] if isinstance(distance, str) else distance
     items = top(recommended, k)
@@ -124,7 +128,9 @@ def _features_of(item: object, features: Features) -> Any:
         if item in features:
             return features[item]
     elif not _is_matrix(features):
-        raise InputError("item_features is a dense matrix, or a dict by item", found=type(features).__name__)
+        raise InputError(
+            "item_features is a dense matrix, or a dict by item", found=type(features).__name__
+        )
     elif isinstance(item, Integral) and 0 <= int(item) < len(features):  # -1 would be the last row
         return features[int(item)]
     raise ParameterError("an item has no features", found=repr(item))
@@ -136,7 +142,9 @@ def _is_matrix(features: object) -> bool:
     return isinstance(features, list | tuple) or (array and getattr(features, "ndim", 0) == 2)
 
 
-def num_retrieved_at_k(recommended: Items, k: int | None = None, *, as_share: bool = False) -> float:
+def num_retrieved_at_k(
+    recommended: Items, k: int | None = None, *, as_share: bool = False
+) -> float:
     """Return the number of items in the top k; with ``as_share``, divided by k.
 
     >>> num_retrieved_at_k([1, 3, 5], 5), num_retrieved_at_k([1, 3, 5], 5, as_share=True)
@@ -198,7 +206,9 @@ def repeated_at_k(recommended: Items, history: Collection[Hashable], k: int | No
     return sum(item in history for item in items) / len(items) if items else math.nan
 
 
-def cold_item_share_at_k(recommended: Items, training_items: Collection[Hashable], k: int | None = None) -> float:
+def cold_item_share_at_k(
+    recommended: Items, training_items: Collection[Hashable], k: int | None = None
+) -> float:
     """Share of cold-start items in the top k: items without training interactions.
 
     >>> cold_item_share_at_k([1, 3, 5, 7], {1, 3, 5}, 4)
@@ -208,7 +218,9 @@ def cold_item_share_at_k(recommended: Items, training_items: Collection[Hashable
     return sum(item not in training_items for item in items) / len(items) if items else math.nan
 
 
-def validity_at_k(recommended: Items, catalogue: Collection[Hashable], k: int | None = None) -> float:
+def validity_at_k(
+    recommended: Items, catalogue: Collection[Hashable], k: int | None = None
+) -> float:
     """Share of the top k that is in the catalogue: ids of items that exist.
 
     >>> validity_at_k([1, 3, 5, "the matrix (1998)"], {1, 3, 5}, 4)
@@ -219,12 +231,16 @@ def validity_at_k(recommended: Items, catalogue: Collection[Hashable], k: int | 
 
 
 def overlap_at_k(
-    recommended: Items, reference: Items, k: int, *, denominator: Literal["length", "k", "union"] = "length"
+    recommended: Items,
+    reference: Items,
+    k: int,
+    *,
+    denominator: Literal["length", "k", "union"] = "length",
 ) -> float:
     """Share of the top k that is also in the top k of a reference list.
 
-    The denominator is the number of items in the top k, k, or the number of items in at least one of the two
-    (``"union"``). NaN without a reference list.
+    The denominator is the number of items in the top k, k, or the number of items in at least one
+    of the two (``"union"``). NaN without a reference list.
 
     >>> overlap_at_k([1, 3, 5, 7], [3, 9, 1], 2), overlap_at_k([1, 3], [3], 2, denominator="union")
     (0.5, 0.5)
@@ -246,9 +262,10 @@ def rbo_at_k(
 ) -> float:
     """Rank-biased overlap of the top k of two lists (Webber, Moffat & Zobel 2010).
 
-    ``form="lower"`` is (1 − p) Σ p^(d − 1) X_d / d over the depths d up to the length of the longer list, where X_d is
-    the number of items that are in the top d of both. ``"extrapolated"`` is RBO_ext, equation 32 of the paper, which
-    assumes that the agreement at the end of each list continues below it. NaN if a list is empty.
+    ``form="lower"`` is (1 − p) Σ p^(d − 1) X_d / d over the depths d up to the length of the longer
+    list, where X_d is the number of items that are in the top d of both. ``"extrapolated"`` is
+    RBO_ext, equation 32 of the paper, which assumes that the agreement at the end of each list
+    continues below it. NaN if a list is empty.
 
     >>> rbo_at_k([1, 2], [2, 1], p=0.5), rbo_at_k([1, 2], [2, 1], p=0.5, form="lower")
     (0.5, 0.25)
@@ -299,8 +316,8 @@ def subtopic_recall_at_k(
 ) -> float:
     """Subtopic recall: share of the categories of the relevant items that the top k covers.
 
-    ``of="hits"`` counts only the categories of relevant items in the top k as covered; ``over="all"`` returns the share
-    of the categories of all items.
+    ``of="hits"`` counts only the categories of relevant items in the top k as covered;
+    ``over="all"`` returns the share of the categories of all items.
 
     >>> subtopic_recall_at_k([1, 2], {3}, 2, categories={1: {"war"}, 3: {"war", "comedy"}})
     0.5
@@ -344,7 +361,10 @@ def alpha_ndcg_at_k(
         left.remove(chosen)
     hits = [(rank, item) for rank, item in enumerate(top(recommended, k), 1) if item in relevant]
     gains = _alpha_gains([item for _, item in hits], categories, alpha)
-    best = sum(gain / math.log2(rank + 1) for rank, gain in enumerate(_alpha_gains(ideal, categories, alpha), start=1))
+    best = sum(
+        gain / math.log2(rank + 1)
+        for rank, gain in enumerate(_alpha_gains(ideal, categories, alpha), start=1)
+    )
     dcg = sum(gain / math.log2(rank + 1) for gain, (rank, _) in zip(gains, hits, strict=True))
     return min(dcg / best, 1.0) if best else math.nan
 
@@ -360,7 +380,12 @@ def _shares(items: Iterable[Hashable], categories: Categories) -> dict[str, floa
 
 
 def calibration_error_at_k(
-    recommended: Items, history: Collection[Hashable], k: int, *, categories: Categories, alpha: float = 0.01
+    recommended: Items,
+    history: Collection[Hashable],
+    k: int,
+    *,
+    categories: Categories,
+    alpha: float = 0.01,
 ) -> float:
     """Calibration error: Kullback-Leibler divergence of list categories from history, in nats.
 
@@ -372,7 +397,10 @@ def calibration_error_at_k(
     p, q = _shares(history, categories), _shares(top(recommended, k), categories)
     if not p or not q:
         return math.nan
-    total = sum(share * math.log(share / ((1 - alpha) * q.get(name, 0.0) + alpha * share)) for name, share in p.items())
+    total = sum(
+        share * math.log(share / ((1 - alpha) * q.get(name, 0.0) + alpha * share))
+        for name, share in p.items()
+    )
     return max(total, 0.0)
 
 
@@ -388,9 +416,9 @@ def category_entropy_at_k(
 ) -> float:
     """Entropy of the category distribution of the top k, in nats or to the base ``log_base``.
 
-    An item counts in equal shares for its categories, and not at all if it has none; NaN if no item has a category.
-    With ``weight="geometric"``, the item at rank i counts ``patience`` to the power of i - 1. ``smoothing`` is added to
-    the total of each category of all items.
+    An item counts in equal shares for its categories, and not at all if it has none; NaN if no item
+    has a category. With ``weight="geometric"``, the item at rank i counts ``patience`` to the power
+    of i - 1. ``smoothing`` is added to the total of each category of all items.
 
     >>> categories = {1: {"war"}, 2: {"war", "drama"}, 3: {"drama"}}
     >>> category_entropy_at_k([1, 2, 3, 4], categories, log_base=2)

@@ -61,7 +61,11 @@ def _discounts(n: int) -> list[float]:
 
 
 def _novelty_of_hits(
-    recommended: Items, relevance_scores: Relevances, k: int, relevance: str, novelty: Callable[[Hashable], float]
+    recommended: Items,
+    relevance_scores: Relevances,
+    k: int,
+    relevance: str,
+    novelty: Callable[[Hashable], float],
 ) -> float:
     """Return the discounted mean over the top k of gain times novelty."""
     gains = {"binary": "binary", "discounted": "exponential"}
@@ -84,14 +88,19 @@ def efd_at_k(
 ) -> float:
     """Return expected free discovery: discounted self-information of the hits, in bits.
 
-    ``total`` is the number of training users (or interactions), which divides ``popularity``. A hit counts 1,
-    2^relevance − 1 with ``relevance="discounted"``, or 2^(relevance + 1) − 1 with ``"discounted_plus_one"``.
+    ``total`` is the number of training users (or interactions), which divides ``popularity``. A hit
+    counts 1, 2^relevance − 1 with ``relevance="discounted"``, or 2^(relevance + 1) − 1 with
+    ``"discounted_plus_one"``.
 
     >>> efd_at_k([8, 9], {8: 1}, 1, popularity={7: 4, 8: 1}, total=4)
     2.0
     """
     return _novelty_of_hits(
-        recommended, relevance_scores, k, relevance, lambda item: _information(item, popularity, total)
+        recommended,
+        relevance_scores,
+        k,
+        relevance,
+        lambda item: _information(item, popularity, total),
     )
 
 
@@ -112,7 +121,11 @@ def epc_at_k(
     0.75
     """
     return _novelty_of_hits(
-        recommended, relevance_scores, k, relevance, lambda item: 1 - popularity.get(item, 0) / total
+        recommended,
+        relevance_scores,
+        k,
+        relevance,
+        lambda item: 1 - popularity.get(item, 0) / total,
     )
 
 
@@ -128,10 +141,11 @@ def novelty_at_k(
 ) -> float:
     """Novelty: mean self-information of the items in the top k, in bits.
 
-    ``total`` is as for `efd_at_k`. ``discount="log"`` weights rank i by 1 / log2(i + 1); ``denominator="k"`` divides by
-    k instead of the number of items. An item without training interactions counts as if one user had interacted with it
-    (``cold="rarest"``), as 0 (``"zero"``), or not at all, neither in the sum nor in the denominator (``"skip"``). NaN
-    if all items are skipped.
+    ``total`` is as for `efd_at_k`. ``discount="log"`` weights rank i by 1 / log2(i + 1);
+    ``denominator="k"`` divides by k instead of the number of items. An item without training
+    interactions counts as if one user had interacted with it (``cold="rarest"``), as 0
+    (``"zero"``), or not at all, neither in the sum nor in the denominator (``"skip"``). NaN if all
+    items are skipped.
 
     >>> novelty_at_k([8, 7], 2, popularity={7: 4, 8: 1}, total=4)
     1.0
@@ -145,12 +159,16 @@ def novelty_at_k(
         weights = weights[: len(items)]
     if cold == "skip":
         skipped = [popularity.get(item, 0) == 0 for item in items]
-        weights = [weight for weight, out in zip_longest(weights, skipped, fillvalue=False) if not out]
+        weights = [
+            weight for weight, out in zip_longest(weights, skipped, fillvalue=False) if not out
+        ]
         items = [item for item, out in zip(items, skipped, strict=True) if not out]
     if not items:
         return math.nan
     bits = [
-        0.0 if cold == "zero" and popularity.get(item, 0) == 0 else _information(item, popularity, total)
+        0.0
+        if cold == "zero" and popularity.get(item, 0) == 0
+        else _information(item, popularity, total)
         for item in items
     ]
     return sum(weight * bit for weight, bit in zip(weights, bits, strict=False)) / sum(weights)
@@ -167,12 +185,15 @@ def surprisal_at_k(
 ) -> float:
     """Surprisal: mean self-information of the items in the top k, over the largest possible.
 
-    ``n_users`` is the number of training users; ``denominator`` and ``cold`` are as for `novelty_at_k`.
+    ``n_users`` is the number of training users; ``denominator`` and ``cold`` are as for
+    `novelty_at_k`.
 
     >>> surprisal_at_k([8, 7], 2, popularity={7: 4, 8: 1}, n_users=4)
     0.5
     """
-    bits = novelty_at_k(recommended, k, popularity=popularity, total=n_users, denominator=denominator, cold=cold)
+    bits = novelty_at_k(
+        recommended, k, popularity=popularity, total=n_users, denominator=denominator, cold=cold
+    )
     return bits / math.log2(n_users) if n_users > 1 else 0 * bits
 
 
@@ -193,7 +214,9 @@ def unexpectedness_at_k(
     return 1 - common / (len(items) if denominator == "length" else k)
 
 
-def serendipity_at_k(recommended: Items, relevant: Relevant, k: int, *, popularity: Counts, catalog_size: int) -> float:
+def serendipity_at_k(
+    recommended: Items, relevant: Relevant, k: int, *, popularity: Counts, catalog_size: int
+) -> float:
     """Serendipity: mean over the top k of how far hits are ranked above their popularity rank.
 
     Differences of ranks are divided by ``catalog_size``; items that are not relevant count 0.
@@ -262,11 +285,12 @@ def short_head(
 ) -> set[Any]:
     """Return the short head: the most popular items, all others being the long tail.
 
-    They are taken up to and including the item at which their share of the training interactions first exceeds
-    ``pop_ratio``; with ``of="items"``, they are a share ``pop_ratio`` of the items that have training interactions,
-    rounded half up, at least one. Equally popular items are in order of id. With ``of="rarest_items"``, the long tail
-    is a share 1 - ``pop_ratio`` of these items, rounded down, at least one: the least popular, in order of id where
-    equally popular; the head is all others.
+    They are taken up to and including the item at which their share of the training interactions
+    first exceeds ``pop_ratio``; with ``of="items"``, they are a share ``pop_ratio`` of the items
+    that have training interactions, rounded half up, at least one. Equally popular items are in
+    order of id. With ``of="rarest_items"``, the long tail is a share 1 - ``pop_ratio`` of these
+    items, rounded down, at least one: the least popular, in order of id where equally popular; the
+    head is all others.
 
     >>> sorted(short_head({1: 6, 2: 3, 3: 1}, 0.8))
     [1, 2]
@@ -282,7 +306,10 @@ def short_head(
         warm = [item for item in popularity_order(popularity) if popularity[item] > 0]
         return set(warm[: max(1, math.floor(as_written(pop_ratio) * len(warm) + Fraction(1, 2)))])
     if of == "rarest_items":
-        warm = sorted((item for item in popularity if popularity[item] > 0), key=lambda item: (popularity[item], item))
+        warm = sorted(
+            (item for item in popularity if popularity[item] > 0),
+            key=lambda item: (popularity[item], item),
+        )
         tail = warm[: max(1, math.floor((1 - as_written(pop_ratio)) * len(warm)))]
         return {*popularity} - {*tail}
     total, held, head = sum(popularity.values()), 0, set()
@@ -297,9 +324,9 @@ def short_head(
 def popularity_quantile_at_k(recommended: Items, popularity: Counts, k: int | None = None) -> float:
     """Mean popularity quantile of the top k: near 0 for the least popular items, 1 for the most.
 
-    The quantile of an item is its rank by ascending popularity over the number of items that have training
-    interactions; equally popular items share their mean rank. It is 0 for an item without training interactions (as in
-    LensKit's ``MeanPopRank``).
+    The quantile of an item is its rank by ascending popularity over the number of items that have
+    training interactions; equally popular items share their mean rank. It is 0 for an item without
+    training interactions (as in LensKit's ``MeanPopRank``).
 
     >>> popularity_quantile_at_k([7, 9], {5: 1, 6: 1, 7: 3, 8: 2})
     0.5
@@ -320,12 +347,17 @@ def popularity_quantile_at_k(recommended: Items, popularity: Counts, k: int | No
 
 
 def arp_at_k(
-    recommended: Items, k: int, *, popularity: Counts, denominator: Literal["k", "length"] = "k", as_share: bool = False
+    recommended: Items,
+    k: int,
+    *,
+    popularity: Counts,
+    denominator: Literal["k", "length"] = "k",
+    as_share: bool = False,
 ) -> float:
     """Average recommendation popularity: mean popularity of the items in the top k.
 
-    ``denominator="length"`` divides by the number of items in the top k instead of k, ``as_share`` also by the number
-    of training interactions.
+    ``denominator="length"`` divides by the number of items in the top k instead of k, ``as_share``
+    also by the number of training interactions.
 
     >>> arp_at_k([8, 7], 2, popularity={7: 3, 8: 1})
     2.0
@@ -333,7 +365,9 @@ def arp_at_k(
     items = top(recommended, k)
     if not items:
         return math.nan
-    total = sum(popularity.get(item, 0) for item in items) / (sum(popularity.values()) if as_share else 1)
+    total = sum(popularity.get(item, 0) for item in items) / (
+        sum(popularity.values()) if as_share else 1
+    )
     return total / (k if denominator == "k" else len(items))
 
 
@@ -348,7 +382,11 @@ def aclt_at_k(recommended: Items, k: int, *, head: Collection[Hashable]) -> floa
 
 
 def aplt_at_k(
-    recommended: Items, k: int, *, head: Collection[Hashable], denominator: Literal["k", "length"] = "k"
+    recommended: Items,
+    k: int,
+    *,
+    head: Collection[Hashable],
+    denominator: Literal["k", "length"] = "k",
 ) -> float:
     """Share of long-tail items in the top k: items outside the short ``head``.
 
@@ -362,7 +400,9 @@ def aplt_at_k(
     return aclt_at_k(items, k, head=head) / n if items else math.nan
 
 
-def popularity_lift_at_k(recommendations: Lists, histories: Sets, k: int, *, popularity: Counts) -> float:
+def popularity_lift_at_k(
+    recommendations: Lists, histories: Sets, k: int, *, popularity: Counts
+) -> float:
     """Popularity lift: relative increase in mean popularity from histories to lists.
 
     Only users with a list and a training history count.
@@ -393,7 +433,9 @@ def popularity_propensities(
     return {item: max((popularity.get(item, 0) / most) ** power, clip) for item in items}
 
 
-def stratified_weights(popularity: Counts, items: Iterable[Hashable], *, gamma: float = 1.0) -> dict[Hashable, float]:
+def stratified_weights(
+    popularity: Counts, items: Iterable[Hashable], *, gamma: float = 1.0
+) -> dict[Hashable, float]:
     """Return the weight of each item in stratified recall, popularity^(−gamma / (gamma + 1)).
 
     Items without training users count as having one. The inverse of a weight is a propensity.
@@ -405,11 +447,17 @@ def stratified_weights(popularity: Counts, items: Iterable[Hashable], *, gamma: 
 
 
 def ips_recall_at_k(
-    recommended: Items, relevant: Relevant, k: int, *, propensities: Values, normalised: bool = False
+    recommended: Items,
+    relevant: Relevant,
+    k: int,
+    *,
+    propensities: Values,
+    normalised: bool = False,
 ) -> float:
     """Recall with hits weighted by 1 / propensity (IPS recall).
 
-    ``normalised=True`` divides by the summed weights of the relevant items instead of their number (SNIPS recall).
+    ``normalised=True`` divides by the summed weights of the relevant items instead of their number
+    (SNIPS recall).
 
     >>> ips_recall_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     1.0
@@ -423,11 +471,17 @@ def ips_recall_at_k(
 
 
 def ips_dcg_at_k(
-    recommended: Items, relevant: Relevant, k: int, *, propensities: Values, normalised: bool = False
+    recommended: Items,
+    relevant: Relevant,
+    k: int,
+    *,
+    propensities: Values,
+    normalised: bool = False,
 ) -> float:
     """DCG with hits weighted by 1 / propensity (IPS DCG).
 
-    ``normalised=True`` divides by the summed weights of the relevant items, without discounts (SNIPS DCG).
+    ``normalised=True`` divides by the summed weights of the relevant items, without discounts
+    (SNIPS DCG).
 
     >>> ips_dcg_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     2.0

@@ -1,7 +1,7 @@
 """Metrics of predicted probabilities, from all (probability, label) pairs of any users: accuracy and calibration.
 
-A label is 1 (clicked, relevant) or 0. With ``scores="logits"`` pairs are (logit, label), and a logit z stands for the
-probability 1 / (1 + exp(−z)). All values are NaN without pairs.
+A label is 1 (clicked, relevant) or 0. With ``scores="logits"`` pairs are (logit, label), and a
+logit z stands for the probability 1 / (1 + exp(−z)). All values are NaN without pairs.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def log_loss(pairs: Pairs, *, epsilon: float = 1e-15, scores: Scores = "probabil
     return _mean([-math.log(p if label else 1 - p) for p, label in clipped])
 
 
-def normalised_entropy(pairs: Pairs, *, epsilon: float = 1e-15, scores: Scores = "probabilities") -> float:
+def normalised_entropy(
+    pairs: Pairs, *, epsilon: float = 1e-15, scores: Scores = "probabilities"
+) -> float:
     """Log loss over the entropy of the mean label: the log loss of always predicting the mean. NaN if labels are equal.
 
     >>> round(normalised_entropy([(0.9, 1), (0.2, 0)]), 5)
@@ -79,7 +81,9 @@ def normalised_entropy(pairs: Pairs, *, epsilon: float = 1e-15, scores: Scores =
     rate = _mean([float(label) for _, label in pairs])
     if not 0 < rate < 1:
         return math.nan
-    return log_loss(pairs, epsilon=epsilon, scores=scores) / -(rate * math.log(rate) + (1 - rate) * math.log(1 - rate))
+    return log_loss(pairs, epsilon=epsilon, scores=scores) / -(
+        rate * math.log(rate) + (1 - rate) * math.log(1 - rate)
+    )
 
 
 def calibration_ratio(pairs: Pairs, *, scores: Scores = "probabilities") -> float:
@@ -89,7 +93,9 @@ def calibration_ratio(pairs: Pairs, *, scores: Scores = "probabilities") -> floa
     0.75
     """
     predictions, labels = (
-        (sum(column) for column in zip(*_probabilities(pairs, scores), strict=True)) if pairs else (0, 0)
+        (sum(column) for column in zip(*_probabilities(pairs, scores), strict=True))
+        if pairs
+        else (0, 0)
     )
     return predictions / labels if labels else math.nan
 
@@ -127,8 +133,8 @@ def reliability_curve(
 ) -> list[ReliabilityBin]:
     """Mean probability and mean label of the pairs in each bin of probabilities, left open and right closed.
 
-    ``"equal_mass"`` cuts at the quantiles of the probabilities, linearly interpolated; ``edges`` are inner edges in
-    place of both. A bin without pairs has NaN for both means.
+    ``"equal_mass"`` cuts at the quantiles of the probabilities, linearly interpolated; ``edges``
+    are inner edges in place of both. A bin without pairs has NaN for both means.
 
     >>> reliability_curve([(0.25, 0), (0.5, 1), (0.75, 1)], n_bins=2)[0]
     ReliabilityBin(low=0.0, high=0.5, rows=2, predicted=0.375, observed=0.5)
@@ -184,9 +190,10 @@ def expected_calibration_error(
 ) -> float:
     """Gap of mean probability and mean label of a bin, in the mean over the pairs (``"l2"``: the root mean square).
 
-    Bins are those of `reliability_curve`. ``debiased`` subtracts what the randomness of the labels adds: from the
-    square of a gap the variance of its mean label; from an absolute gap, by how much a normal error of this variance
-    raises it in the mean (Kumar, Liang & Ma 2019). Below 0 the value is 0.
+    Bins are those of `reliability_curve`. ``debiased`` subtracts what the randomness of the labels
+    adds: from the square of a gap the variance of its mean label; from an absolute gap, by how much
+    a normal error of this variance raises it in the mean (Kumar, Liang & Ma 2019). Below 0 the
+    value is 0.
 
     >>> round(expected_calibration_error([(0.2, 0), (0.3, 1), (0.9, 1), (0.8, 1)], n_bins=2), 4)
     0.2
@@ -200,7 +207,9 @@ def expected_calibration_error(
         predicted, rate = (_mean(column) for column in _columns(rows))
         gap, variance = abs(predicted - rate), max(rate * (1 - rate), 0.0)
         if norm == "l2":
-            term = gap**2 - (variance / (n - 1) if debiased and n > 1 else gap**2 if debiased else 0.0)
+            term = gap**2 - (
+                variance / (n - 1) if debiased and n > 1 else gap**2 if debiased else 0.0
+            )
         else:
             term = gap - (_raised_gap(gap, math.sqrt(variance / n)) - gap if debiased else 0.0)
         total += n * term
@@ -226,9 +235,10 @@ def brier_decomposition(
 ) -> dict[str, float]:
     """Parts of the Brier score over bins: reliability − resolution + uncertainty + within_bins.
 
-    Reliability is the mean squared gap of mean probability and mean label of a bin, resolution that of the bin's mean
-    label and all labels' mean, uncertainty the variance of the labels; ``within_bins`` is what the variation of
-    probabilities inside bins adds (0 if a bin has one probability).
+    Reliability is the mean squared gap of mean probability and mean label of a bin, resolution that
+    of the bin's mean label and all labels' mean, uncertainty the variance of the labels;
+    ``within_bins`` is what the variation of probabilities inside bins adds (0 if a bin has one
+    probability).
 
     >>> parts = brier_decomposition([(0.25, 0), (0.25, 1), (0.75, 1), (0.75, 1)], n_bins=2)
     >>> parts["reliability"], parts["resolution"], parts["uncertainty"], parts["within_bins"]
@@ -246,4 +256,9 @@ def brier_decomposition(
             resolution += len(inside) / len(rows) * (observed - rate) ** 2
     uncertainty = rate * (1 - rate)
     within = brier_score(rows) - (reliability - resolution + uncertainty)
-    return {"reliability": reliability, "resolution": resolution, "uncertainty": uncertainty, "within_bins": within}
+    return {
+        "reliability": reliability,
+        "resolution": resolution,
+        "uncertainty": uncertainty,
+        "within_bins": within,
+    }

@@ -1,7 +1,7 @@
 """Metrics of information retrieval, as trec_eval defines them, of one user's recommendation list.
 
-``relevance_scores`` is a dict of item to grade: above 0 the item is relevant, 0 is judged not relevant, and below 0 the
-item was selected for judgement (it is in the pool) but not judged.
+``relevance_scores`` is a dict of item to grade: above 0 the item is relevant, 0 is judged not
+relevant, and below 0 the item was selected for judgement (it is in the pool) but not judged.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def num_relevant(recommended: Items, relevant: Relevant) -> float:
     return float(len(relevant_items(relevant)))
 
 
-def num_judged_irrelevant_at_k(recommended: Items, relevance_scores: Relevances, k: int | None = None) -> float:
+def num_judged_irrelevant_at_k(
+    recommended: Items, relevance_scores: Relevances, k: int | None = None
+) -> float:
     """Return the number of items in the top k that are judged not relevant: of grade 0.
 
     >>> num_judged_irrelevant_at_k([1, 3, 5, 7], {1: 2, 3: 0, 5: -1})
@@ -99,7 +101,12 @@ def grade_at_k(recommended: Items, relevance_scores: Relevances, k: int) -> floa
 
 
 def rbp_residual(
-    recommended: Items, relevance_scores: Relevances, k: int | None = None, *, p: float = 0.8, tail: bool = True
+    recommended: Items,
+    relevance_scores: Relevances,
+    k: int | None = None,
+    *,
+    p: float = 0.8,
+    tail: bool = True,
 ) -> float:
     """Residual of rank-biased precision: its increase if every item that is not judged were relevant.
 
@@ -129,7 +136,9 @@ def logit_average_precision(recommended: Items, relevant: Relevant) -> float:
     return math.log((1 + total) / (1 + len(relevant) - total)) if relevant else math.nan
 
 
-def inferred_average_precision(recommended: Items, relevance_scores: Relevances, *, epsilon: float = 1e-5) -> float:
+def inferred_average_precision(
+    recommended: Items, relevance_scores: Relevances, *, epsilon: float = 1e-5
+) -> float:
     """Average precision inferred from a sample of the pool: items of a grade below 0 are in the pool, but not judged.
 
     >>> round(inferred_average_precision([1, 2, 3, 4], {1: -1, 2: 0, 4: 1, 9: 1}), 4)
@@ -139,7 +148,12 @@ def inferred_average_precision(recommended: Items, relevance_scores: Relevances,
     relevant = relevant_items(grades)
     if not relevant:
         return math.nan
-    total, above, irrelevant, pooled = 0.0, 0, 0, 0  # above: relevant items; pooled: those that are not judged
+    total, above, irrelevant, pooled = (
+        0.0,
+        0,
+        0,
+        0,
+    )  # above: relevant items; pooled: those that are not judged
     for rank, item in enumerate(top(recommended, None), start=1):
         if item in relevant:
             in_pool = above + irrelevant + pooled
@@ -166,17 +180,30 @@ def utility_at_k(
     -1.5
     """
     if len(weights) != 4:
-        raise ParameterError("utility has four weights: of TP, FP, FN and TN", found=f"{len(weights)} weights")
+        raise ParameterError(
+            "utility has four weights: of TP, FP, FN and TN", found=f"{len(weights)} weights"
+        )
     if not is_count(catalog_size + 1):
-        raise ParameterError("catalog_size must be a whole number from 0", found=f"catalog_size={catalog_size!r}")
+        raise ParameterError(
+            "catalog_size must be a whole number from 0", found=f"catalog_size={catalog_size!r}"
+        )
     relevant, items = relevant_items(relevant), top(recommended, k)
     tp = sum(item in relevant for item in items)
-    cells = (tp, len(items) - tp, len(relevant) - tp, catalog_size + tp - len(items) - len(relevant))
+    cells = (
+        tp,
+        len(items) - tp,
+        len(relevant) - tp,
+        catalog_size + tp - len(items) - len(relevant),
+    )
     return float(sum(weight * cell for weight, cell in zip(weights, cells, strict=True)))
 
 
 def normalised_gain(
-    recommended: Items, relevance_scores: Judged, *, gain: GainKind = "linear", gains: Sequence[float] = ()
+    recommended: Items,
+    relevance_scores: Judged,
+    *,
+    gain: GainKind = "linear",
+    gains: Sequence[float] = (),
 ) -> float:
     """Gain of each item over a logarithm of the gain missed so far, over the gain of all relevant items.
 
@@ -195,7 +222,11 @@ def normalised_gain(
 
 
 def ndcg_at_relevant(
-    recommended: Items, relevance_scores: Judged, *, gain: GainKind = "linear", gains: Sequence[float] = ()
+    recommended: Items,
+    relevance_scores: Judged,
+    *,
+    gain: GainKind = "linear",
+    gains: Sequence[float] = (),
 ) -> float:
     """Mean of nDCG at the rank of each relevant item: of the whole list for those that are not recommended.
 
@@ -212,7 +243,11 @@ def ndcg_at_relevant(
 
 
 def ndcg_at_levels(
-    recommended: Items, relevance_scores: Judged, *, gain: GainKind = "linear", gains: Sequence[float] = ()
+    recommended: Items,
+    relevance_scores: Judged,
+    *,
+    gain: GainKind = "linear",
+    gains: Sequence[float] = (),
 ) -> float:
     """Mean of nDCG at the ranks where the gain of the ideal list falls, and at the end of a list longer than that.
 
@@ -228,7 +263,9 @@ def ndcg_at_levels(
     return ratio_or_0(sum(_ndcg_at(ranks, values, best)), len(ranks))
 
 
-def _ndcg_at(ranks: Sequence[int], gains: Sequence[float], best: Sequence[float]) -> Iterator[float]:
+def _ndcg_at(
+    ranks: Sequence[int], gains: Sequence[float], best: Sequence[float]
+) -> Iterator[float]:
     """Yield nDCG at each of these ranks."""
     dcg, ideal = _dcg_by_rank(gains), _dcg_by_rank(best)
     return (dcg[min(rank, len(gains))] / ideal[min(rank, len(best))] for rank in ranks)
@@ -236,4 +273,7 @@ def _ndcg_at(ranks: Sequence[int], gains: Sequence[float], best: Sequence[float]
 
 def _dcg_by_rank(gains: Sequence[float]) -> list[float]:
     """Return DCG at every rank from 0."""
-    return [0.0, *accumulate(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))]
+    return [
+        0.0,
+        *accumulate(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1)),
+    ]

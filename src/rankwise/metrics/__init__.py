@@ -1,7 +1,8 @@
 """The classes of all metrics, and what authors of metrics need: `metric`, the kinds of metric, the inputs.
 
-Each metric is a class, whose page is in the reference of metrics; ``rankwise.NDCG`` is the same class. The modules of
-the package, one per family of metrics, are loaded at the first use of a class.
+Each metric is a class, whose page is in the reference of metrics; ``rankwise.NDCG`` is the same
+class. The modules of the package, one per family of metrics, are loaded at the first use of a
+class.
 
 >>> from rankwise.metrics import NDCG
 >>> str(NDCG(gain="exponential") @ 10)

@@ -1,13 +1,13 @@
 """Accuracy of recommendation lists: what share of the relevant items is found, and how early.
 
-Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's relevant items in the
-ground truth. Unless a docstring states otherwise, the result is the mean over users; users without relevant items have
-no value.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
+relevant items in the ground truth. Unless a docstring states otherwise, the result is the mean over
+users; users without relevant items have no value.
 
 Reciprocal ranks: one over the rank of the first hit, or of every hit.
 
-Notation: :math:`R_u` are the relevant items of user u, :math:`rel_i` is 1 if the item at rank i is relevant, else 0.
-Users without relevant items have no value.
+Notation: :math:`R_u` are the relevant items of user u, :math:`rel_i` is 1 if the item at rank i is
+relevant, else 0. Users without relevant items have no value.
 """
 
 from __future__ import annotations
@@ -54,24 +54,33 @@ __all__ = [
 ]
 
 
-@metric("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required", plain=plain.precision_at_k)
+@metric(
+    "precision",
+    "p",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="required",
+    plain=plain.precision_at_k,
+)
 class Precision(HitSum):
     r"""Share of the top k that is relevant.
 
     .. math:: P@k = |R_u \cap L_u^k| / k
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items.
 
     Parameters
     ----------
     denominator : {"k", "length"}, default="k"
-        ``"k"``: a list shorter than k scores as if filled up with irrelevant items. ``"length"``: divide by min(k, list
-        length), which does not penalise short lists.
+        ``"k"``: a list shorter than k scores as if filled up with irrelevant items. ``"length"``:
+        divide by min(k, list length), which does not penalise short lists.
 
     Notes
     -----
-    Use it for the share of shown items that is relevant, every place counting the same. Do not use it where users have
-    fewer than k relevant items: with 3 of them it cannot exceed 3/k, whatever the model.
+    Use it for the share of shown items that is relevant, every place counting the same. Do not use
+    it where users have fewer than k relevant items: with 3 of them it cannot exceed 3/k, whatever
+    the model.
 
     References
     ----------
@@ -110,19 +119,21 @@ class Recall(HitSum):
 
     .. math:: R@k = |R_u \cap L_u^k| / |R_u|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items.
 
     Parameters
     ----------
     denominator : {"relevant", "capped", "min_length"}, default="relevant"
-        ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k with only relevant
-        items scores 1. ``"min_length"``: the same, and also for a list shorter than k (trec_eval's ``set_relative_P``).
+        ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k
+        with only relevant items scores 1. ``"min_length"``: the same, and also for a list shorter
+        than k (trec_eval's ``set_relative_P``).
 
     Notes
     -----
-    Use it for the share of relevant items that is recommended, above all in the retrieval stage. Do not use it at a k
-    below the number of relevant items: such users cannot reach 1. ``denominator=capped`` lets them, and is another
-    number.
+    Use it for the share of relevant items that is recommended, above all in the retrieval stage. Do
+    not use it at a k below the number of relevant items: such users cannot reach 1.
+    ``denominator=capped`` lets them, and is another number.
 
     References
     ----------
@@ -154,22 +165,30 @@ class Recall(HitSum):
         return self.denominator != "min_length"
 
 
-@metric("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy", plain=plain.f1_at_k)
+@metric(
+    "f",
+    "f1",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="required",
+    family="accuracy",
+    plain=plain.f1_at_k,
+)
 class F(Composed):
     r"""Weighted harmonic mean of precision and recall, or of any two metrics.
 
     .. math:: F_\beta@k = \frac{(1 + \beta^2) m_1 m_2}{\beta^2 m_1 + m_2}
 
-    :math:`m_1` and :math:`m_2` are the values of the two metrics, by default precision and recall; 0 where both are 0.
-    With tied scores, it combines the expected values of the two metrics.
+    :math:`m_1` and :math:`m_2` are the values of the two metrics, by default precision and recall;
+    0 where both are 0. With tied scores, it combines the expected values of the two metrics.
 
     Parameters
     ----------
     beta : float, default=1.0
         The weight of the second metric: above 1 it counts more than the first.
     of : {"users", "means"}, default="users"
-        ``"users"`` combines the two values of each user, then averages over users. ``"means"`` combines the two means
-        over users, once.
+        ``"users"`` combines the two values of each user, then averages over users. ``"means"``
+        combines the two means over users, once.
     first : metric, default=precision
         The first metric, :math:`m_1`.
     second : metric, default=recall
@@ -177,8 +196,8 @@ class F(Composed):
 
     Notes
     -----
-    Use it where one number has to balance precision and recall. Do not use it in place of the two: it does not tell
-    which of them moved.
+    Use it where one number has to balance precision and recall. Do not use it in place of the two:
+    it does not tell which of them moved.
 
     References
     ----------
@@ -213,7 +232,9 @@ class F(Composed):
         return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
 
 
-@metric("hit_rate", "hit", "hr", "success", range=(0, 1), higher_is_better=True, plain=plain.hit_rate)
+@metric(
+    "hit_rate", "hit", "hr", "success", range=(0, 1), higher_is_better=True, plain=plain.hit_rate
+)
 class HitRate(RunningSum):
     r"""Share of users with a relevant item in the top k.
 
@@ -223,8 +244,9 @@ class HitRate(RunningSum):
 
     Notes
     -----
-    Use it where one good item is enough, or one item per user is held out. Do not use it where users have many relevant
-    items: it is then close to 1 for any model, and says nothing of rank. With one held-out item it is recall.
+    Use it where one good item is enough, or one item per user is held out. Do not use it where
+    users have many relevant items: it is then close to 1 for any model, and says nothing of rank.
+    With one held-out item it is recall.
 
     References
     ----------
@@ -243,32 +265,43 @@ class HitRate(RunningSum):
         return block.hits.first()
 
 
-@metric("map", "ap", "average_precision", range=(0, 1), higher_is_better=True, plain=plain.average_precision)
+@metric(
+    "map",
+    "ap",
+    "average_precision",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.average_precision,
+)
 class AveragePrecision(HitSum):
     r"""Mean of the precision at the rank of each relevant item.
 
     .. math:: AP@k = \frac{1}{norm} \sum_{i \le k} P@i \cdot rel_i
 
-    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0; norm is
-    :math:`\min(|R_u|, k)` by default, with :math:`|R_u|` the user's number of relevant items.
+    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0;
+    norm is :math:`\min(|R_u|, k)` by default, with :math:`|R_u|` the user's number of relevant
+    items.
 
     Parameters
     ----------
     normaliser : {"min", "k", "relevant", "hits", "length", "min_length"}, default="min"
-        The norm: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with tied scores, the expected sum over
-        the expected number of hits), the number of items in the top k, or the smaller of this number and \|R_u\|.
+        The norm: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with tied scores,
+        the expected sum over the expected number of hits), the number of items in the top k, or the
+        smaller of this number and \|R_u\|.
     ties : {"expected", "blocks"}, default="expected"
-        How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean over all orders of
-        the tied items; ``"blocks"`` gives every relevant item of a tied block the precision at the end of the block (as
-        in scikit-learn).
+        How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean
+        over all orders of the tied items; ``"blocks"`` gives every relevant item of a tied block
+        the precision at the end of the block (as in scikit-learn).
     without_relevant : {"undefined", "one"}, default="undefined"
-        The value of a user without relevant items: undefined, so that the option ``undefined`` of the evaluation
-        applies, or 1 (as in scikit-learn's ``label_ranking_average_precision_score``).
+        The value of a user without relevant items: undefined, so that the option ``undefined`` of
+        the evaluation applies, or 1 (as in scikit-learn's
+        ``label_ranking_average_precision_score``).
 
     Notes
     -----
-    Use it for one number over the ranks of all relevant items, where relevance is binary. Do not compare it between
-    libraries without the normaliser: min(relevant, k), relevant, k and hits are all in use.
+    Use it for one number over the ranks of all relevant items, where relevance is binary. Do not
+    compare it between libraries without the normaliser: min(relevant, k), relevant, k and hits are
+    all in use.
 
     References
     ----------
@@ -299,7 +332,10 @@ class AveragePrecision(HitSum):
         values = super().values(block, k)
         if self.without_relevant == "undefined":
             return values
-        return [block.xp.where(block.n_relevant > 0, value, block.xp.ones_like(value)) for value in values]
+        return [
+            block.xp.where(block.n_relevant > 0, value, block.xp.ones_like(value))
+            for value in values
+        ]
 
     def terms(self, block: Block) -> Array:
         """Return the precision at the rank of each hit: hits so far over the rank."""
@@ -334,7 +370,10 @@ class AveragePrecision(HitSum):
 
 
 @preset(
-    "lrap", "label_ranking_average_precision", family="accuracy", fixed={"ties": "blocks", "normaliser": "relevant"}
+    "lrap",
+    "label_ranking_average_precision",
+    family="accuracy",
+    fixed={"ties": "blocks", "normaliser": "relevant"},
 )
 class LabelRankingAveragePrecision(AveragePrecision):
     r"""Label ranking average precision: the preset ``map(ties=blocks,normaliser=relevant)``.
@@ -342,18 +381,18 @@ class LabelRankingAveragePrecision(AveragePrecision):
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
               \frac{|\{j \in R_u : s_{uj} \ge s_{ui}\}|}{|\{j \in L_u : s_{uj} \ge s_{ui}\}|}
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items, :math:`s_{ui}` is the
-    score of item i. Relevant items outside the list count 0.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`s_{ui}` is the score of item i. Relevant items outside the list count 0.
 
     Notes
     -----
-    Use it to get the number of scikit-learn for several labels per sample. Do not use it to compare with ``map`` of
-    other libraries: tied scores and long ground truths count in another way.
+    Use it to get the number of scikit-learn for several labels per sample. Do not use it to compare
+    with ``map`` of other libraries: tied scores and long ground truths count in another way.
 
     References
     ----------
-    Tsoumakas, Katakis & Vlahavas 2010, Mining Multi-label Data, Data Mining and Knowledge Discovery Handbook;
-    scikit-learn, ``label_ranking_average_precision_score``.
+    Tsoumakas, Katakis & Vlahavas 2010, Mining Multi-label Data, Data Mining and Knowledge Discovery
+    Handbook; scikit-learn, ``label_ranking_average_precision_score``.
 
     Examples
     --------
@@ -364,19 +403,21 @@ class LabelRankingAveragePrecision(AveragePrecision):
     """
 
 
-@metric("mar", "average_recall", range=(0, 1), higher_is_better=True, plain=plain.average_recall_at_k)
+@metric(
+    "mar", "average_recall", range=(0, 1), higher_is_better=True, plain=plain.average_recall_at_k
+)
 class AverageRecall(HitSum):
     r"""Mean of the recall at the rank of each relevant item.
 
     .. math:: AR@k = \frac{1}{\min(|R_u|, k)} \sum_{i \le k} R@i \cdot rel_i
 
-    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0. An ideal list scores
-    less than 1 if :math:`|R_u| > 1`: :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
+    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0. An
+    ideal list scores less than 1 if :math:`|R_u| > 1`: :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
 
     Notes
     -----
-    Use it for how early recall is gained, if a report you compare with has it. Do not read it as a share: an ideal list
-    scores less than 1 where a user has several relevant items.
+    Use it for how early recall is gained, if a report you compare with has it. Do not read it as a
+    share: an ideal list scores less than 1 where a user has several relevant items.
 
     References
     ----------
@@ -398,18 +439,25 @@ class AverageRecall(HitSum):
         return block.n_relevant * block.relevant_in_reach(k)
 
 
-@metric("mean_precision", range=(0, 1), higher_is_better=True, cutoff="required", plain=plain.mean_precision_at_k)
+@metric(
+    "mean_precision",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="required",
+    plain=plain.mean_precision_at_k,
+)
 class MeanPrecision(PerUser):
     r"""Mean of the precision at every rank from 1 to k.
 
     .. math:: \frac{1}{k} \sum_{i=1}^{k} P@i
 
-    :math:`P@i` is the precision at i. Unlike ``map``, it has a term for every rank, with a hit or without.
+    :math:`P@i` is the precision at i. Unlike ``map``, it has a term for every rank, with a hit or
+    without.
 
     Notes
     -----
-    Use it for one number over all cut-offs up to k; Elliot calls it MAP. Do not report it as MAP: it has a term for
-    every rank. It reaches 1 only if all k items are relevant.
+    Use it for one number over all cut-offs up to k; Elliot calls it MAP. Do not report it as MAP:
+    it has a term for every rank. It reaches 1 only if all k items are relevant.
 
     References
     ----------
@@ -431,18 +479,25 @@ class MeanPrecision(PerUser):
         return block.sum_hits(hits.probability * terms, k) / k
 
 
-@metric("mean_recall", range=(0, 1), higher_is_better=True, cutoff="required", plain=plain.mean_recall_at_k)
+@metric(
+    "mean_recall",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="required",
+    plain=plain.mean_recall_at_k,
+)
 class MeanRecall(PerUser):
     r"""Mean of the recall at every rank from 1 to k: area under the curve of recall over ranks.
 
     .. math:: \frac{1}{k} \sum_{i=1}^{k} R@i
 
-    :math:`R@i` is the recall at i. Unlike ``mar``, it has a term for every rank, with a hit or without.
+    :math:`R@i` is the recall at i. Unlike ``mar``, it has a term for every rank, with a hit or
+    without.
 
     Notes
     -----
-    Use it for one number over all cut-offs up to k; Elliot calls it MAR. Do not read it as a share of an ideal list: it
-    reaches 1 only if the one relevant item is first.
+    Use it for one number over all cut-offs up to k; Elliot calls it MAR. Do not read it as a share
+    of an ideal list: it reaches 1 only if the one relevant item is first.
 
     References
     ----------
@@ -468,21 +523,23 @@ class RPrecision(HitSum):
 
     .. math:: |R_u \cap L_u^{c}| / c, \quad c = |R_u|
 
-    :math:`R_u` are the relevant items of user u, :math:`L_u^c` is the top c of the recommendation list. With a cut-off
-    k, only hits in the top k count.
+    :math:`R_u` are the relevant items of user u, :math:`L_u^c` is the top c of the recommendation
+    list. With a cut-off k, only hits in the top k count.
 
     Parameters
     ----------
     multiple : float, default=1.0
-        The cut-off as a multiple of :math:`|R_u|`, above 0: :math:`c = \lfloor multiple \cdot |R_u| + 0.9 \rfloor`
-        (trec_eval's ``Rprec_mult``).
+        The cut-off as a multiple of :math:`|R_u|`, above 0:
+        :math:`c = \lfloor multiple \cdot |R_u| + 0.9 \rfloor` (trec_eval's ``Rprec_mult``).
     without_hit : {"zero", "undefined"}, default="zero"
-        The value of a user without a hit: 0, or none, so that the mean is over users with a hit (as in recommenders).
+        The value of a user without a hit: 0, or none, so that the mean is over users with a hit (as
+        in recommenders).
 
     Notes
     -----
-    Use it where users differ widely in the number of relevant items, and no cut-off suits all. Do not use it where
-    lists are shorter than that number. With one relevant item it is precision at 1.
+    Use it where users differ widely in the number of relevant items, and no cut-off suits all. Do
+    not use it where lists are shorter than that number. With one relevant item it is precision at
+    1.
 
     References
     ----------
@@ -501,7 +558,9 @@ class RPrecision(HitSum):
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return the values at every cut-off, each of shape (U,)."""
         values = super().values(block, k)
-        return values if self.without_hit == "zero" else [or_nan(value, value > 0) for value in values]
+        return (
+            values if self.without_hit == "zero" else [or_nan(value, value > 0) for value in values]
+        )
 
     def _cutoff(self, block: Block) -> Array:
         if self.multiple == 1.0:
@@ -534,12 +593,14 @@ class ReciprocalRank(RunningSum):
 
     .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item is in the top k.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item
+    is in the top k.
 
     Notes
     -----
-    Use it where users look for one item: known-item search, the next item of a session. Do not use it where several
-    items are relevant: it sees nothing after the first hit, and its jump from 1 to 1/2 makes it noisy.
+    Use it where users look for one item: known-item search, the next item of a session. Do not use
+    it where several items are relevant: it sees nothing after the first hit, and its jump from 1 to
+    1/2 makes it noisy.
 
     References
     ----------
@@ -566,23 +627,33 @@ class _ReciprocalRanks(HitSum):
         return block.hits.probability / block.hits.rank
 
 
-@metric("arhr", "rhr", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.arhr_at_k)
+@metric(
+    "arhr",
+    "rhr",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.arhr_at_k,
+)
 class ARHR(_ReciprocalRanks):
     r"""Average reciprocal hit rank: the sum of one over the rank of every hit in the top k.
 
     .. math:: ARHR@k = \sum_{i \le k} rel_i / i
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with one relevant item.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with
+    one relevant item.
 
     Parameters
     ----------
     normaliser : {"none", "relevant"}, default="none"
-        ``"relevant"`` divides by the number of relevant items: the mean reciprocal rank of all of them.
+        ``"relevant"`` divides by the number of relevant items: the mean reciprocal rank of all of
+        them.
 
     Notes
     -----
-    Use it where every hit counts, the first ranks most, and the total matters. Do not use it to compare users or data
-    sets with different numbers of relevant items: it is not normalised, as ``ncrr`` is.
+    Use it where every hit counts, the first ranks most, and the total matters. Do not use it to
+    compare users or data sets with different numbers of relevant items: it is not normalised, as
+    ``ncrr`` is.
 
     References
     ----------
@@ -608,18 +679,19 @@ class NCRR(_ReciprocalRanks):
 
     .. math:: NCRR@k = \frac{\sum_{i \le k} rel_i / i}{\sum_{i \le \min(k, |R_u|)} 1 / i}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of relevant items of user
-    u. Equal to nDCG with binary relevance and the discount 1 / i.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
+    relevant items of user u. Equal to nDCG with binary relevance and the discount 1 / i.
 
     Notes
     -----
-    Use it for the ranks of all relevant items where the first ranks matter far more than the others. Do not use it
-    where users read on: the first of three places has more than half of the weight.
+    Use it for the ranks of all relevant items where the first ranks matter far more than the
+    others. Do not use it where users read on: the first of three places has more than half of the
+    weight.
 
     References
     ----------
-    Salah, Truong & Lauw 2020, Cornac: A Comparative Framework for Multimodal Recommender Systems, JMLR 21(95), whose
-    ideal list is no longer than the list itself.
+    Salah, Truong & Lauw 2020, Cornac: A Comparative Framework for Multimodal Recommender Systems,
+    JMLR 21(95), whose ideal list is no longer than the list itself.
 
     Examples
     --------
@@ -648,8 +720,8 @@ class InterpolatedPrecision(PerUser):
 
     .. math:: \max \{P@i : i \le k, \; R@i \ge level\}
 
-    :math:`P@i` and :math:`R@i` are precision and recall at i. 0 if the recall at k is below the level. Tied items are
-    taken in order of item id.
+    :math:`P@i` and :math:`R@i` are precision and recall at i. 0 if the recall at k is below the
+    level. Tied items are taken in order of item id.
 
     Parameters
     ----------
@@ -658,20 +730,21 @@ class InterpolatedPrecision(PerUser):
     levels : list of float, default=[0, 0.1, ..., 1]
         The recall levels of the mean, each in [0, 1]; used without ``level``.
     rounding : {"exact", "trec_eval", "nearest"}, default="exact"
-        The number of hits that reaches a level, with R the number of relevant items: ``"exact"`` is at least level
-        times R; ``"nearest"`` is level times R rounded to the nearest whole number (trec_eval 10); ``"trec_eval"`` is
-        :math:`\lfloor level \cdot R + 0.9 \rfloor` in floating point (trec_eval up to version 9). For multiples of 0.1
-        the latter agrees with ``"exact"``, except at level 0.7 with R = 3, where it requires 2 hits instead of 3.
+        The number of hits that reaches a level, with R the number of relevant items: ``"exact"`` is
+        at least level times R; ``"nearest"`` is level times R rounded to the nearest whole number
+        (trec_eval 10); ``"trec_eval"`` is :math:`\lfloor level \cdot R + 0.9 \rfloor` in floating
+        point (trec_eval up to version 9). For multiples of 0.1 the latter agrees with ``"exact"``,
+        except at level 0.7 with R = 3, where it requires 2 hits instead of 3.
 
     Notes
     -----
-    Use it for precision at a recall that the task demands, and for the classical 11-point curve. Do not use it for
-    short lists: a recall that is not reached within k scores 0.
+    Use it for precision at a recall that the task demands, and for the classical 11-point curve. Do
+    not use it for short lists: a recall that is not reached within k scores 0.
 
     References
     ----------
-    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 8.4; trec_eval, ``iprec_at_recall``
-    and ``11pt_avg``.
+    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 8.4; trec_eval,
+    ``iprec_at_recall`` and ``11pt_avg``.
 
     Examples
     --------
@@ -711,7 +784,9 @@ class InterpolatedPrecision(PerUser):
             if self.rounding == "exact":
                 reached = hits / n_relevant >= level
             else:
-                reached = hits >= xp.floor(level * n_relevant + (0.9 if self.rounding == "trec_eval" else 0.5))
+                reached = hits >= xp.floor(
+                    level * n_relevant + (0.9 if self.rounding == "trec_eval" else 0.5)
+                )
             enough = xp.where(reached, precision, xp.zeros_like(precision))
             total = total + _largest_of_each(rows.user, enough, n_rows)
         return total / len(levels)

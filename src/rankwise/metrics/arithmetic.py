@@ -1,7 +1,7 @@
 """Arithmetic that metrics share: gains, discounts, guarded division, divergences and distances.
 
-A distance first prepares the vectors of all items, then sums over the ordered pairs of items of many lists of equal
-length. Each sum depends on its own list alone, not on those summed with it.
+A distance first prepares the vectors of all items, then sums over the ordered pairs of items of
+many lists of equal length. Each sum depends on its own list alone, not on those summed with it.
 """
 
 from __future__ import annotations
@@ -178,7 +178,9 @@ def listed_denominator(block: Block, k: int, kind: Literal["length", "k"]) -> Ar
     return length if kind == "length" else block.xp.zeros_like(length) + k
 
 
-def mean_of_top(block: Block, values: Array, k: int, denominator: Literal["length", "k"] = "length") -> Array:
+def mean_of_top(
+    block: Block, values: Array, k: int, denominator: Literal["length", "k"] = "length"
+) -> Array:
     """Return the mean of a value of every recommended row over the top k, or the sum over k, shape (U,)."""
     return divide(block.sum_recommended(values, k), listed_denominator(block, k, denominator))
 
@@ -209,7 +211,11 @@ def sums_by_user(block: Block, user: Array, *columns: Array) -> tuple[Array, ...
 def need_cutoff(metric: Metric, *, where: bool, setting: str) -> None:
     """Raise if a setting of the metric needs a cut-off k and the metric has none."""
     if where and not metric.k:
-        raise MetricError(f"{metric.name}({setting}) needs a cut-off", found=str(metric), hint=f"write {metric}@10")
+        raise MetricError(
+            f"{metric.name}({setting}) needs a cut-off",
+            found=str(metric),
+            hint=f"write {metric}@10",
+        )
 
 
 def unit_vectors(vectors: Array) -> Array:
@@ -218,18 +224,24 @@ def unit_vectors(vectors: Array) -> Array:
     largest = xp.max(xp.abs(vectors), axis=1, keepdims=True)
     one = xp.ones_like(largest)
     # Squares of such values would overflow or vanish; powers of two change no digit of a result.
-    factor = xp.where(largest > 2.0**500, one * 2.0**-600, xp.where(largest < 2.0**-500, one * 2.0**600, one))
+    factor = xp.where(
+        largest > 2.0**500, one * 2.0**-600, xp.where(largest < 2.0**-500, one * 2.0**600, one)
+    )
     vectors = vectors * factor
     length = xp.sqrt(xp.sum(vectors * vectors, axis=1, keepdims=True))
     return vectors / xp.where(length > 0, length, 1.0)
 
 
-def shared_with_reference(block: Block, k: int, denominator: Literal["length", "k", "union"]) -> Array:
+def shared_with_reference(
+    block: Block, k: int, denominator: Literal["length", "k", "union"]
+) -> Array:
     """Return the share of the top k in the reference list's top k, (U,); NaN without a reference list."""
     reference, xp = block.overlap_reference, block.xp
     common = block.count_overlap(reference, k, both=True)
     if denominator == "union":
-        total = retrieved(block, k) + xp.astype(xp.clip(reference.length, max=k), xp.float64) - common
+        total = (
+            retrieved(block, k) + xp.astype(xp.clip(reference.length, max=k), xp.float64) - common
+        )
     else:
         total = listed_denominator(block, k, denominator)
     return or_nan(divide(common, total), reference.length > 0)
@@ -269,8 +281,8 @@ def category_shares(
 ) -> tuple[Array, Array]:
     """Return the share of every category among each user's items, and which users have any.
 
-    An item counts in equal shares for its categories, times its weight; items without categories are left out.
-    ``smoothing`` is added to the total of every category.
+    An item counts in equal shares for its categories, times its weight; items without categories
+    are left out. ``smoothing`` is added to the total of every category.
 
     Returns
     -------
@@ -370,9 +382,9 @@ class EuclideanDistance(Distance):
     def sum(self, items: Array) -> Array:
         """Sum roots of (-2x, |x|², 1) · (y, 1, |y|²), which is the squared distance of x and y.
 
-        This cancels where x and y are nearly equal, and what is left of equal vectors differs between BLAS libraries;
-        there the difference x - y itself is squared. Tensors would have to wait for the number of such pairs: there a
-        distance of nothing but rounding is 0.
+        This cancels where x and y are nearly equal, and what is left of equal vectors differs
+        between BLAS libraries; there the difference x - y itself is squared. Tensors would have to
+        wait for the number of such pairs: there a distance of nothing but rounding is 0.
         """
         xp = namespace(items)
         size = items[:, :, -1]
@@ -477,8 +489,8 @@ NAMED: dict[str, type[Distance]] = {
 class _Strips:
     """Strips of rows of a symmetric matrix (n, n) that hold each pair of items once.
 
-    A strip starts at the diagonal: what is left of it is in earlier strips. Each strip is small enough for the cache,
-    and together they have little more than half of the matrix.
+    A strip starts at the diagonal: what is left of it is in earlier strips. Each strip is small
+    enough for the cache, and together they have little more than half of the matrix.
     """
 
     def __init__(self, n: int, like: Array) -> None:
@@ -514,7 +526,9 @@ def _squared_differences(pairs: Array, vectors: Array) -> Array:
 _CELLS = 1 << 18  # numbers in one work array: small enough for the cache
 
 
-def batches(block: Block, rows: Array, cutoff: int, work_size: Callable[[int], int]) -> Iterator[tuple[Array, Array]]:
+def batches(
+    block: Block, rows: Array, cutoff: int, work_size: Callable[[int], int]
+) -> Iterator[tuple[Array, Array]]:
     """Yield batches of users with equally many items in the top k, at least two.
 
     Parameters

@@ -1,8 +1,9 @@
 """Accuracy by pairs: how often a relevant item ranks above one that is not relevant.
 
-For user u, :math:`n_u` is the number of candidates that are not relevant: the catalogue minus the items that the user
-has seen in training, minus the relevant items. :math:`a_i` is how many of them rank above the relevant item i.
-Candidates outside the recommendation list count as tied at its end, and a pair with tied scores counts one half.
+For user u, :math:`n_u` is the number of candidates that are not relevant: the catalogue minus the
+items that the user has seen in training, minus the relevant items. :math:`a_i` is how many of them
+rank above the relevant item i. Candidates outside the recommendation list count as tied at its end,
+and a pair with tied scores counts one half.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from typing import Literal, NamedTuple
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, JudgedRows
 from rankwise.core.arrays import Array, bincount, count, namespace
-from rankwise.metrics.arithmetic import at_least_one, divide, or_nan, retrieved, running_count, sums_by_user
+from rankwise.metrics.arithmetic import (
+    at_least_one,
+    divide,
+    or_nan,
+    retrieved,
+    running_count,
+    sums_by_user,
+)
 from rankwise.metrics.base import ValueKind, metric
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import PerUser, Pooled, Sums, Weightable
@@ -50,10 +58,11 @@ class _Area(Pooled, Weightable):
     Parameters
     ----------
     seen : {"excluded", "included"}, default="excluded"
-        Whether items of the user's training history are excluded from the candidates; recommended and relevant items
-        are always candidates. ``"excluded"`` needs ``train``.
+        Whether items of the user's training history are excluded from the candidates; recommended
+        and relevant items are always candidates. ``"excluded"`` needs ``train``.
     negatives : {"exact", "one_more"}, default="exact"
-        The number of irrelevant candidates: :math:`n_u`, or :math:`n_u + 1` (as in Elliot and WarpRec).
+        The number of irrelevant candidates: :math:`n_u`, or :math:`n_u + 1` (as in Elliot and
+        WarpRec).
     """
 
     counts_candidates = True
@@ -122,24 +131,28 @@ def _relevant_weight(block: Block) -> Array:
     return block.sum_rows(rows, block.item_weight(rows.user, rows.item))
 
 
-@metric("auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc)
+@metric(
+    "auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc
+)
 class AUC(_Area):
     r"""Area under the ROC curve: probability that a relevant item ranks above an irrelevant one.
 
     .. math:: \frac{1}{\sum_u |R_u|} \sum_u \sum_{i \in R_u} \frac{n_u - a_i}{n_u}
 
-    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the catalogue minus the
-    user's training items, minus the relevant items. :math:`a_i` of them rank above the relevant item i; a tied pair
-    counts one half, and candidates outside the list count as tied at its end.
+    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the
+    catalogue minus the user's training items, minus the relevant items. :math:`a_i` of them rank
+    above the relevant item i; a tied pair counts one half, and candidates outside the list count as
+    tied at its end.
 
-    The mean over the relevant items of all users: the weight of a user is the number of relevant items. A user without
-    a list scores 0. A random ranking scores 0.5. The catalogue is ``items``, or by default all items seen.
+    The mean over the relevant items of all users: the weight of a user is the number of relevant
+    items. A user without a list scores 0. A random ranking scores 0.5. The catalogue is ``items``,
+    or by default all items seen.
 
     Notes
     -----
-    Use it to see how well scores order the whole catalogue, with the same weight for each relevant item. Do not use it
-    for what users see: the middle of the ranking decides it, active users weigh more, and lists that end early leave
-    the rest tied at 0.5.
+    Use it to see how well scores order the whole catalogue, with the same weight for each relevant
+    item. Do not use it for what users see: the middle of the ranking decides it, active users weigh
+    more, and lists that end early leave the rest tied at 0.5.
 
     References
     ----------
@@ -163,23 +176,33 @@ class AUC(_Area):
         return _Sums(*sums).n_relevant
 
 
-@metric("gauc", "grouped_auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc)
+@metric(
+    "gauc",
+    "grouped_auc",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="none",
+    family="accuracy",
+    plain=plain.auc,
+)
 class GAUC(_Area):
     r"""Area under the ROC curve of each user, averaged over users.
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in R_u} \frac{n_u - a_i}{n_u}
 
-    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the catalogue minus the
-    user's training items, minus the relevant items. :math:`a_i` of them rank above the relevant item i; a tied pair
-    counts one half, and candidates outside the list count as tied at its end.
+    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the
+    catalogue minus the user's training items, minus the relevant items. :math:`a_i` of them rank
+    above the relevant item i; a tied pair counts one half, and candidates outside the list count as
+    tied at its end.
 
-    A user without a list scores 0. A random ranking scores 0.5. The catalogue is ``items``, or by default all items
-    seen.
+    A user without a list scores 0. A random ranking scores 0.5. The catalogue is ``items``, or by
+    default all items seen.
 
     Notes
     -----
-    Use it to see how well scores order all candidates of a user, such as the items of a ranking model's request. Do not
-    use it for lists of ten from a large catalogue: all items outside them are tied, and the value stays near 0.5.
+    Use it to see how well scores order all candidates of a user, such as the items of a ranking
+    model's request. Do not use it for lists of ten from a large catalogue: all items outside them
+    are tied, and the value stays near 0.5.
 
     References
     ----------
@@ -208,21 +231,23 @@ class LAUC(_Area):
 
     .. math:: \frac{1}{\min(|R_u|, k)} \sum_{i \in R_u \cap L_u^k} \frac{n_u - a_i}{n_u}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items;
-    :math:`n_u` candidates are not relevant: the catalogue minus the user's training items, minus the relevant items.
-    :math:`a_i` of them rank above the relevant item i; a tied pair counts one half. A user without a list scores 0.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items; :math:`n_u` candidates are not relevant: the catalogue minus the user's training
+    items, minus the relevant items. :math:`a_i` of them rank above the relevant item i; a tied pair
+    counts one half. A user without a list scores 0.
 
     The catalogue is ``items``, or by default all items seen.
 
     Notes
     -----
-    Use it for the order of candidates where only the relevant items in the top k should count. Do not compare it with
-    ``gauc`` or ``partial_auc``, and state its definition: the name is little known.
+    Use it for the order of candidates where only the relevant items in the top k should count. Do
+    not compare it with ``gauc`` or ``partial_auc``, and state its definition: the name is little
+    known.
 
     References
     ----------
-    Schröder, Thiele & Lehner 2011, Setting Goals and Choosing Metrics for Recommender System Evaluations, UCERSTI at
-    RecSys.
+    Schröder, Thiele & Lehner 2011, Setting Goals and Choosing Metrics for Recommender System
+    Evaluations, UCERSTI at RecSys.
 
     Examples
     --------
@@ -239,30 +264,38 @@ class LAUC(_Area):
         return self._share(s, s.hits * n - s.above, n) / at_least_one(s.n_reached)
 
 
-@metric("bpref", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.bpref)
+@metric(
+    "bpref",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="none",
+    family="accuracy",
+    plain=plain.bpref,
+)
 class BPref(PerUser, Weightable):
     r"""Binary preference: how few items judged not relevant are ranked above relevant items.
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
               \left(1 - \frac{\min(n_i, |R_u|)}{\min(N_u, |R_u|)}\right)
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items. :math:`N_u` items of
-    the user are judged not relevant, and :math:`n_i` of them are ranked above item i; items that are not judged are
-    skipped.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items.
+    :math:`N_u` items of the user are judged not relevant, and :math:`n_i` of them are ranked above
+    item i; items that are not judged are skipped.
 
     Parameters
     ----------
     without_judged : {"one", "undefined"}, default="one"
-        What a user without ground truth items that are not relevant has: 1 for each recommended relevant item (as in
-        trec_eval), or no value, whatever was recommended.
+        What a user without ground truth items that are not relevant has: 1 for each recommended
+        relevant item (as in trec_eval), or no value, whatever was recommended.
     negative_grades : {"irrelevant", "unjudged"}, default="irrelevant"
-        How ground truth rows with a grade below 0 that are not relevant count: as judged not relevant, or as not judged
-        (as in trec_eval).
+        How ground truth rows with a grade below 0 that are not relevant count: as judged not
+        relevant, or as not judged (as in trec_eval).
 
     Notes
     -----
-    Use it where only some items are judged, and some of these are judged not relevant. Do not use it with positive
-    feedback alone: without items judged not relevant, every recommended relevant item counts 1.
+    Use it where only some items are judged, and some of these are judged not relevant. Do not use
+    it with positive feedback alone: without items judged not relevant, every recommended relevant
+    item counts 1.
 
     References
     ----------
@@ -307,10 +340,13 @@ class BPref(PerUser, Weightable):
         return irrelevant * xp.astype(rows.truth >= 0, xp.float64)
 
 
-def _mean_above(block: Block, rows: JudgedRows, irrelevant: Array, above: Array, limit: Array) -> Array:
+def _mean_above(
+    block: Block, rows: JudgedRows, irrelevant: Array, above: Array, limit: Array
+) -> Array:
     """Return min(irrelevant items above each row, limit); its expectation where scores tie.
 
-    In a tied group with m irrelevant items, each number from 0 to m of them is equally likely to be above an item.
+    In a tied group with m irrelevant items, each number from 0 to m of them is equally likely to be
+    above an item.
     """
     xp = namespace(above)
     if rows.tie is None:
@@ -363,25 +399,25 @@ class PartialAUC(PerUser, Weightable):
 
     .. math:: \frac{1}{k \, |R_u|} \sum_{i \in L_u \cap R_u} \max(0, k - a_i)
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items, :math:`a_i` irrelevant
-    items are ranked above item i; relevant items outside the list count 0.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`a_i` irrelevant items are ranked above item i; relevant items outside the list count 0.
 
     Parameters
     ----------
     positives : {"all", "top"}, default="all"
-        The relevant items that count: all, or the first min(k, \|R_u\|) in the list, whose sum is then divided by
-        min(k, \|R_u\|) instead of \|R_u\|. With tied scores, ``"top"`` counts a tied item by its mean position among
-        the relevant items.
+        The relevant items that count: all, or the first min(k, \|R_u\|) in the list, whose sum is
+        then divided by min(k, \|R_u\|) instead of \|R_u\|. With tied scores, ``"top"`` counts a
+        tied item by its mean position among the relevant items.
 
     Notes
     -----
-    Use it for the order of items above the first k irrelevant ones. Do not use it for lists with fewer than k
-    irrelevant items, and state its definition: the name has several.
+    Use it for the order of items above the first k irrelevant ones. Do not use it for lists with
+    fewer than k irrelevant items, and state its definition: the name has several.
 
     References
     ----------
-    McClish 1989, Analyzing a Portion of the ROC Curve, Medical Decision Making 9(3); at the top of lists: Shi et al.
-    2023, On the Theories Behind Hard Negative Sampling for Recommendation, WWW.
+    McClish 1989, Analyzing a Portion of the ROC Curve, Medical Decision Making 9(3); at the top of
+    lists: Shi et al. 2023, On the Theories Behind Hard Negative Sampling for Recommendation, WWW.
 
     Examples
     --------
@@ -405,33 +441,41 @@ class PartialAUC(PerUser, Weightable):
         return divide(bincount(hits.owner, share, block.n_users), n_relevant)
 
 
-@metric("list_auc", "auroc", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.list_auc)
+@metric(
+    "list_auc",
+    "auroc",
+    range=(0, 1),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.list_auc,
+)
 class ListAUC(PerUser):
     r"""Area under the ROC curve of the items in the top k alone.
 
     .. math:: \frac{1}{|L_u^k \cap R_u| \, |L_u^k \setminus R_u|} \sum_{i \in L_u^k \cap R_u}
               |\{j \in L_u^k \setminus R_u : rank_j > rank_i\}|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items. The
-    value is the probability that a relevant item of the top k ranks above an irrelevant one. Tied scores count one half
-    without a cut-off; with one, tied items are taken in order of item id. For the area over all candidates, see
-    ``gauc``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. The value is the probability that a relevant item of the top k ranks above an
+    irrelevant one. Tied scores count one half without a cut-off; with one, tied items are taken in
+    order of item id. For the area over all candidates, see ``gauc``.
 
     Parameters
     ----------
     one_class : {"undefined", "zero", "by_class"}, default="undefined"
-        The value of a user whose top k has only relevant or only irrelevant items: none; 0 (as in TorchMetrics); or 1
-        if all are relevant, else 0 (as in RePlay).
+        The value of a user whose top k has only relevant or only irrelevant items: none; 0 (as in
+        TorchMetrics); or 1 if all are relevant, else 0 (as in RePlay).
 
     Notes
     -----
-    Use it for the order of the items that were shown, such as the clicked and other items of one impression. Do not use
-    it for retrieval: it ignores the relevant items that the list misses, so one hit above one miss scores 1.
+    Use it for the order of the items that were shown, such as the clicked and other items of one
+    impression. Do not use it for retrieval: it ignores the relevant items that the list misses, so
+    one hit above one miss scores 1.
 
     References
     ----------
-    Hanley & McNeil 1982, The Meaning and Use of the Area under a ROC Curve, Radiology 143(1); TorchMetrics,
-    ``RetrievalAUROC`` (0 where it is undefined); RePlay, ``RocAuc``.
+    Hanley & McNeil 1982, The Meaning and Use of the Area under a ROC Curve, Radiology 143(1);
+    TorchMetrics, ``RetrievalAUROC`` (0 where it is undefined); RePlay, ``RocAuc``.
 
     Examples
     --------

@@ -1,11 +1,11 @@
 """The base class of all metrics, the decorator that registers one, and metrics from text, objects or classes.
 
-A metric is a small frozen object. Its parameters are its fields; its name, range, direction and other properties of the
-class are class attributes that `metric` sets. The mathematics is one method, whose name depends on the kind of metric:
-see `rankwise.metrics.kinds`.
+A metric is a small frozen object. Its parameters are its fields; its name, range, direction and
+other properties of the class are class attributes that `metric` sets. The mathematics is one
+method, whose name depends on the kind of metric: see `rankwise.metrics.kinds`.
 
-Functions over metrics of every kind turn columns of users into states (`reduce_users`), and states into values
-(`finalise`).
+Functions over metrics of every kind turn columns of users into states (`reduce_users`), and states
+into values (`finalise`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,15 @@ from rankwise.core.terminal import TableView, html
 from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
 from rankwise.metrics.registry import Registered, add, parse_text, several_metrics
-from rankwise.metrics.states import Aggregates, AggregateState, CellValues, Floats, State, UserColumns, UsersByGroup
+from rankwise.metrics.states import (
+    Aggregates,
+    AggregateState,
+    CellValues,
+    Floats,
+    State,
+    UserColumns,
+    UsersByGroup,
+)
 from rankwise.options import AveragingRule, AveragingRules
 
 __all__ = [
@@ -121,7 +129,10 @@ def metric_html(metric: Metric) -> str:
     views = [TableView(["metric", str(metric)], rows, left=(0, 1))]
     if metric.parameters:
         defaults = type(metric)().parameters
-        values = [(name, as_written(value), as_written(defaults[name])) for name, value in metric.parameters.items()]
+        values = [
+            (name, as_written(value), as_written(defaults[name]))
+            for name, value in metric.parameters.items()
+        ]
         views.append(TableView(["parameter", "value", "default"], values, left=(0, 1, 2)))
     return html(*views)
 
@@ -259,8 +270,8 @@ class Metric(Registered):
     Parameters
     ----------
     k : int or sequence of int, default=()
-        Cut-offs, also set by ``@``: ``NDCG(10)`` is ``NDCG() @ 10``, ``NDCG([5, 10])`` is ``NDCG() @ [5, 10]``. Empty:
-        the whole list.
+        Cut-offs, also set by ``@``: ``NDCG(10)`` is ``NDCG() @ 10``, ``NDCG([5, 10])`` is
+        ``NDCG() @ [5, 10]``. Empty: the whole list.
     """
 
     k: _CutoffsOrNumber = field(default=(), repr=False, kw_only=False)  # type: ignore[assignment]
@@ -283,7 +294,10 @@ class Metric(Registered):
     @property
     def takes_ties_by_id(self) -> bool:
         """Whether it describes whole lists, and takes tied items in order of id rather than over all orders."""
-        return any("recommended" in leaf.reads.rows and "scores" not in leaf.reads.rows for leaf in self.leaves)
+        return any(
+            "recommended" in leaf.reads.rows and "scores" not in leaf.reads.rows
+            for leaf in self.leaves
+        )
 
     @property
     def is_built_in(self) -> bool:
@@ -304,7 +318,11 @@ class Metric(Registered):
                 _check(self, parameter.name, getattr(self, parameter.name))
         object.__setattr__(self, "k", _cutoffs(self, self.k))
         if self.k and self.cutoff == "none":
-            raise ParameterError(f"{self.name} has no cut-off", found=f"@{_show_k(self.k)}", hint=f"write {self.name}")
+            raise ParameterError(
+                f"{self.name} has no cut-off",
+                found=f"@{_show_k(self.k)}",
+                hint=f"write {self.name}",
+            )
 
     def __matmul__(self, k: int | Sequence[int]) -> Self:
         """Set the cut-offs."""
@@ -480,7 +498,9 @@ class Metric(Registered):
         """Return the value of each group of users at the cut-off number ``at``, shape (G,); None: from states."""
         return None
 
-    def values_without(self, items: CatalogueSums, by: str, groups: Sequence[str], at: int) -> Floats | None:
+    def values_without(
+        self, items: CatalogueSums, by: str, groups: Sequence[str], at: int
+    ) -> Floats | None:
         """Return the value without each group of users, shape (G,); None: from the states of all others."""
         return None
 
@@ -491,7 +511,9 @@ class Metric(Registered):
     def require_cutoff(self) -> None:
         """Raise if the metric needs a cut-off and has none."""
         if self.cutoff == "required" and not self.k:
-            raise MetricError(f"{self.name} needs a cut-off", found=str(self), hint=f"write {self}@10")
+            raise MetricError(
+                f"{self.name} needs a cut-off", found=str(self), hint=f"write {self}@10"
+            )
         for part in self.parts:
             part.require_cutoff()
 
@@ -528,8 +550,8 @@ def metric(
     Returns
     -------
     callable
-        A class decorator. It adds to the docstring the range and the better direction, and the parameters and
-        references that only docstrings of base classes have.
+        A class decorator. It adds to the docstring the range and the better direction, and the
+        parameters and references that only docstrings of base classes have.
     """
 
     def decorate(cls: _M) -> _M:
@@ -561,7 +583,9 @@ def _document(cls: type[Metric]) -> None:
     names = {parameter.name for parameter in fields(cls)}
     for base in cls.__mro__[1 : cls.__mro__.index(Metric)]:
         inherited = sections(base)
-        for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited.get("Parameters", ""), re.MULTILINE):
+        for description in re.findall(
+            r"^\w+ : .+(?:\n    .+)+", inherited.get("Parameters", ""), re.MULTILINE
+        ):
             name = description.split()[0]
             if name in names and not re.search(rf"^{name} : ", texts["Parameters"], re.MULTILINE):
                 texts["Parameters"] += f"\n{description}"
@@ -569,7 +593,9 @@ def _document(cls: type[Metric]) -> None:
             texts.setdefault("References", inherited["References"])
     examples = {"Examples": texts.pop("Examples", "")}  # below inherited references
     titled = (
-        f"{title}\n{'-' * len(title)}\n{text.strip()}" for title, text in (texts | examples).items() if title and text
+        f"{title}\n{'-' * len(title)}\n{text.strip()}"
+        for title, text in (texts | examples).items()
+        if title and text
     )
     cls.__doc__ = "\n\n".join([texts[""], *titled])
 
@@ -603,7 +629,9 @@ def _check(owner: Metric, name: str, value: object) -> None:
     else:
         ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
     if not ok:
-        raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}")
+        raise ParameterError(
+            f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}"
+        )
     for limit in limits:
         limit.check(owner, name, value)
 
@@ -656,7 +684,9 @@ def show_value(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{','.join(map(show_value, value))}]"
     if isinstance(value, str) and (
-        not value.isidentifier() or keyword.iskeyword(value) or value.lower() in ("true", "false", "none")
+        not value.isidentifier()
+        or keyword.iskeyword(value)
+        or value.lower() in ("true", "false", "none")
     ):
         return value if value == "none" else repr(value)
     if callable(value):
@@ -696,7 +726,10 @@ def preset(
     def decorate(cls: _M) -> _M:
         base = cls.__mro__[1]
         assert issubclass(base, Metric)
-        cls.__annotations__ = {**inspect.get_annotations(cls), **dict.fromkeys(fixed, ClassVar[Any])}
+        cls.__annotations__ = {
+            **inspect.get_annotations(cls),
+            **dict.fromkeys(fixed, ClassVar[Any]),
+        }
         for parameter, value in fixed.items():
             setattr(cls, parameter, value)
         cls.fixed = dict(fixed)
@@ -744,12 +777,15 @@ def parse(text: str) -> Metric:
 
 
 def parse_all(
-    metrics: MetricLike | Iterable[MetricLike], reader: Reader | None = None, *, cutoffs: bool = True
+    metrics: MetricLike | Iterable[MetricLike],
+    reader: Reader | None = None,
+    *,
+    cutoffs: bool = True,
 ) -> tuple[Metric, ...]:
     """Return the metrics that are given as text, objects or classes, in a list or alone.
 
-    Without ``cutoffs`` also metrics that need a cut-off may have none. A ``reader`` says what text means; by default it
-    means what rankwise writes.
+    Without ``cutoffs`` also metrics that need a cut-off may have none. A ``reader`` says what text
+    means; by default it means what rankwise writes.
 
     Examples
     --------
@@ -775,7 +811,9 @@ def parse_all(
                 hint='write "ndcg@10" or rankwise.NDCG() @ 10',
             )
     if not out:
-        raise MetricError("no metric was requested", hint='pass a metric, such as metrics=["ndcg@10"]')
+        raise MetricError(
+            "no metric was requested", hint='pass a metric, such as metrics=["ndcg@10"]'
+        )
     cells: set[str] = set()
     for metric in out:
         if cutoffs:
@@ -810,7 +848,9 @@ def one_by_one(texts: Iterable[str]) -> list[str]:
             else:
                 out.append(f"{name}@{cutoffs}" if name else part)
     if not out:
-        raise MetricError("no metric was requested", hint='pass a metric, such as metrics=["ndcg@10"]')
+        raise MetricError(
+            "no metric was requested", hint='pass a metric, such as metrics=["ndcg@10"]'
+        )
     return out
 
 
@@ -842,7 +882,9 @@ def reduce_users(metrics: Iterable[Metric], users: UserColumns) -> AggregateStat
 def reduce_groups(metrics: Sequence[Metric], groups: UsersByGroup) -> list[AggregateState]:
     """Return the counts of every group of users, and the states from which metrics have their values."""
     of_users = [metric for metric in metrics if not metric.sums_items]
-    cells = [reduce_users(of_users, one).cells for one in groups] if of_users else [{}] * groups.size
+    cells = (
+        [reduce_users(of_users, one).cells for one in groups] if of_users else [{}] * groups.size
+    )
     length, n_relevant = groups.users.column("list_length"), groups.users.column("n_relevant")
     counts = (groups.counts(which).tolist() for which in (..., length > 0, n_relevant == 0))
     return [
@@ -857,7 +899,9 @@ def values_of_groups(metrics: Iterable[Metric], groups: UsersByGroup) -> dict[st
     for metric in metrics:
         inside = groups.under(metric)
         values = [metric.group_values(inside, at) for at in range(len(metric.cells))]
-        out |= {cell: one for cell, one in zip(metric.cells, values, strict=True) if one is not None}
+        out |= {
+            cell: one for cell, one in zip(metric.cells, values, strict=True) if one is not None
+        }
     return out
 
 
@@ -887,8 +931,8 @@ def finalise(
 ) -> dict[str, float]:
     """Return the value of every metric at every cut-off, and of their cells.
 
-    Without ``items`` metrics that sum over items have no value and are left out. Groups of users come in the order of
-    ``group_names``, by column.
+    Without ``items`` metrics that sum over items have no value and are left out. Groups of users
+    come in the order of ``group_names``, by column.
     """
     out: dict[str, float] = {}
     for metric in metrics:
@@ -907,7 +951,10 @@ def values_of_users(metrics: Iterable[Metric], users: UserColumns) -> dict[str, 
     for metric in metrics:
         if metric.has_user_values:
             inside = users.under(metric)
-            out |= {cell: inside.averaged(metric.user_values(inside, at)) for at, cell in enumerate(metric.cells)}
+            out |= {
+                cell: inside.averaged(metric.user_values(inside, at))
+                for at, cell in enumerate(metric.cells)
+            }
     return out
 
 
@@ -916,5 +963,7 @@ def value_kinds(metrics: Iterable[Metric], *, weighted: bool) -> dict[str, Value
     kinds: dict[str, ValueKind] = {}
     for metric in metrics:
         mean = metric.value_kind == "mean"
-        kinds |= dict.fromkeys(metric.cells, "weighted mean" if mean and weighted else metric.value_kind)
+        kinds |= dict.fromkeys(
+            metric.cells, "weighted mean" if mean and weighted else metric.value_kind
+        )
     return kinds

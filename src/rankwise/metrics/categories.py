@@ -2,13 +2,13 @@
 
 Diversity over the categories of relevant items: how many are covered, and how often repeated.
 
-Categories come from a column of ``items`` with lists, or with text such as ``"war|drama"``; or from one column per
-category, named together as ``categories="genre_*"``.
+Categories come from a column of ``items`` with lists, or with text such as ``"war|drama"``; or from
+one column per category, named together as ``categories="genre_*"``.
 
 The mix of categories in a recommendation list: how broad it is, and how close to the history.
 
-:math:`q_c` is the share of category c in the top k of a user's list. An item counts in equal shares for its categories;
-items without categories are left out.
+:math:`q_c` is the share of category c in the top k of a user's list. An item counts in equal shares
+for its categories; items without categories are left out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,14 @@ from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import PerUser
 
-__all__ = ["AlphaNDCG", "CalibrationError", "CategoryCount", "CategoryEntropy", "OverCategories", "SubtopicRecall"]
+__all__ = [
+    "AlphaNDCG",
+    "CalibrationError",
+    "CategoryCount",
+    "CategoryEntropy",
+    "OverCategories",
+    "SubtopicRecall",
+]
 
 
 class OverCategories(PerUser):
@@ -77,28 +84,29 @@ class SubtopicRecall(OverCategories):
 
     .. math:: \frac{|C(L_u^k) \cap C(R_u)|}{|C(R_u)|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
-    :math:`C` is the set of all categories of a set of items. Users whose relevant items have no category have no value.
-    Tied items are taken in order of item id. Needs ``items`` with categories.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`C` is the set of all categories of a set of items. Users whose relevant
+    items have no category have no value. Tied items are taken in order of item id. Needs ``items``
+    with categories.
 
     Parameters
     ----------
     of : {"list", "hits"}, default="list"
-        The items whose categories count as covered: all items in the top k, or only the relevant items among them (as
-        in WarpRec).
+        The items whose categories count as covered: all items in the top k, or only the relevant
+        items among them (as in WarpRec).
     over : {"relevant", "all"}, default="relevant"
-        The categories that are to be covered: those of the relevant items, or all categories of ``items`` (as in
-        Elliot).
+        The categories that are to be covered: those of the relevant items, or all categories of
+        ``items`` (as in Elliot).
 
     Notes
     -----
-    Use it for whether a list covers the user's interests. Do not use it where items have many categories: such items
-    cover everything, relevant or not.
+    Use it for whether a list covers the user's interests. Do not use it where items have many
+    categories: such items cover everything, relevant or not.
 
     References
     ----------
-    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for Subtopic Retrieval,
-    SIGIR.
+    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for
+    Subtopic Retrieval, SIGIR.
 
     Examples
     --------
@@ -154,11 +162,12 @@ class AlphaNDCG(OverCategories):
     .. math:: \alpha\text{-}DCG@k = \sum_{i \le k} \frac{rel_i}{\log_2(i + 1)}
               \sum_{c \in C(i)} (1 - \alpha)^{m_{c,i}}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`C(i)` are its categories; :math:`m_{c,i}` is
-    the number of relevant items above rank i with category c. The value is this sum divided by the same sum for the
-    ideal list, which is built greedily from the relevant items: the next item is always the one that adds most. (A list
-    that beats the greedy one, which need not be optimal, scores 1.) Users whose relevant items have no category have no
-    value. Tied items are taken in order of item id. Needs ``items`` with categories.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`C(i)` are its categories;
+    :math:`m_{c,i}` is the number of relevant items above rank i with category c. The value is this
+    sum divided by the same sum for the ideal list, which is built greedily from the relevant items:
+    the next item is always the one that adds most. (A list that beats the greedy one, which need
+    not be optimal, scores 1.) Users whose relevant items have no category have no value. Tied items
+    are taken in order of item id. Needs ``items`` with categories.
 
     Parameters
     ----------
@@ -167,8 +176,8 @@ class AlphaNDCG(OverCategories):
 
     Notes
     -----
-    Use it where a list should serve several interests, each with relevant items. Do not use it where items differ
-    widely in their number of categories: items with many categories win.
+    Use it where a list should serve several interests, each with relevant items. Do not use it
+    where items differ widely in their number of categories: items with many categories win.
 
     References
     ----------
@@ -275,9 +284,10 @@ class CalibrationError(_ListedCategories):
 
     .. math:: \sum_c p_c \ln \frac{p_c}{(1 - \alpha) q_c + \alpha p_c}
 
-    In nats: :math:`p_c` is the share of category c in the user's training items, :math:`q_c` in the top k. An item
-    counts in equal shares for its categories; items without categories are left out. Users without a categorised item
-    in the training history or in the top k have no value. Needs ``train``, and ``items`` with categories.
+    In nats: :math:`p_c` is the share of category c in the user's training items, :math:`q_c` in the
+    top k. An item counts in equal shares for its categories; items without categories are left out.
+    Users without a categorised item in the training history or in the top k have no value. Needs
+    ``train``, and ``items`` with categories.
 
     Parameters
     ----------
@@ -286,8 +296,9 @@ class CalibrationError(_ListedCategories):
 
     Notes
     -----
-    Use it for whether a list has the user's categories in the user's proportions. Do not use it at a small k, where no
-    list can match the proportions, or for users without a history. It is unrelated to ``ece``.
+    Use it for whether a list has the user's categories in the user's proportions. Do not use it at
+    a small k, where no list can match the proportions, or for users without a history. It is
+    unrelated to ``ece``.
 
     References
     ----------
@@ -332,30 +343,33 @@ class CategoryEntropy(_ListedCategories):
 
     .. math:: -\sum_c q_c \log q_c
 
-    :math:`q_c` is the share of category c in the top k; an item counts in equal shares for its categories, and items
-    without categories are left out. Users without a categorised item in the top k have no value. The value is at most
-    the logarithm of the number of categories. Needs ``items`` with categories.
+    :math:`q_c` is the share of category c in the top k; an item counts in equal shares for its
+    categories, and items without categories are left out. Users without a categorised item in the
+    top k have no value. The value is at most the logarithm of the number of categories. Needs
+    ``items`` with categories.
 
     Parameters
     ----------
     log_base : float or None, default=None
         The base of the logarithm, above 1; None is the natural logarithm (nats), 2 gives bits.
     weight : {"equal", "geometric"}, default="equal"
-        How much an item counts: 1, or :math:`\gamma^{i - 1}` at rank i, where :math:`\gamma` is the patience of users.
+        How much an item counts: 1, or :math:`\gamma^{i - 1}` at rank i, where :math:`\gamma` is the
+        patience of users.
     patience : float, default=0.5
-        The probability :math:`\gamma` that a user reads on after each item, in (0, 1), for ``weight="geometric"``.
+        The probability :math:`\gamma` that a user reads on after each item, in (0, 1), for
+        ``weight="geometric"``.
     smoothing : float, default=0.0
         A number that is added to the total of every category before shares are taken, 0 or more.
 
     Notes
     -----
-    Use it for how evenly a list is spread over categories. Do not use it without accuracy beside it: random lists are
-    the broadest. State the base of the logarithm.
+    Use it for how evenly a list is spread over categories. Do not use it without accuracy beside
+    it: random lists are the broadest. State the base of the logarithm.
 
     References
     ----------
-    Shannon 1948, A Mathematical Theory of Communication, Bell System Technical Journal 27; for lists: LensKit,
-    ``Entropy`` and ``RankBiasedEntropy``, in bits, smoothed by 1e-6.
+    Shannon 1948, A Mathematical Theory of Communication, Bell System Technical Journal 27; for
+    lists: LensKit, ``Entropy`` and ``RankBiasedEntropy``, in bits, smoothed by 1e-6.
 
     Examples
     --------
@@ -376,9 +390,18 @@ class CategoryEntropy(_ListedCategories):
         """Return the entropy of each list, shape (U,)."""
         rows, xp = block.recommended, block.xp
         top, categories = rows.rank <= k, self.categories_of(block)
-        weight = geometric_discount(rows.rank[top], self.patience) if self.weight == "geometric" else None
+        weight = (
+            geometric_discount(rows.rank[top], self.patience)
+            if self.weight == "geometric"
+            else None
+        )
         q, has_list = category_shares(
-            categories, rows.user[top], rows.item[top], block.n_users, weight=weight, smoothing=self.smoothing
+            categories,
+            rows.user[top],
+            rows.item[top],
+            block.n_users,
+            weight=weight,
+            smoothing=self.smoothing,
         )
         nats = xp.sum(-q * xp.log(xp.where(q > 0, q, 1.0)), axis=1)
         scale = 1.0 if self.log_base is None else math.log(self.log_base)
@@ -386,15 +409,19 @@ class CategoryEntropy(_ListedCategories):
 
 
 @metric(
-    "category_count", range=(0, math.inf), higher_is_better=True, family="diversity", plain=plain.category_count_at_k
+    "category_count",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="diversity",
+    plain=plain.category_count_at_k,
 )
 class CategoryCount(_ListedCategories):
     r"""Number of distinct categories in the top k.
 
     .. math:: |C(L_u^k)|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all categories of a set of
-    items. Needs ``items`` with categories.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all
+    categories of a set of items. Needs ``items`` with categories.
 
     Parameters
     ----------
@@ -403,12 +430,13 @@ class CategoryCount(_ListedCategories):
 
     Notes
     -----
-    Use it for how many categories a list has. Do not use it without accuracy beside it: random lists are the broadest.
+    Use it for how many categories a list has. Do not use it without accuracy beside it: random
+    lists are the broadest.
 
     References
     ----------
-    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for Subtopic Retrieval,
-    SIGIR (subtopic coverage).
+    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for
+    Subtopic Retrieval, SIGIR (subtopic coverage).
 
     Examples
     --------

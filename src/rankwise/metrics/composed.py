@@ -2,8 +2,9 @@ r"""Metrics of other metrics: complements, ratios, quantiles over users, and sev
 
 Statistics over users other than the mean: quantiles, the worst-served users, geometric means.
 
-A mean hides the users whom a recommender fails. :math:`m_{(1)} \le \dots \le m_{(n)}` are the per-user values of a
-metric, for the n users who have one. With user weights (``weights=``) these metrics raise.
+A mean hides the users whom a recommender fails. :math:`m_{(1)} \le \dots \le m_{(n)}` are the
+per-user values of a metric, for the n users who have one. With user weights (``weights=``) these
+metrics raise.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ from rankwise.metrics.diversity import Gini, ShannonEntropy
 from rankwise.metrics.graded import NDCG
 from rankwise.metrics.kinds import Composed, OverUsers, at_cutoffs
 
-__all__ = ["Complement", "EuclideanDistance", "GeometricMean", "Hypervolume", "Quantile", "Ratio", "Worst"]
+__all__ = [
+    "Complement",
+    "EuclideanDistance",
+    "GeometricMean",
+    "Hypervolume",
+    "Quantile",
+    "Ratio",
+    "Worst",
+]
 
 
 class _Objectives(Composed):
@@ -35,8 +44,8 @@ class _Objectives(Composed):
     Parameters
     ----------
     of : {"users", "means"}, default="users"
-        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once, from the metrics'
-        values over all users.
+        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
+        from the metrics' values over all users.
     """
 
     metrics: tuple[Metric, ...] = (NDCG(), Recall())
@@ -45,7 +54,9 @@ class _Objectives(Composed):
         """Check the parameters."""
         super().__post_init__()
         if not self.metrics:
-            raise ParameterError(f"{self.name} needs metrics", hint=f"write {self.name}([ndcg,recall])@10")
+            raise ParameterError(
+                f"{self.name} needs metrics", hint=f"write {self.name}([ndcg,recall])@10"
+            )
 
     @property
     def parts(self) -> tuple[Metric, ...]:
@@ -92,8 +103,8 @@ class EuclideanDistance(_Objectives):
 
     .. math:: \sqrt{\sum_j (s_j - u_j)^2}
 
-    :math:`s_j` is the value of metric j, :math:`u_j` its ideal value. Metrics are not rescaled: the one with the
-    largest scale dominates.
+    :math:`s_j` is the value of metric j, :math:`u_j` its ideal value. Metrics are not rescaled: the
+    one with the largest scale dominates.
 
     Parameters
     ----------
@@ -104,12 +115,13 @@ class EuclideanDistance(_Objectives):
 
     Notes
     -----
-    Use it where several objectives on one scale have known ideal values. Do not use it for metrics of different scales:
-    the largest scale decides. A table of the parts is nearly always better.
+    Use it where several objectives on one scale have known ideal values. Do not use it for metrics
+    of different scales: the largest scale decides. A table of the parts is nearly always better.
 
     References
     ----------
-    Paparella et al. 2023, Post-hoc Selection of Pareto-Optimal Solutions in Search and Recommendation, CIKM.
+    Paparella et al. 2023, Post-hoc Selection of Pareto-Optimal Solutions in Search and
+    Recommendation, CIKM.
 
     Examples
     --------
@@ -138,14 +150,20 @@ class EuclideanDistance(_Objectives):
         return namespace(total).sqrt(total)
 
 
-@metric("hypervolume", range=(0, math.inf), higher_is_better=True, plain=plain.hypervolume, family="multiobjective")
+@metric(
+    "hypervolume",
+    range=(0, math.inf),
+    higher_is_better=True,
+    plain=plain.hypervolume,
+    family="multiobjective",
+)
 class Hypervolume(_Objectives):
     r"""Volume of the box between the values of several metrics and the nadir point.
 
     .. math:: \prod_j \max(0, s_j - n_j), \text{ with } n_j - s_j \text{ where lower is better}
 
-    :math:`s_j` is the value of metric j, :math:`n_j` its nadir, the worst acceptable value. 0 if at least one metric is
-    no better than its nadir.
+    :math:`s_j` is the value of metric j, :math:`n_j` its nadir, the worst acceptable value. 0 if at
+    least one metric is no better than its nadir.
 
     Parameters
     ----------
@@ -158,13 +176,14 @@ class Hypervolume(_Objectives):
 
     Notes
     -----
-    Use it where several objectives have to become one number, as in a search over parameters. Do not use it for metrics
-    of different scales, or without stating ``nadir``: both decide the order. Show the parts as well.
+    Use it where several objectives have to become one number, as in a search over parameters. Do
+    not use it for metrics of different scales, or without stating ``nadir``: both decide the order.
+    Show the parts as well.
 
     References
     ----------
-    Zitzler & Thiele 1999, Multiobjective Evolutionary Algorithms: A Comparative Case Study and the Strength Pareto
-    Approach, IEEE Trans. Evolutionary Computation 3(4).
+    Zitzler & Thiele 1999, Multiobjective Evolutionary Algorithms: A Comparative Case Study and the
+    Strength Pareto Approach, IEEE Trans. Evolutionary Computation 3(4).
 
     Examples
     --------
@@ -230,17 +249,22 @@ class _MetricOfOne(OverUsers):
 
 
 @metric(
-    "quantile", range=(-math.inf, math.inf), higher_is_better=True, family="fairness", plain=plain.quantile_of_users
+    "quantile",
+    range=(-math.inf, math.inf),
+    higher_is_better=True,
+    family="fairness",
+    plain=plain.quantile_of_users,
 )
 class Quantile(_MetricOfOne):
     r"""Quantile of a metric over users: q = 0.5 is the median; 10 % of users are below q = 0.1.
 
     .. math:: (1 - t) \, m_{(j)} + t \, m_{(j+1)}, \quad j + t = 1 + q (n - 1)
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values in ascending order, j is a whole number, t is in [0, 1):
-    linear interpolation, the default of NumPy. The value lies in the range of the metric, whose better direction it
-    shares. The jackknife interval for 95 % covers the median of a continuous distribution in 90 % of samples of 300
-    users, and in 94 % from 1,000 users.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values in ascending order, j is a whole
+    number, t is in [0, 1): linear interpolation, the default of NumPy. The value lies in the range
+    of the metric, whose better direction it shares. The jackknife interval for 95 % covers the
+    median of a continuous distribution in 90 % of samples of 300 users, and in 94 % from 1,000
+    users.
 
     Parameters
     ----------
@@ -249,12 +273,13 @@ class Quantile(_MetricOfOne):
 
     Notes
     -----
-    Use it for the users that a mean hides: the lowest tenth, the median. Do not use a low ``q`` with few relevant items
-    per user: the lowest tenth is then 0 for every model.
+    Use it for the users that a mean hides: the lowest tenth, the median. Do not use a low ``q``
+    with few relevant items per user: the lowest tenth is then 0 for every model.
 
     References
     ----------
-    Hyndman & Fan 1996, Sample Quantiles in Statistical Packages, The American Statistician 50(4), definition 7.
+    Hyndman & Fan 1996, Sample Quantiles in Statistical Packages, The American Statistician 50(4),
+    definition 7.
 
     Examples
     --------
@@ -273,15 +298,21 @@ class Quantile(_MetricOfOne):
         return float(np.quantile(values, self.q))
 
 
-@metric("worst", range=(-math.inf, math.inf), higher_is_better=True, family="fairness", plain=plain.worst_share)
+@metric(
+    "worst",
+    range=(-math.inf, math.inf),
+    higher_is_better=True,
+    family="fairness",
+    plain=plain.worst_share,
+)
 class Worst(_MetricOfOne):
     r"""Mean of a metric over the worst-served share of users.
 
     .. math:: \frac{1}{w} \sum_{j=1}^{w} m_{(j)}, \quad w = \lceil share \cdot n \rceil
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values, worst first: in ascending order, or in descending order
-    where lower values are better; the mean is over the first w. The value lies in the range of the metric, whose better
-    direction it shares.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values, worst first: in ascending order, or
+    in descending order where lower values are better; the mean is over the first w. The value lies
+    in the range of the metric, whose better direction it shares.
 
     Parameters
     ----------
@@ -290,12 +321,13 @@ class Worst(_MetricOfOne):
 
     Notes
     -----
-    Use it for the mean of the users who are served worst. Do not use a small ``share`` with few relevant items per
-    user: it is then 0 for every model.
+    Use it for the mean of the users who are served worst. Do not use a small ``share`` with few
+    relevant items per user: it is then 0 for every model.
 
     References
     ----------
-    Rockafellar & Uryasev 2000, Optimization of Conditional Value-at-Risk, Journal of Risk 2 (the same mean, of losses).
+    Rockafellar & Uryasev 2000, Optimization of Conditional Value-at-Risk, Journal of Risk 2 (the
+    same mean, of losses).
 
     Examples
     --------
@@ -329,8 +361,8 @@ class GeometricMean(_MetricOfOne):
 
     .. math:: \exp\left(\frac{1}{n} \sum_{j=1}^{n} \ln \max(m_{(j)}, floor)\right)
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. The value is at least ``floor``; the better direction is
-    that of the metric. ``geometric_mean(map)`` is gm_map of trec_eval.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. The value is at least ``floor``; the
+    better direction is that of the metric. ``geometric_mean(map)`` is gm_map of trec_eval.
 
     Parameters
     ----------
@@ -339,8 +371,8 @@ class GeometricMean(_MetricOfOne):
 
     Notes
     -----
-    Use it where the worst-served users should weigh most: it moves with relative changes of small values. Do not use it
-    where many users score 0: ``floor`` then decides it.
+    Use it where the worst-served users should weigh most: it moves with relative changes of small
+    values. Do not use it where many users score 0: ``floor`` then decides it.
 
     References
     ----------
@@ -363,16 +395,20 @@ class GeometricMean(_MetricOfOne):
 
 
 @metric(
-    "complement", range=(-math.inf, math.inf), higher_is_better=True, family="multiobjective", plain=plain.complement
+    "complement",
+    range=(-math.inf, math.inf),
+    higher_is_better=True,
+    family="multiobjective",
+    plain=plain.complement,
 )
 class Complement(Composed):
     r"""One minus the value of another metric.
 
     .. math:: 1 - m
 
-    :math:`m` is the value of the metric: for every user, then averaged over users, if that is how the metric is
-    computed. The value lies in 1 minus the range of the metric; the better direction is the opposite of the metric's.
-    No convention changes the definition of the metric.
+    :math:`m` is the value of the metric: for every user, then averaged over users, if that is how
+    the metric is computed. The value lies in 1 minus the range of the metric; the better direction
+    is the opposite of the metric's. No convention changes the definition of the metric.
 
     Parameters
     ----------
@@ -381,13 +417,13 @@ class Complement(Composed):
 
     Notes
     -----
-    Use it to get a number that another library reports upside down, such as Elliot's Gini. Do not use it as an
-    objective of its own: it is the metric, subtracted from 1.
+    Use it to get a number that another library reports upside down, such as Elliot's Gini. Do not
+    use it as an objective of its own: it is the metric, subtracted from 1.
 
     References
     ----------
-    Anelli et al. 2021, Elliot: A Comprehensive and Rigorous Framework for Reproducible Recommender Systems Evaluation,
-    SIGIR.
+    Anelli et al. 2021, Elliot: A Comprehensive and Rigorous Framework for Reproducible Recommender
+    Systems Evaluation, SIGIR.
 
     Examples
     --------
@@ -422,29 +458,36 @@ class Complement(Composed):
         return 1.0 - values[0]
 
 
-@metric("ratio", range=(-math.inf, math.inf), higher_is_better=None, family="multiobjective", plain=plain.ratio)
+@metric(
+    "ratio",
+    range=(-math.inf, math.inf),
+    higher_is_better=None,
+    family="multiobjective",
+    plain=plain.ratio,
+)
 class Ratio(Composed):
     r"""Value of one metric divided by that of another.
 
     .. math:: m_1 / m_2
 
-    :math:`m_1` and :math:`m_2` are the values of the two metrics. NaN where the second is 0. No convention changes the
-    definitions of the metrics.
+    :math:`m_1` and :math:`m_2` are the values of the two metrics. NaN where the second is 0. No
+    convention changes the definitions of the metrics.
 
     Parameters
     ----------
     first : metric, default=shannon_entropy
         The dividend.
     second : metric, default=item_coverage
-        The divisor. The defaults give the entropy per recommended item, which RecBole calls Shannon entropy.
+        The divisor. The defaults give the entropy per recommended item, which RecBole calls Shannon
+        entropy.
     of : {"means", "users"}, default="means"
-        ``"means"``: computed once, from the metrics' values over all users. ``"users"``: computed for every user, then
-        averaged over users.
+        ``"means"``: computed once, from the metrics' values over all users. ``"users"``: computed
+        for every user, then averaged over users.
 
     Notes
     -----
-    Use it to get a number that another library reports as a quotient, such as RecBole's Shannon entropy. Do not use it
-    as an objective of its own, or where the divisor may be 0.
+    Use it to get a number that another library reports as a quotient, such as RecBole's Shannon
+    entropy. Do not use it as an objective of its own, or where the divisor may be 0.
 
     References
     ----------

@@ -1,13 +1,13 @@
 """The confusion matrix: counts and rates of items recommended or not, by relevant or not; micro-averages.
 
-Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's relevant items in the
-ground truth.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
+relevant items in the ground truth.
 
 Rates of the confusion matrix of one list: accuracy, Matthews correlation, fall-out.
 
-For each user, every item of the catalogue :math:`I` is one of TP (relevant, in the top k), FP (not relevant, in the top
-k), FN (relevant, not in the top k) or TN (neither). With tied scores these numbers are expected values. Users without
-relevant items have no value.
+For each user, every item of the catalogue :math:`I` is one of TP (relevant, in the top k), FP (not
+relevant, in the top k), FN (relevant, not in the top k) or TN (neither). With tied scores these
+numbers are expected values. Users without relevant items have no value.
 """
 
 from __future__ import annotations
@@ -41,18 +41,21 @@ class _Count(PerUser):
     aggregate = "sum"
 
 
-@metric("tp", "true_positives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
+@metric(
+    "tp", "true_positives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k
+)
 class TP(_Count):
     r"""Number of recommended and relevant items, over all users.
 
     .. math:: \sum_u |L_u^k \cap R_u|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items.
 
     Notes
     -----
-    Use it for the number of hits in a check by hand. Do not compare it between data sets: it grows with users and
-    relevant items.
+    Use it for the number of hits in a check by hand. Do not compare it between data sets: it grows
+    with users and relevant items.
 
     Examples
     --------
@@ -66,18 +69,21 @@ class TP(_Count):
         return block.sum_hits(block.hits.probability, k)
 
 
-@metric("fp", "false_positives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
+@metric(
+    "fp", "false_positives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k
+)
 class FP(_Count):
     r"""Number of recommended items that are not relevant, over all users.
 
     .. math:: \sum_u |L_u^k \setminus R_u|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items.
 
     Notes
     -----
-    Use it for the irrelevant recommendations in a check by hand. Do not compare it between data sets: it grows with
-    users and k. ``precision`` has the share of the others.
+    Use it for the irrelevant recommendations in a check by hand. Do not compare it between data
+    sets: it grows with users and k. ``precision`` has the share of the others.
 
     Examples
     --------
@@ -91,18 +97,21 @@ class FP(_Count):
         return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
 
 
-@metric("fn", "false_negatives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
+@metric(
+    "fn", "false_negatives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k
+)
 class FN(_Count):
     r"""Number of relevant items that were not recommended, over all users.
 
     .. math:: \sum_u |R_u \setminus L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items.
 
     Notes
     -----
-    Use it for the missed relevant items in a check by hand. Do not compare it between data sets: it grows with users
-    and relevant items. ``recall`` is its share.
+    Use it for the missed relevant items in a check by hand. Do not compare it between data sets: it
+    grows with users and relevant items. ``recall`` is its share.
 
     Examples
     --------
@@ -116,19 +125,21 @@ class FN(_Count):
         return block.n_relevant - block.sum_hits(block.hits.probability, k)
 
 
-@metric("tn", "true_negatives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
+@metric(
+    "tn", "true_negatives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k
+)
 class TN(Pooled):
     r"""Number of items neither recommended nor relevant, over all users.
 
     .. math:: \sum_u |I \setminus (L_u^k \cup R_u)|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items. The
-    catalogue :math:`I` is ``items``, or by default all items seen.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. The catalogue :math:`I` is ``items``, or by default all items seen.
 
     Notes
     -----
-    Use it to complete a confusion matrix. Do not use it to compare systems: nearly all of a large catalogue is a true
-    negative for any list.
+    Use it to complete a confusion matrix. Do not use it to compare systems: nearly all of a large
+    catalogue is a true negative for any list.
 
     References
     ----------
@@ -156,30 +167,38 @@ class TN(Pooled):
         return n_users * catalogue_size - n_either
 
 
-@metric("micro", "micro_average", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.micro)
+@metric(
+    "micro",
+    "micro_average",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.micro,
+)
 class MicroAverage(MetricOfOne, Pooled):
     r"""Micro-average of a metric: the sum of users' numerators over that of their denominators.
 
     .. math:: \frac{\sum_u S_u(k)}{\sum_u N_u(k)}
 
-    The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number of relevant items.
-    Users with many relevant items weigh more. Only users with relevant items count. The value lies in the range of the
-    metric.
+    The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number
+    of relevant items. Users with many relevant items weigh more. Only users with relevant items
+    count. The value lies in the range of the metric.
 
     Parameters
     ----------
     of : metric, default=recall(denominator=capped)
-        A metric that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The default, hits over
-        min(k, relevant items), is called precision by the library implicit.
+        A metric that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The
+        default, hits over min(k, relevant items), is called precision by the library implicit.
 
     Notes
     -----
-    Use it for the share of all possible hits that was made, all users pooled. Do not use it where every user should
-    count the same: users with many relevant items decide it.
+    Use it for the share of all possible hits that was made, all users pooled. Do not use it where
+    every user should count the same: users with many relevant items decide it.
 
     References
     ----------
-    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 13.6; implicit, ``precision_at_k``.
+    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 13.6; implicit,
+    ``precision_at_k``.
 
     Examples
     --------
@@ -239,7 +258,9 @@ class _OfConfusion(Pooled):
         hits = block.hits
         tp = block.sum_hits(hits.probability, k)
         n_hits = bincount(hits.user, hits.probability, block.n_users)
-        return _Sums(tp, self._length(block, k) - tp, block.n_relevant - tp, block.list_length - n_hits)
+        return _Sums(
+            tp, self._length(block, k) - tp, block.n_relevant - tp, block.list_length - n_hits
+        )
 
     def _length(self, block: Block, k: int) -> Array:
         """Return the number of items in the top k, shape (U,)."""
@@ -253,8 +274,8 @@ class _OfFilledLists(_OfConfusion):
     Parameters
     ----------
     short_lists : {"as_given", "filled"}, default="as_given"
-        What a list with fewer than k items is: as it was given, or filled up to k with items that are not relevant (as
-        in RecTools).
+        What a list with fewer than k items is: as it was given, or filled up to k with items that
+        are not relevant (as in RecTools).
     """
 
     short_lists: Literal["as_given", "filled"] = "as_given"
@@ -265,20 +286,26 @@ class _OfFilledLists(_OfConfusion):
         return length if self.short_lists == "as_given" else block.xp.zeros_like(length) + k
 
 
-@metric("list_accuracy", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.accuracy_at_k)
+@metric(
+    "list_accuracy",
+    range=(0, 1),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.accuracy_at_k,
+)
 class ListAccuracy(_OfFilledLists):
     r"""Share of the catalogue that is recommended and relevant, or neither.
 
     .. math:: \frac{TP + TN}{|I|}
 
-    TP is the number of relevant items in the top k, TN the number of items of the catalogue :math:`I` that are neither
-    relevant nor in the top k. Close to 1 for any short list of a large catalogue. The catalogue is ``items``, or by
-    default all items seen.
+    TP is the number of relevant items in the top k, TN the number of items of the catalogue
+    :math:`I` that are neither relevant nor in the top k. Close to 1 for any short list of a large
+    catalogue. The catalogue is ``items``, or by default all items seen.
 
     Notes
     -----
-    Use it for a complete confusion matrix in a small catalogue. Do not use it to choose a model: any short list of a
-    large catalogue scores close to 1.
+    Use it for a complete confusion matrix in a small catalogue. Do not use it to choose a model:
+    any short list of a large catalogue scores close to 1.
 
     References
     ----------
@@ -298,25 +325,34 @@ class ListAccuracy(_OfFilledLists):
         return 1.0 - (s.fp + s.fn) / catalogue_size
 
 
-@metric("mcc", "matthews_correlation", range=(-1, 1), higher_is_better=True, family="accuracy", plain=plain.mcc_at_k)
+@metric(
+    "mcc",
+    "matthews_correlation",
+    range=(-1, 1),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.mcc_at_k,
+)
 class MatthewsCorrelation(_OfFilledLists):
     r"""Matthews correlation coefficient of being recommended and being relevant.
 
     .. math:: \frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP + FP)(TP + FN)(TN + FP)(TN + FN)}}
 
-    The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the top k), FN
-    (relevant, not in the top k) or TN (neither); with tied scores these are expected numbers. 0 where a factor of the
-    denominator is 0. A random list scores 0. The catalogue is ``items``, or by default all items seen.
+    The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the
+    top k), FN (relevant, not in the top k) or TN (neither); with tied scores these are expected
+    numbers. 0 where a factor of the denominator is 0. A random list scores 0. The catalogue is
+    ``items``, or by default all items seen.
 
     Notes
     -----
-    Use it for one number over the whole confusion matrix, in which a random list scores 0. Do not use it for short
-    lists of a large catalogue: true negatives are nearly all items, and it follows precision and recall.
+    Use it for one number over the whole confusion matrix, in which a random list scores 0. Do not
+    use it for short lists of a large catalogue: true negatives are nearly all items, and it follows
+    precision and recall.
 
     References
     ----------
-    Matthews 1975, Comparison of the Predicted and Observed Secondary Structure of T4 Phage Lysozyme, Biochimica et
-    Biophysica Acta 405(2); for lists: RecTools, ``MCC``.
+    Matthews 1975, Comparison of the Predicted and Observed Secondary Structure of T4 Phage
+    Lysozyme, Biochimica et Biophysica Acta 405(2); for lists: RecTools, ``MCC``.
 
     Examples
     --------
@@ -333,30 +369,39 @@ class MatthewsCorrelation(_OfFilledLists):
         return matthews_correlation(s.tp, s.fp, s.fn, tn)
 
 
-@metric("fallout", "fall_out", "fpr", range=(0, 1), higher_is_better=False, family="accuracy", plain=plain.fallout_at_k)
+@metric(
+    "fallout",
+    "fall_out",
+    "fpr",
+    range=(0, 1),
+    higher_is_better=False,
+    family="accuracy",
+    plain=plain.fallout_at_k,
+)
 class FallOut(_OfConfusion):
     r"""Fall-out, the false positive rate: share of the irrelevant items that is in the top k.
 
     .. math:: \frac{FP}{FP + TN}
 
-    FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items. Users for whom every
-    item is relevant have no value. The catalogue is ``items``, or by default all items seen. 0, the best value, is also
-    that of a user without a list, and with ``undefined="zero"`` that of a user without relevant items, whatever the
-    list: with ``population="both"`` neither is in the mean.
+    FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items.
+    Users for whom every item is relevant have no value. The catalogue is ``items``, or by default
+    all items seen. 0, the best value, is also that of a user without a list, and with
+    ``undefined="zero"`` that of a user without relevant items, whatever the list: with
+    ``population="both"`` neither is in the mean.
 
     Parameters
     ----------
     negatives : {"catalogue", "listed"}, default="catalogue"
-        Which irrelevant items FP + TN counts: all of the catalogue, or only those in the recommendation list, at any
-        rank (as in TorchMetrics).
+        Which irrelevant items FP + TN counts: all of the catalogue, or only those in the
+        recommendation list, at any rank (as in TorchMetrics).
     without_irrelevant : {"undefined", "one"}, default="undefined"
-        The value of a user for whom every item is relevant: none; or 1, and users without relevant items have a value
-        as well (as in TorchMetrics).
+        The value of a user for whom every item is relevant: none; or 1, and users without relevant
+        items have a value as well (as in TorchMetrics).
 
     Notes
     -----
-    Use it beside recall, as the other axis of an ROC curve, in a small catalogue. Do not use it in a large catalogue: k
-    items of a million are next to nothing, so it hardly varies.
+    Use it beside recall, as the other axis of an ROC curve, in a small catalogue. Do not use it in
+    a large catalogue: k items of a million are next to nothing, so it hardly varies.
 
     References
     ----------

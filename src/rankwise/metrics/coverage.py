@@ -1,11 +1,12 @@
 """Coverage, list hygiene and rank-biased overlap: metrics of lists that no relevance enters.
 
-Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k, :math:`I` the catalogue.
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k, :math:`I` the
+catalogue.
 
 List hygiene: defects and descriptions of recommendation lists that no relevance enters.
 
-Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k. Most values are means over users
-with a list.
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k. Most values are
+means over users with a list.
 """
 
 from __future__ import annotations
@@ -84,12 +85,13 @@ class ItemCoverage(_DistinctItems):
 
     .. math:: |\bigcup_u L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number of items.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
+    of items.
 
     Notes
     -----
-    Use it for the number of items that anyone is shown. Do not compare it at different numbers of users or different k.
-    One random recommendation counts as much as a million.
+    Use it for the number of items that anyone is shown. Do not compare it at different numbers of
+    users or different k. One random recommendation counts as much as a million.
 
     Examples
     --------
@@ -114,8 +116,9 @@ class CatalogCoverage(_DistinctItems):
 
     .. math:: |\bigcup_u L_u^k| / |I|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u. The catalogue :math:`I` is ``items``, or by default
-    all items seen. Recommended items outside ``items`` do not count; the result reports their number.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The catalogue :math:`I` is
+    ``items``, or by default all items seen. Recommended items outside ``items`` do not count; the
+    result reports their number.
 
     Parameters
     ----------
@@ -124,8 +127,9 @@ class CatalogCoverage(_DistinctItems):
 
     Notes
     -----
-    Use it for the share of the catalogue that anyone is shown. Do not compare it at different numbers of users or
-    different k: it grows with both. One random recommendation counts as much as a million.
+    Use it for the share of the catalogue that anyone is shown. Do not compare it at different
+    numbers of users or different k: it grows with both. One random recommendation counts as much as
+    a million.
 
     Examples
     --------
@@ -184,12 +188,13 @@ class UserCoverage(_UserCount):
 
     .. math:: |\{u : L_u^k \neq \emptyset\}|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number of users.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
+    of users.
 
     Notes
     -----
-    Use it to see how many users get any recommendation, such as new ones. Do not use it alone: a list of one random
-    item counts.
+    Use it to see how many users get any recommendation, such as new ones. Do not use it alone: a
+    list of one random item counts.
 
     Examples
     --------
@@ -210,7 +215,8 @@ class NumRetrieved(_OfAllUsers):
 
     .. math:: \min(k, |L_u|)
 
-    :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user without a list counts 0.
+    :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user
+    without a list counts 0.
 
     Parameters
     ----------
@@ -221,7 +227,8 @@ class NumRetrieved(_OfAllUsers):
 
     Notes
     -----
-    Use it to see whether lists are as long as they should be. Do not use it as quality: any model can fill its lists.
+    Use it to see whether lists are as long as they should be. Do not use it as quality: any model
+    can fill its lists.
 
     Examples
     --------
@@ -249,7 +256,11 @@ class NumRetrieved(_OfAllUsers):
 
 
 @metric(
-    "user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.user_coverage_at_n
+    "user_coverage_at_n",
+    range=(0, math.inf),
+    higher_is_better=True,
+    cutoff="required",
+    plain=plain.user_coverage_at_n,
 )
 class UserCoverageAtN(_OfAllUsers):
     r"""Number of users whose recommendation list has at least k items.
@@ -260,7 +271,8 @@ class UserCoverageAtN(_OfAllUsers):
 
     Notes
     -----
-    Use it to see how many users get a complete list of k items. Do not use it alone: a list of k random items counts.
+    Use it to see how many users get a complete list of k items. Do not use it alone: a list of k
+    random items counts.
 
     Examples
     --------
@@ -282,7 +294,12 @@ class _OfList(PerUser):
 
 
 @metric(
-    "duplicate_rate", range=(0, 1), higher_is_better=False, cutoff="none", plain=plain.duplicate_rate, family="hygiene"
+    "duplicate_rate",
+    range=(0, 1),
+    higher_is_better=False,
+    cutoff="none",
+    plain=plain.duplicate_rate,
+    family="hygiene",
 )
 class DuplicateRate(_OfList):
     r"""Share of the recommendation list that repeats an item from a higher rank.
@@ -293,13 +310,13 @@ class DuplicateRate(_OfList):
 
     Notes
     -----
-    Use it to check lists of a system that may repeat items. Do not use it without ``duplicates="first"``: a repeated
-    item is an error by default.
+    Use it to check lists of a system that may repeat items. Do not use it without
+    ``duplicates="first"``: a repeated item is an error by default.
 
     References
     ----------
-    Tamm, Damdinov & Vasilev 2021, Quality Metrics in Recommender Systems: Do We Calculate Metrics Consistently?, RecSys
-    (the effect of duplicates on other metrics).
+    Tamm, Damdinov & Vasilev 2021, Quality Metrics in Recommender Systems: Do We Calculate Metrics
+    Consistently?, RecSys (the effect of duplicates on other metrics).
 
     Examples
     --------
@@ -330,12 +347,13 @@ class Unsatisfied(_UserCount):
 
     .. math:: |\{u : |L_u| < k\}|
 
-    :math:`L_u` is the recommendation list of user u; users without a list count. The value is at most the number of
-    users.
+    :math:`L_u` is the recommendation list of user u; users without a list count. The value is at
+    most the number of users.
 
     Notes
     -----
-    Use it to find users without a complete list. Do not use it as quality: any model can fill its lists.
+    Use it to find users without a complete list. Do not use it as quality: any model can fill its
+    lists.
 
     References
     ----------
@@ -354,19 +372,22 @@ class Unsatisfied(_UserCount):
         return block.xp.astype(block.list_length < k, block.xp.float64)
 
 
-@metric("repeated", range=(0, 1), higher_is_better=False, plain=plain.repeated_at_k, family="hygiene")
+@metric(
+    "repeated", range=(0, 1), higher_is_better=False, plain=plain.repeated_at_k, family="hygiene"
+)
 class Repeated(_OfList):
     r"""Share of the top k that is in the user's training history.
 
     .. math:: |L_u^k \cap H_u| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training history. Repeats
-    count as a defect, which they are not where repeated consumption is a goal. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training
+    history. Repeats count as a defect, which they are not where repeated consumption is a goal.
+    Needs ``train``.
 
     Notes
     -----
-    Use it to find seen items in lists that should be new to the user. Do not use it where repeated consumption is a
-    goal, such as music or groceries.
+    Use it to find seen items in lists that should be new to the user. Do not use it where repeated
+    consumption is a goal, such as music or groceries.
 
     References
     ----------
@@ -387,19 +408,25 @@ class Repeated(_OfList):
         return divide(block.count_overlap(block.overlap_history, k), retrieved(block, k))
 
 
-@metric("cold_item_share", range=(0, 1), higher_is_better=None, plain=plain.cold_item_share_at_k, family="hygiene")
+@metric(
+    "cold_item_share",
+    range=(0, 1),
+    higher_is_better=None,
+    plain=plain.cold_item_share_at_k,
+    family="hygiene",
+)
 class ColdItemShare(_OfList):
     r"""Share of cold-start items in the top k: items without training interactions.
 
     .. math:: |\{i \in L_u^k : n_i = 0\}| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i.
-    Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
+    training users of item i. Needs ``train``.
 
     Notes
     -----
-    Use it to see whether new items are recommended at all. Do not use it as quality: a model may be right to leave them
-    out, or unable to recommend them.
+    Use it to see whether new items are recommended at all. Do not use it as quality: a model may be
+    right to leave them out, or unable to recommend them.
 
     References
     ----------
@@ -422,19 +449,22 @@ class ColdItemShare(_OfList):
         return mean_of_top(block, is_cold, k)
 
 
-@metric("validity", range=(0, 1), higher_is_better=True, plain=plain.validity_at_k, family="hygiene")
+@metric(
+    "validity", range=(0, 1), higher_is_better=True, plain=plain.validity_at_k, family="hygiene"
+)
 class Validity(_OfList):
     r"""Share of the top k that is in the catalogue; the others are invented or outdated ids.
 
     .. math:: |L_u^k \cap C| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, C the items of ``items``. Generative models decode
-    ids that no item has; other metrics count them as items that nobody likes. Needs ``items``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, C the items of ``items``.
+    Generative models decode ids that no item has; other metrics count them as items that nobody
+    likes. Needs ``items``.
 
     Notes
     -----
-    Use it to find invented or outdated ids, such as those of generative models. Do not use it without the complete
-    catalogue as ``items``: missing items count as invalid.
+    Use it to find invented or outdated ids, such as those of generative models. Do not use it
+    without the complete catalogue as ``items``: missing items count as invalid.
 
     References
     ----------
@@ -464,25 +494,25 @@ class Overlap(_OfList):
 
     .. math:: |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the user's list in
-    ``reference``, the recommendation lists of another system. Users without a reference list have no value. Equal to 1
-    minus ``unexpectedness``. Needs ``reference``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
+    user's list in ``reference``, the recommendation lists of another system. Users without a
+    reference list have no value. Equal to 1 minus ``unexpectedness``. Needs ``reference``.
 
     Parameters
     ----------
     denominator : {"length", "k", "union"}, default="length"
-        The divisor: the number of items in the top k, k, or the number of items in at least one of the two
-        (``"union"``, the Jaccard index).
+        The divisor: the number of items in the top k, k, or the number of items in at least one of
+        the two (``"union"``, the Jaccard index).
 
     Notes
     -----
-    Use it for how alike two systems are at the top, such as before and after a change. Do not use it as quality, or
-    where the order matters (``rbo``).
+    Use it for how alike two systems are at the top, such as before and after a change. Do not use
+    it as quality, or where the order matters (``rbo``).
 
     References
     ----------
-    Jaccard 1901, Étude comparative de la distribution florale (the union); for lists: Webber, Moffat & Zobel 2010, A
-    Similarity Measure for Indefinite Rankings, ACM TOIS 28(4).
+    Jaccard 1901, Étude comparative de la distribution florale (the union); for lists: Webber,
+    Moffat & Zobel 2010, A Similarity Measure for Indefinite Rankings, ACM TOIS 28(4).
 
     Examples
     --------
@@ -504,23 +534,30 @@ class Overlap(_OfList):
         return shared_with_reference(block, k, self.denominator)
 
 
-@metric("mean_score", range=(-math.inf, math.inf), higher_is_better=None, plain=plain.mean_score_at_k, family="hygiene")
+@metric(
+    "mean_score",
+    range=(-math.inf, math.inf),
+    higher_is_better=None,
+    plain=plain.mean_score_at_k,
+    family="hygiene",
+)
 class MeanScore(_OfList):
     r"""Mean predicted score of the items in the top k.
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} s_{ui}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of item i. The value is in
-    the unit of the scores. Needs recommendations with scores.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
+    item i. The value is in the unit of the scores. Needs recommendations with scores.
 
     Notes
     -----
-    Use it to check the scale of scores, and whether it drifts. Do not use it as quality: scores are predictions, not
-    outcomes.
+    Use it to check the scale of scores, and whether it drifts. Do not use it as quality: scores are
+    predictions, not outcomes.
 
     References
     ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender Systems, UMUAI 31.
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
+    Systems, UMUAI 31.
 
     Examples
     --------
@@ -536,7 +573,14 @@ class MeanScore(_OfList):
         return mean_of_top(block, block.recommended.score, k)
 
 
-@metric("rbo", "rank_biased_overlap", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.rbo_at_k)
+@metric(
+    "rbo",
+    "rank_biased_overlap",
+    range=(0, 1),
+    higher_is_better=None,
+    family="hygiene",
+    plain=plain.rbo_at_k,
+)
 class RankBiasedOverlap(PerUser):
     r"""Rank-biased overlap of the top k with the top k of a reference list.
 
@@ -544,22 +588,23 @@ class RankBiasedOverlap(PerUser):
               + \sum_{d=s+1}^{l} p^{d - 1} \frac{X_s (d - s)}{s d}\right)
               + p^l \left(\frac{X_l - X_s}{l} + \frac{X_s}{s}\right)
 
-    :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list, :math:`s` that of the
-    shorter, both cut at k. Users without a reference list have no value. Equal lists score 1. Needs ``reference``.
+    :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list,
+    :math:`s` that of the shorter, both cut at k. Users without a reference list have no value.
+    Equal lists score 1. Needs ``reference``.
 
     Parameters
     ----------
     p : float, default=0.9
         The persistence of the reader, in (0, 1): the first :math:`1 / (1 - p)` ranks weigh most.
     form : {"extrapolated", "lower"}, default="extrapolated"
-        ``"extrapolated"`` is the formula above (equation 32 of the paper), which assumes that both lists continue to
-        agree as they do at their ends. ``"lower"`` is the first sum alone, times :math:`1 - p`: a lower bound for all
-        continuations of the lists.
+        ``"extrapolated"`` is the formula above (equation 32 of the paper), which assumes that both
+        lists continue to agree as they do at their ends. ``"lower"`` is the first sum alone, times
+        :math:`1 - p`: a lower bound for all continuations of the lists.
 
     Notes
     -----
-    Use it for how alike two rankings are, the first ranks most. Do not use it as quality. Do not compare values of
-    different ``p``.
+    Use it for how alike two rankings are, the first ranks most. Do not use it as quality. Do not
+    compare values of different ``p``.
 
     References
     ----------

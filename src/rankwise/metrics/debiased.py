@@ -2,21 +2,24 @@ r"""Debiased accuracy: inverse propensity weights correct for exposure bias in t
 
 Weights of relevant items, shared by all debiased metrics.
 
-A weighted metric defines the weight of every item and reports how much its value depends on few of them: the effective
-sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant items, the share of the largest weight, the
-clip, and the share of relevant items with a clipped propensity.
+A weighted metric defines the weight of every item and reports how much its value depends on few of
+them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant items,
+the share of the largest weight, the clip, and the share of relevant items with a clipped
+propensity.
 
 Debiasing by weights, for any metric that is a sum over relevant items.
 
-Recall, nDCG, average precision or AUC of user u is a sum over the relevant items, :math:`\sum_{i \in R_u} c_{ui}`. Its
-weighted form is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`. The normalisation inside :math:`c_{ui}`, for example by
-the ideal DCG, stays unweighted: values exceed 1 if items of large weight rank high. Self-normalised weights have the
-mean 1 for every user: :math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
+Recall, nDCG, average precision or AUC of user u is a sum over the relevant items,
+:math:`\sum_{i \in R_u} c_{ui}`. Its weighted form is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`.
+The normalisation inside :math:`c_{ui}`, for example by the ideal DCG, stays unweighted: values
+exceed 1 if items of large weight rank high. Self-normalised weights have the mean 1 for every user:
+:math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
 
-:math:`p_i` is the propensity of item i: the probability that an interaction with it is observed. It comes from the
-number of training users :math:`n_i` of each item, as :math:`\max(clip, (n_i / \max_j n_j)^{power})`, or from a column
-of ``items``. For each of these metrics the result reports the effective sample size of the weights of all relevant
-items, the share of the largest weight, the clip, and the share of relevant items with a clipped propensity.
+:math:`p_i` is the propensity of item i: the probability that an interaction with it is observed. It
+comes from the number of training users :math:`n_i` of each item, as
+:math:`\max(clip, (n_i / \max_j n_j)^{power})`, or from a column of ``items``. For each of these
+metrics the result reports the effective sample size of the weights of all relevant items, the share
+of the largest weight, the clip, and the share of relevant items with a clipped propensity.
 """
 
 from __future__ import annotations
@@ -102,8 +105,8 @@ class ByPropensity(ByWeight):
     Parameters
     ----------
     propensity : {"popularity", "given"}, default="popularity"
-        Where propensities come from: estimated as (training users of the item / the largest such number) to the power
-        of ``power``, or given in the column ``propensity`` of ``items``.
+        Where propensities come from: estimated as (training users of the item / the largest such
+        number) to the power of ``power``, or given in the column ``propensity`` of ``items``.
     power : float, default=0.5
         The exponent of the estimate, 0 or more; 0 gives all items the same propensity.
     clip : float, default=0.1
@@ -147,8 +150,8 @@ class ByStratum(ByWeight):
     Parameters
     ----------
     gamma : float, default=1.0
-        How strongly the probability that an interaction is observed grows with popularity, 0 or more; 0 weights all
-        items alike.
+        How strongly the probability that an interaction is observed grows with popularity, 0 or
+        more; 0 weights all items alike.
     """
 
     gamma: Annotated[float, NOT_NEGATIVE] = 1.0
@@ -240,8 +243,9 @@ class _SelfNormalised(_Reweighted):
     Parameters
     ----------
     average : {"users", "weights"}, default="users"
-        The mean over users: unweighted, or weighted by the total weight of their relevant items. The latter divides
-        by one sum of weights over all users, which estimates the mean over all relevant items (Hájek), observed or not.
+        The mean over users: unweighted, or weighted by the total weight of their relevant items.
+        The latter divides by one sum of weights over all users, which estimates the mean over all
+        relevant items (Hájek), observed or not.
     """
 
     normalised = True
@@ -257,25 +261,30 @@ class _SelfNormalised(_Reweighted):
         return None if self.average == "users" and super().user_weights(sums) is None else sums[0]
 
 
-@metric("ips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
+@metric(
+    "ips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum
+)
 class IPS(ByPropensity, _Reweighted):
     r"""Inverse propensity scoring (IPS) of a metric: relevant items count 1 / propensity.
 
     .. math:: \sum_{i \in R_u} \frac{c_{ui}}{\max(p_i, clip)}
 
-    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user u (recall,
-    precision, ndcg, map, rbp, auc, …). Propensities are :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the
-    number of training users of item i, or given. ``result.diagnostics`` shows how much the value depends on few
-    weights. Needs ``train``, or propensities in ``items``.
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user
+    u (recall, precision, ndcg, map, rbp, auc, …). Propensities are
+    :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the number of training users of item
+    i, or given. ``result.diagnostics`` shows how much the value depends on few weights. Needs
+    ``train``, or propensities in ``items``.
 
-    It estimates a sum over all relevant items, and no share of them: the c of recall or nDCG divide by what was
-    observed of the user. With known propensities, a recall of 0.10 and 5, 20 or 60 relevant items per user of whom a
-    few are observed, ``ips(recall)`` is 1.14, 0.94 and 0.91; use ``snips(of=recall,average=weights)``.
+    It estimates a sum over all relevant items, and no share of them: the c of recall or nDCG divide
+    by what was observed of the user. With known propensities, a recall of 0.10 and 5, 20 or 60
+    relevant items per user of whom a few are observed, ``ips(recall)`` is 1.14, 0.94 and 0.91; use
+    ``snips(of=recall,average=weights)``.
 
     Notes
     -----
-    Use it for the accuracy that data without exposure bias would show, where propensities are known. Do not use it as a
-    share, which it is not, or with guessed propensities. Read the effective sample size beside it.
+    Use it for the accuracy that data without exposure bias would show, where propensities are
+    known. Do not use it as a share, which it is not, or with guessed propensities. Read the
+    effective sample size beside it.
 
     References
     ----------
@@ -291,31 +300,37 @@ class IPS(ByPropensity, _Reweighted):
     """
 
 
-@metric("snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
+@metric(
+    "snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum
+)
 class SNIPS(ByPropensity, _SelfNormalised):
     r"""Self-normalised inverse propensity scoring (SNIPS) of a metric.
 
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = \frac{1}{\max(p_i, clip)}
 
-    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items :math:`R_u` of user u;
-    :math:`p_i` is the propensity of item i. The weights of a user have the mean 1: equal propensities change nothing.
-    For ``auc``, which weights users by their number of relevant items, users are weighted by the total weight of these
-    items. Values are in [0, 1] for recall. Needs ``train``, or propensities in ``items``.
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
+    :math:`R_u` of user u; :math:`p_i` is the propensity of item i. The weights of a user have the
+    mean 1: equal propensities change nothing. For ``auc``, which weights users by their number of
+    relevant items, users are weighted by the total weight of these items. Values are in [0, 1] for
+    recall. Needs ``train``, or propensities in ``items``.
 
-    The mean over users is biased towards plain recall where few items of a user are observed: a recall of 0.10 is
-    estimated as 0.16, 0.12 and 0.10 with 5, 20 and 60 relevant items per user; plain recall is 0.16, 0.14 and 0.13.
-    With ``average="weights"``, one sum of weights over all users, it is 0.12, 0.10 and 0.09.
+    The mean over users is biased towards plain recall where few items of a user are observed: a
+    recall of 0.10 is estimated as 0.16, 0.12 and 0.10 with 5, 20 and 60 relevant items per user;
+    plain recall is 0.16, 0.14 and 0.13. With ``average="weights"``, one sum of weights over all
+    users, it is 0.12, 0.10 and 0.09.
 
     Notes
     -----
-    Use it as ``ips``, with less variance, for values that stay in the range of the metric. Do not use it where few
-    items per user are observed: it is biased towards the plain metric (``average=weights`` is less so).
+    Use it as ``ips``, with less variance, for values that stay in the range of the metric. Do not
+    use it where few items per user are observed: it is biased towards the plain metric
+    (``average=weights`` is less so).
 
     References
     ----------
-    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS; Yang et al. 2018,
-    Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit Feedback, RecSys.
+    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS;
+    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
+    Feedback, RecSys.
 
     Examples
     --------
@@ -327,20 +342,28 @@ class SNIPS(ByPropensity, _SelfNormalised):
     """
 
 
-@metric("stratified", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
+@metric(
+    "stratified",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="debiased",
+    plain=plain.weighted_sum,
+)
 class Stratified(ByStratum, _SelfNormalised):
     r"""Popularity-stratified form of a metric: popular items have smaller weights.
 
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items :math:`R_u` of user u;
-    :math:`n_i` is the number of training users of item i, at least 1. Values are in [0, 1] for recall. Needs ``train``.
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
+    :math:`R_u` of user u; :math:`n_i` is the number of training users of item i, at least 1. Values
+    are in [0, 1] for recall. Needs ``train``.
 
     Notes
     -----
-    Use it where popular items are observed more often, and only popularity is known of the exposure. Do not use it
-    where other things decide what is seen, such as position: the weights know popularity alone.
+    Use it where popular items are observed more often, and only popularity is known of the
+    exposure. Do not use it where other things decide what is seen, such as position: the weights
+    know popularity alone.
 
     References
     ----------
@@ -362,19 +385,19 @@ class IPSRecall(IPS):
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u^k \cap R_u} \frac{1}{p_i}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
-    :math:`p_i` is the propensity of item i: the probability that an interaction with it is observed, clipped. Needs
-    ``train``, or propensities in ``items``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
+    with it is observed, clipped. Needs ``train``, or propensities in ``items``.
 
     Notes
     -----
-    Use it for hits without exposure bias, where propensities are known. Do not use it as a share: it exceeds 1. A few
-    rare items may carry all of it; read the effective sample size.
+    Use it for hits without exposure bias, where propensities are known. Do not use it as a share:
+    it exceeds 1. A few rare items may carry all of it; read the effective sample size.
 
     References
     ----------
-    Schnabel et al. 2016, Recommendations as Treatments, ICML; Saito et al. 2020, Unbiased Recommender Learning from
-    Missing-Not-At-Random Feedback, WSDM.
+    Schnabel et al. 2016, Recommendations as Treatments, ICML; Saito et al. 2020, Unbiased
+    Recommender Learning from Missing-Not-At-Random Feedback, WSDM.
 
     Examples
     --------
@@ -385,20 +408,26 @@ class IPSRecall(IPS):
     """
 
 
-@preset("snips_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased", plain=plain.ips_recall_at_k)
+@preset(
+    "snips_recall",
+    fixed={"of": Recall()},
+    range=(0, 1),
+    family="debiased",
+    plain=plain.ips_recall_at_k,
+)
 class SNIPSRecall(SNIPS):
     r"""Self-normalised IPS recall, ``snips(recall)``: each relevant item counts 1 / propensity.
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} 1 / p_i}{\sum_{i \in R_u} 1 / p_i}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
-    :math:`p_i` is the propensity of item i: the probability that an interaction with it is observed, clipped. Needs
-    ``train``, or propensities in ``items``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
+    with it is observed, clipped. Needs ``train``, or propensities in ``items``.
 
     Notes
     -----
-    Use it for recall without exposure bias that stays between 0 and 1. Do not use it where few items per user are
-    observed: it is biased towards plain recall (``average=weights`` is less so).
+    Use it for recall without exposure bias that stays between 0 and 1. Do not use it where few
+    items per user are observed: it is biased towards plain recall (``average=weights`` is less so).
 
     Examples
     --------
@@ -416,13 +445,14 @@ class IPSDCG(IPS):
 
     .. math:: \sum_{i \le k} \frac{rel_i}{p_i \log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of that item: the
-    probability that an interaction with it is observed, clipped. Needs ``train``, or propensities in ``items``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of
+    that item: the probability that an interaction with it is observed, clipped. Needs ``train``, or
+    propensities in ``items``.
 
     Notes
     -----
-    Use it for DCG without exposure bias, where propensities are known. Do not use it as a share, or with guessed
-    propensities: a few rare items may carry all of it.
+    Use it for DCG without exposure bias, where propensities are known. Do not use it as a share, or
+    with guessed propensities: a few rare items may carry all of it.
 
     References
     ----------
@@ -443,19 +473,20 @@ class SNIPSDCG(ByPropensity, RunningSum):
 
     .. math:: \frac{\sum_{i \le k} rel_i / (p_i \log_2(i + 1))}{\sum_{i \in R_u} 1 / p_i}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`R_u` are the relevant items of user u;
-    :math:`p_i` is the propensity of an item: the probability that an interaction with it is observed, clipped. An ideal
-    list of more than one relevant item scores less than 1, because the denominator is not discounted. Needs ``train``,
-    or propensities in ``items``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`R_u` are the relevant items
+    of user u; :math:`p_i` is the propensity of an item: the probability that an interaction with it
+    is observed, clipped. An ideal list of more than one relevant item scores less than 1, because
+    the denominator is not discounted. Needs ``train``, or propensities in ``items``.
 
     Notes
     -----
-    Use it to get the self-normalised DCG of the literature. Do not read it as a share of an ideal list, which scores
-    less than 1: ``snips(ndcg)`` is one.
+    Use it to get the self-normalised DCG of the literature. Do not read it as a share of an ideal
+    list, which scores less than 1: ``snips(ndcg)`` is one.
 
     References
     ----------
-    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit Feedback, RecSys.
+    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
+    Feedback, RecSys.
 
     Examples
     --------
@@ -477,20 +508,27 @@ class SNIPSDCG(ByPropensity, RunningSum):
         return block.sum_rows(rows, self.checked(block.xp.take(self.weight(block), rows.item)))
 
 
-@preset("stratified_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased", plain=plain.ips_recall_at_k)
+@preset(
+    "stratified_recall",
+    fixed={"of": Recall()},
+    range=(0, 1),
+    family="debiased",
+    plain=plain.ips_recall_at_k,
+)
 class StratifiedRecall(Stratified):
     r"""Popularity-stratified recall, ``stratified(recall)``: popular items have smaller weights.
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} w_i}{\sum_{i \in R_u} w_i},
               \quad w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
-    :math:`n_i` is the number of training users of item i, at least 1. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`n_i` is the number of training users of item i, at least 1. Needs
+    ``train``.
 
     Notes
     -----
-    Use it for recall where popular items are observed more often. Do not use it where other things decide what is seen,
-    such as position: the weights know popularity alone.
+    Use it for recall where popular items are observed more often. Do not use it where other things
+    decide what is seen, such as position: the weights know popularity alone.
 
     Examples
     --------

@@ -26,7 +26,9 @@ from rankwise.metrics.base import (
 
 __all__ = ["FAMILIES", "Advice", "Description", "Parameter", "describe", "every_description"]
 
-_PARAMETER = re.compile(r"^(\w+) : (.*?)(?:, default=.*|, optional)?\n((?:    .+\n?)*)", re.MULTILINE)
+_PARAMETER = re.compile(
+    r"^(\w+) : (.*?)(?:, default=.*|, optional)?\n((?:    .+\n?)*)", re.MULTILINE
+)
 _VALUES = {
     "float": "a number",
     "float | None": "a number or none",
@@ -141,7 +143,9 @@ class Description:
     def averaged(self) -> str:
         """How per-user values become one value, and which users count."""
         made: Any = self.cls()
-        over = f": {_DEFINED_FOR[made.defined_for]}" if made.has_user_values and not made.parts else ""
+        over = (
+            f": {_DEFINED_FOR[made.defined_for]}" if made.has_user_values and not made.parts else ""
+        )
         return _AVERAGED[made.value_kind] + over
 
     @property
@@ -182,7 +186,9 @@ def describe(name: str) -> Description:
 def every_description() -> list[Description]:
     """Describe every metric, family by family, by name; plug-ins' own families come last."""
     order = {family: position for position, family in enumerate(FAMILIES)}
-    metrics = sorted(registry.every(), key=lambda cls: (order.get(cls.family, len(order)), cls.family, cls.name))
+    metrics = sorted(
+        registry.every(), key=lambda cls: (order.get(cls.family, len(order)), cls.family, cls.name)
+    )
     return [Description(cls) for cls in metrics]
 
 

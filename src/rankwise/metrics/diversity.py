@@ -1,7 +1,7 @@
 """Diversity over all users and within lists, and serendipity.
 
-Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`c_j` the number of users with item j in
-their top k.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`c_j` the number of
+users with item j in their top k.
 """
 
 from __future__ import annotations
@@ -14,7 +14,16 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from rankwise import functional as plain
-from rankwise.blocks.block import POPULARITY, SIMILARITY, Block, Categories, Features, ItemRows, Needs, Similarity
+from rankwise.blocks.block import (
+    POPULARITY,
+    SIMILARITY,
+    Block,
+    Categories,
+    Features,
+    ItemRows,
+    Needs,
+    Similarity,
+)
 from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.errors import ParameterError
 from rankwise.metrics.arithmetic import (
@@ -33,11 +42,25 @@ from rankwise.metrics.arithmetic import (
     unit_vectors,
 )
 from rankwise.metrics.base import metric
-from rankwise.metrics.inputs import WIDEST, CatalogueSums, Input, ItemSum, ItemTerms, RecommendationCount
+from rankwise.metrics.inputs import (
+    WIDEST,
+    CatalogueSums,
+    Input,
+    ItemSum,
+    ItemTerms,
+    RecommendationCount,
+)
 from rankwise.metrics.kinds import Accumulated, Catalogue, PerUser, Pooled, Sums
 from rankwise.metrics.states import CellValues, Floats
 
-__all__ = ["Gini", "Herfindahl", "IntraListDiversity", "Personalization", "Serendipity", "ShannonEntropy"]
+__all__ = [
+    "Gini",
+    "Herfindahl",
+    "IntraListDiversity",
+    "Personalization",
+    "Serendipity",
+    "ShannonEntropy",
+]
 
 
 @dataclass(frozen=True)
@@ -58,7 +81,9 @@ class _Exposure(ItemSum):
     def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the attention at each row of the top k."""
         rows, patience = block.recommended, self.patience
-        attention = discount(rows.rank) if patience is None else geometric_discount(rows.rank, patience)
+        attention = (
+            discount(rows.rank) if patience is None else geometric_discount(rows.rank, patience)
+        )
         return ItemTerms(rows.user, rows.item, attention, rows.rank <= k)
 
 
@@ -68,29 +93,32 @@ class Gini(Catalogue):
 
     .. math:: \frac{\sum_{j=1}^{n} (2j - n - 1)\, c_j}{m \sum_j c_j}
 
-    :math:`c_j` is the number of users with an item in the top k, in ascending order over n items; m is n - 1 by
-    default. The catalogue is ``items``, or by default all items seen. NaN if nothing was recommended.
+    :math:`c_j` is the number of users with an item in the top k, in ascending order over n items; m
+    is n - 1 by default. The catalogue is ``items``, or by default all items seen. NaN if nothing
+    was recommended.
 
     Parameters
     ----------
     over : {"catalogue", "recommended"}, default="catalogue"
-        ``"catalogue"``: all n items of the catalogue, those never recommended with a count of 0, and m = n - 1.
-        ``"recommended"``: only items recommended at least once, and m = n.
+        ``"catalogue"``: all n items of the catalogue, those never recommended with a count of 0,
+        and m = n - 1. ``"recommended"``: only items recommended at least once, and m = n.
     corrected : bool, default=True
-        Whether m = n - 1 over the catalogue: the value is then 1 if only one item is recommended. With false, m = n,
-        and the value is then 1 - 1/n.
+        Whether m = n - 1 over the catalogue: the value is then 1 if only one item is recommended.
+        With false, m = n, and the value is then 1 - 1/n.
     padding : int, default=0
         The number of never recommended items to add to the catalogue; 1 for RecBole's padding item.
     exposure : {"count", "log", "geometric"}, default="count"
-        What a recommendation at rank i adds to :math:`c_j`: 1; or :math:`1 / \log_2(i + 1)` or :math:`\gamma^{i - 1}`,
-        which give exposure at the top of lists more weight.
+        What a recommendation at rank i adds to :math:`c_j`: 1; or :math:`1 / \log_2(i + 1)` or
+        :math:`\gamma^{i - 1}`, which give exposure at the top of lists more weight.
     patience : float, default=0.5
-        The probability :math:`\gamma` that a user reads on after each item, in (0, 1), for ``exposure="geometric"``.
+        The probability :math:`\gamma` that a user reads on after each item, in (0, 1), for
+        ``exposure="geometric"``.
 
     Notes
     -----
-    Use it for how unevenly recommendations are spread over items; ``exposure=log`` weighs the top of lists more. Do not
-    compare values over the catalogue and over recommended items: they are two metrics. Random lists are nearly even.
+    Use it for how unevenly recommendations are spread over items; ``exposure=log`` weighs the top
+    of lists more. Do not compare values over the catalogue and over recommended items: they are two
+    metrics. Random lists are nearly even.
 
     References
     ----------
@@ -132,7 +160,10 @@ class Gini(Catalogue):
             return float(self.of_histograms(items[None], catalogue_size)[0])
         n, m = self._sizes(n_recommended, catalogue_size)
         # Items never recommended come first and add nothing, so the others have the last positions.
-        position, ordered = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64), xp.sort(positive)
+        position, ordered = (
+            xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64),
+            xp.sort(positive),
+        )
         return _index(xp.sum((2 * position - n - 1) * ordered).item(), m, xp.sum(ordered).item())
 
     @property
@@ -143,16 +174,25 @@ class Gini(Catalogue):
     def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
         """Return the Gini index for the number of items with each count; items of equal counts are summed together."""
         xp, positive = namespace(items), items[:, 1:]
-        counts, n_recommended = xp.arange(1, items.shape[1], dtype=xp.int64), xp.sum(positive, axis=1)
+        counts, n_recommended = (
+            xp.arange(1, items.shape[1], dtype=xp.int64),
+            xp.sum(positive, axis=1),
+        )
         n, m = self._sizes(n_recommended, catalogue_size)
-        last = xp.cumulative_sum(positive, axis=1) + (n - n_recommended)[:, None]  # the position of the last of them
+        last = (
+            xp.cumulative_sum(positive, axis=1) + (n - n_recommended)[:, None]
+        )  # the position of the last of them
         weighted = xp.sum(counts * positive * (2 * last - positive - n[:, None]), axis=1)
         total = xp.sum(counts * positive, axis=1)
         return np.array([*map(_index, weighted.tolist(), m.tolist(), total.tolist())])
 
     def _sizes(self, n_recommended: Any, catalogue_size: int) -> tuple[Any, Any]:
         """Return the number of items that are compared, and what the index is divided by beside the sum of counts."""
-        n = n_recommended if self.over == "recommended" else 0 * n_recommended + catalogue_size + self.padding
+        n = (
+            n_recommended
+            if self.over == "recommended"
+            else 0 * n_recommended + catalogue_size + self.padding
+        )
         return n, n - 1 if self.over == "catalogue" and self.corrected else n
 
 
@@ -162,25 +202,33 @@ def _index(weighted: float, m: int, total: float) -> float:
     return weighted / (m * total) if m else 0.0
 
 
-@metric("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False, plain=plain.herfindahl_index)
+@metric(
+    "herfindahl",
+    "hhi",
+    "herfindahl_index",
+    range=(0, 1),
+    higher_is_better=False,
+    plain=plain.herfindahl_index,
+)
 class Herfindahl(Catalogue):
     r"""Herfindahl index: probability that two random recommendations are of the same item.
 
     .. math:: \sum_j p_j^2, \quad p_j = c_j / \sum_i c_i
 
-    :math:`c_j` is the number of users with item j in the top k. The value is at least 1 / number of items. NaN if
-    nothing was recommended. Its inverse is the effective number of items: as many items with equal counts have the same
-    index.
+    :math:`c_j` is the number of users with item j in the top k. The value is at least 1 / number of
+    items. NaN if nothing was recommended. Its inverse is the effective number of items: as many
+    items with equal counts have the same index.
 
     Notes
     -----
-    Use it for concentration as an effective number of items, its inverse. Do not compare it between catalogues or
-    numbers of users: its smallest value depends on both.
+    Use it for concentration as an effective number of items, its inverse. Do not compare it between
+    catalogues or numbers of users: its smallest value depends on both.
 
     References
     ----------
-    Hirschman 1964, The Paternity of an Index, American Economic Review 54(5); Adomavicius & Kwon 2012, Improving
-    Aggregate Recommendation Diversity Using Ranking-Based Techniques, IEEE TKDE 24(5).
+    Hirschman 1964, The Paternity of an Index, American Economic Review 54(5); Adomavicius & Kwon
+    2012, Improving Aggregate Recommendation Diversity Using Ranking-Based Techniques, IEEE TKDE
+    24(5).
 
     Examples
     --------
@@ -200,14 +248,20 @@ class Herfindahl(Catalogue):
         return float(xp.sum((xp.astype(ordered, xp.float64) / total) ** 2))
 
 
-@metric("shannon_entropy", "entropy", range=(0, math.inf), higher_is_better=True, plain=plain.shannon_entropy)
+@metric(
+    "shannon_entropy",
+    "entropy",
+    range=(0, math.inf),
+    higher_is_better=True,
+    plain=plain.shannon_entropy,
+)
 class ShannonEntropy(Catalogue):
     r"""Shannon entropy of the distribution of recommendations over items.
 
     .. math:: -\sum_j p_j \log p_j, \quad p_j = c_j / \sum_i c_i
 
-    :math:`c_j` is the number of users with item j in the top k. The value is at most the logarithm of the number of
-    items. NaN if nothing was recommended.
+    :math:`c_j` is the number of users with item j in the top k. The value is at most the logarithm
+    of the number of items. NaN if nothing was recommended.
 
     Parameters
     ----------
@@ -218,8 +272,8 @@ class ShannonEntropy(Catalogue):
 
     Notes
     -----
-    Use it for how evenly recommendations are spread over items; ``normalised=true`` lies between 0 and 1. Do not
-    compare it between catalogues, or without the base of the logarithm.
+    Use it for how evenly recommendations are spread over items; ``normalised=true`` lies between 0
+    and 1. Do not compare it between catalogues, or without the base of the logarithm.
 
     References
     ----------
@@ -268,7 +322,11 @@ class _UnitVectorSum(ItemSum):
 
 
 @metric(
-    "personalization", "inter_list_diversity", range=(0, 1), higher_is_better=True, plain=plain.personalization_at_k
+    "personalization",
+    "inter_list_diversity",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.personalization_at_k,
 )
 class Personalization(Accumulated):
     r"""Mean dissimilarity of two users' recommendation lists, over all pairs of users.
@@ -276,18 +334,20 @@ class Personalization(Accumulated):
     .. math:: 1 - \frac{2}{U (U - 1)} \sum_{u < v}
               \frac{|L_u^k \cap L_v^k|}{\sqrt{|L_u^k| \, |L_v^k|}}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, U the number of users with a list. This is 1 minus
-    the mean cosine similarity; for lists of k items, the cosine is the number of common items over k. It is computed
-    from sums over items, in linear time. NaN for fewer than two users with a list.
+    :math:`L_u^k` is the top k of the recommendation list of user u, U the number of users with a
+    list. This is 1 minus the mean cosine similarity; for lists of k items, the cosine is the number
+    of common items over k. It is computed from sums over items, in linear time. NaN for fewer than
+    two users with a list.
 
     Notes
     -----
-    Use it for whether different users are shown different items. Do not use it as quality: random lists score highest,
-    and leaving out seen items alone gives a value above 0.
+    Use it for whether different users are shown different items. Do not use it as quality: random
+    lists score highest, and leaving out seen items alone gives a value above 0.
 
     References
     ----------
-    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems, PNAS 107(10).
+    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems, PNAS
+    107(10).
 
     Examples
     --------
@@ -339,39 +399,42 @@ class Serendipity(Pooled):
     .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
               \max\left(\frac{|I| + 1 - i}{|I|} - \frac{|I| + 1 - pop_i}{|I|},\, 0\right)
 
-    :math:`L_u^k` is the top k of the recommendation list of user u; :math:`rel_i` is 1 if the item at rank i is
-    relevant, else 0; :math:`|I|` is the size of the catalogue; :math:`pop_i` is the item's popularity rank, where
-    equally popular items share one rank and the next rank is one more. For items never seen in training the second
-    fraction is 0. With ``form="history"``, an item counts 1 minus its mean cosine with the user's training items
-    :math:`H_u`:
+    :math:`L_u^k` is the top k of the recommendation list of user u; :math:`rel_i` is 1 if the item
+    at rank i is relevant, else 0; :math:`|I|` is the size of the catalogue; :math:`pop_i` is the
+    item's popularity rank, where equally popular items share one rank and the next rank is one
+    more. For items never seen in training the second fraction is 0. With ``form="history"``, an
+    item counts 1 minus its mean cosine with the user's training items :math:`H_u`:
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
               \left(1 - \frac{1}{|H_u|} \sum_{h \in H_u} \cos(i, h)\right)
 
-    Values are in [0, 1] where cosines are not negative. Needs ``train``. Tied items are taken in order of item id.
+    Values are in [0, 1] where cosines are not negative. Needs ``train``. Tied items are taken in
+    order of item id.
 
     Parameters
     ----------
     form : {"popularity", "history"}, default="popularity"
-        The first formula (as in RecTools), or the second (as in recommenders), in which users without a training
-        history have no value.
+        The first formula (as in RecTools), or the second (as in recommenders), in which users
+        without a training history have no value.
     relevance : {"binary", "none"}, default="binary"
-        ``"binary"`` counts only relevant items; ``"none"`` counts all items, as if :math:`rel_i` were 1 (the default of
-        recommenders), for all users with a list.
+        ``"binary"`` counts only relevant items; ``"none"`` counts all items, as if :math:`rel_i`
+        were 1 (the default of recommenders), for all users with a list.
     similarity : {"cooccurrence", "features"}, default="cooccurrence"
-        For ``form="history"``: cosines between the items' columns of training users, or between their feature vectors.
+        For ``form="history"``: cosines between the items' columns of training users, or between
+        their feature vectors.
     features : str, default="features"
         The column of ``items`` with the feature vectors.
 
     Notes
     -----
-    Use it for hits that a popularity ranking would have missed, or that differ from the user's history. Do not compare
-    its two forms, or values of different training data. With few hits it is close to 0 for every model.
+    Use it for hits that a popularity ranking would have missed, or that differ from the user's
+    history. Do not compare its two forms, or values of different training data. With few hits it is
+    close to 0 for every model.
 
     References
     ----------
-    Zhang et al. 2012, Auralist: Introducing Serendipity into Music Recommendation, WSDM; Murakami, Mori & Orihara 2008,
-    Metrics for Evaluating the Serendipity of Recommendation Lists.
+    Zhang et al. 2012, Auralist: Introducing Serendipity into Music Recommendation, WSDM; Murakami,
+    Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists.
 
     Examples
     --------
@@ -421,7 +484,12 @@ class Serendipity(Pooled):
         warm = xp.take(training.count, item) > 0
         gain = xp.where(warm, xp.clip(expected - rank, min=0.0), 0.0)
         cold = xp.where(warm, 0.0, weight)
-        return _Sums(length, add(weight * gain, k), n_cold=add(cold, k), cold_ranks=add(cold * (rank - 1.0), k))
+        return _Sums(
+            length,
+            add(weight * gain, k),
+            n_cold=add(cold, k),
+            cold_ranks=add(cold * (rank - 1.0), k),
+        )
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the mean over the list; NaN without one."""
@@ -460,17 +528,20 @@ def _sum_vectors(block: Block, history: ItemRows, vector: Array) -> Array:
     xp = namespace(vector)
     rounded = xp.round(vector * 2.0**40) / 2.0**40
     columns = [
-        bincount(history.user, xp.take(rounded[:, j], history.item), block.n_users) for j in range(vector.shape[1])
+        bincount(history.user, xp.take(rounded[:, j], history.item), block.n_users)
+        for j in range(vector.shape[1])
     ]
     return xp.stack(columns, axis=1)
 
 
-def _sum_cosines(block: Block, history: ItemRows, similarity: Similarity, user: Array, row: Array) -> Array:
+def _sum_cosines(
+    block: Block, history: ItemRows, similarity: Similarity, user: Array, row: Array
+) -> Array:
     """Sum the cosines of each row's item with all items of its user's history, shape (n,).
 
     The pairs of items are never materialised. Cosines come rounded to multiples of 2^-38 (see
-    `rankwise.encoding.side_information`): their sums are then exact, and a matrix product gives the same digits
-    however users are divided into blocks.
+    `rankwise.encoding.side_information`): their sums are then exact, and a matrix product gives the
+    same digits however users are divided into blocks.
     """
     xp = namespace(similarity.cosine)
     history_row = xp.take(similarity.row, history.item)
@@ -505,18 +576,20 @@ class IntraListDiversity(PerUser):
 
     .. math:: \frac{2}{n (n - 1)} \sum_{i < j} d(i, j), \quad i, j \in L_u^k, \; n = |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`d` a distance. Values are in [0, 1] for
-    Jaccard and co-occurrence, and in [0, 2] for cosine. Needs ``items`` with categories or features, or ``train`` for
-    co-occurrence; an item without them has no categories, or a zero vector, whose cosine distance to every other item
-    is 1. A list of several items of which none has any has no value.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`d` a distance. Values
+    are in [0, 1] for Jaccard and co-occurrence, and in [0, 2] for cosine. Needs ``items`` with
+    categories or features, or ``train`` for co-occurrence; an item without them has no categories,
+    or a zero vector, whose cosine distance to every other item is 1. A list of several items of
+    which none has any has no value.
 
     Parameters
     ----------
     distance : {"cosine", "jaccard", "euclidean", "hamming", "cooccurrence"} or callable, default="cosine"
-        Cosine and Euclidean distances are between feature vectors, as is Hamming, the number of features that differ;
-        Jaccard is between sets of categories, co-occurrence is the cosine distance between the items' columns of
-        training users. A callable takes the feature vectors of n items, shape (n, d), and returns the distances, shape
-        (n, n): ``lambda x: scipy.spatial.distance.cdist(x, x, "cityblock")``. Results name it as
+        Cosine and Euclidean distances are between feature vectors, as is Hamming, the number of
+        features that differ; Jaccard is between sets of categories, co-occurrence is the cosine
+        distance between the items' columns of training users. A callable takes the feature vectors
+        of n items, shape (n, d), and returns the distances, shape (n, n):
+        ``lambda x: scipy.spatial.distance.cdist(x, x, "cityblock")``. Results name it as
         ``"module:function"``; this text is never run: to evaluate, pass the function itself.
     single : {"zero", "one", "skip"}, default="zero"
         The value of a list with one item: 0, 1, or no value.
@@ -527,13 +600,13 @@ class IntraListDiversity(PerUser):
 
     Notes
     -----
-    Use it for how different the items of one list are. Do not compare distances: cosine, Jaccard and Euclidean values,
-    and those of other features, are different scales.
+    Use it for how different the items of one list are. Do not compare distances: cosine, Jaccard
+    and Euclidean values, and those of other features, are different scales.
 
     References
     ----------
-    Ziegler et al. 2005, Improving Recommendation Lists Through Topic Diversification, WWW; Smyth & McClave 2001,
-    Similarity vs. Diversity, ICCBR.
+    Ziegler et al. 2005, Improving Recommendation Lists Through Topic Diversification, WWW; Smyth &
+    McClave 2001, Similarity vs. Diversity, ICCBR.
 
     Examples
     --------
@@ -574,9 +647,13 @@ class IntraListDiversity(PerUser):
         """Return mean distances, shape (U,)."""
         xp = block.xp
         mean = xp.full((block.n_users,), _SINGLE[self.single], dtype=xp.float64)
-        for users, n, total in self._unlike(block, k) if self.distance == _COOCCURRENCE else self._distant(block, k):
+        for users, n, total in (
+            self._unlike(block, k) if self.distance == _COOCCURRENCE else self._distant(block, k)
+        ):
             mean[users] = xp.clip(total / (n * (n - 1.0)), min=0.0)
-        n_described = block.sum_recommended(xp.take(self._is_described(block), block.recommended.item), k)
+        n_described = block.sum_recommended(
+            xp.take(self._is_described(block), block.recommended.item), k
+        )
         return xp.where((block.top_length(k) > 1) & (n_described == 0), xp.nan, mean)
 
     def _is_described(self, block: Block) -> Array:
@@ -608,12 +685,15 @@ class IntraListDiversity(PerUser):
         """Yield the same for the distances of the items' columns of training users."""
         similarity, xp = block[SIMILARITY], block.xp
         width, cosines = similarity.cosine.shape[0], xp.reshape(similarity.cosine, (-1,))
-        for users, row in batches(block, xp.take(similarity.row, block.recommended.item), k, lambda n: n * n):
+        for users, row in batches(
+            block, xp.take(similarity.row, block.recommended.item), k, lambda n: n * n
+        ):
             n = row.shape[1]
             pairs = xp.reshape(row[:, :, None] * width + row[:, None, :], (-1,))
             own = xp.reshape(row * (width + 1), (-1,))
             total, diagonal = (
-                xp.sum(xp.reshape(xp.take(cosines, cells), (row.shape[0], -1)), axis=1) for cells in (pairs, own)
+                xp.sum(xp.reshape(xp.take(cosines, cells), (row.shape[0], -1)), axis=1)
+                for cells in (pairs, own)
             )
             yield users, n, n * (n - 1.0) - (total - diagonal)
 

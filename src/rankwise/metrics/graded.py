@@ -1,7 +1,8 @@
 """Accuracy with graded relevance: gains that grow with the relevance of the recommended items.
 
-Notation: :math:`g_i` is the gain of the item at rank i, computed from its relevance, 0 if the item is not relevant;
-:math:`rel_i` is 1 if it is relevant, else 0. Users without relevant items in the ground truth have no value.
+Notation: :math:`g_i` is the gain of the item at rank i, computed from its relevance, 0 if the item
+is not relevant; :math:`rel_i` is 1 if it is relevant, else 0. Users without relevant items in the
+ground truth have no value.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ class _Gained(HitSum):
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1` (as in WarpRec).
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
+        :math:`2^{rel + 1} - 1` (as in WarpRec).
     gains : list of float, default=none
-        Other gains for the grades 1, 2, …, each 0 or more: ``gains=[3,9]``. Other grades keep the gain that ``gain``
-        gives.
+        Other gains for the grades 1, 2, …, each 0 or more: ``gains=[3,9]``. Other grades keep the
+        gain that ``gain`` gives.
     """
 
     gain: Gain = "linear"
@@ -82,10 +84,11 @@ class _Discounted(_Gained):
     Parameters
     ----------
     log_base : float, default=2.0
-        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless ``discount="log"``.
+        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless
+        ``discount="log"``.
     discount : {"log_plus_one", "log"}, default="log_plus_one"
-        The divisor of the gain at rank i: :math:`\log_b(i + 1)`; or :math:`\max(1, \log_b i)`, which discounts nothing
-        down to rank b (Järvelin & Kekäläinen 2002; LensKit).
+        The divisor of the gain at rank i: :math:`\log_b(i + 1)`; or :math:`\max(1, \log_b i)`,
+        which discounts nothing down to rank b (Järvelin & Kekäläinen 2002; LensKit).
     """
 
     log_base: Annotated[float, ABOVE_1] = 2.0
@@ -108,7 +111,9 @@ def check_gains(metric: Metric, gains: tuple[float, ...]) -> None:
     """Raise if a gain of a grade is negative."""
     if any(gain < 0 for gain in gains):
         raise ParameterError(
-            f"{metric.name}: a gain must be 0 or more", found=f"gains={show_value(gains)}", hint="write gains=[3,9]"
+            f"{metric.name}: a gain must be 0 or more",
+            found=f"gains={show_value(gains)}",
+            hint="write gains=[3,9]",
         )
 
 
@@ -135,8 +140,8 @@ class CG(_Gained):
 
     Notes
     -----
-    Use it as the plain total of the relevance that a list delivers. Do not use it where the rank matters, or to compare
-    users with different numbers of relevant items.
+    Use it as the plain total of the relevance that a list delivers. Do not use it where the rank
+    matters, or to compare users with different numbers of relevant items.
 
     References
     ----------
@@ -160,13 +165,13 @@ class DCG(_Discounted):
 
     Notes
     -----
-    Use it for graded relevance where a user with more to gain should count more. Do not use it to compare data sets, or
-    users with different numbers of relevant items: ``ndcg`` does.
+    Use it for graded relevance where a user with more to gain should count more. Do not use it to
+    compare data sets, or users with different numbers of relevant items: ``ndcg`` does.
 
     References
     ----------
-    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4); Burges et al. 2005,
-    Learning to Rank using Gradient Descent, ICML (exponential gain).
+    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4);
+    Burges et al. 2005, Learning to Rank using Gradient Descent, ICML (exponential gain).
 
     Examples
     --------
@@ -176,27 +181,34 @@ class DCG(_Discounted):
     """
 
 
-@metric("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ndcg_at_k)
+@metric(
+    "ndcg",
+    "ndcg_cut",
+    range=(0, 1),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.ndcg_at_k,
+)
 class NDCG(_Discounted):
     r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
 
     .. math:: nDCG@k = DCG@k / IDCG@k,
               \quad DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
 
-    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is the same sum for the
-    ideal list: all relevant items of the user in decreasing gain, cut at k.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is
+    the same sum for the ideal list: all relevant items of the user in decreasing gain, cut at k.
 
     Parameters
     ----------
     ideal : {"relevant", "full"}, default="relevant"
-        The ideal list: the user's relevant items, or k items with the user's largest gain, even if the user has fewer
-        relevant items (``"full"``, which needs a cut-off).
+        The ideal list: the user's relevant items, or k items with the user's largest gain, even if
+        the user has fewer relevant items (``"full"``, which needs a cut-off).
 
     Notes
     -----
-    Use it as the primary metric of a ranked list, with binary or graded relevance. Do not compare it between papers or
-    libraries without the gain, the ideal list and the users counted: linear and exponential gain rank models
-    differently.
+    Use it as the primary metric of a ranked list, with binary or graded relevance. Do not compare
+    it between papers or libraries without the gain, the ideal list and the users counted: linear
+    and exponential gain rank models differently.
 
     References
     ----------
@@ -250,13 +262,13 @@ class NDCGBinary(NDCG):
     .. math:: \frac{\sum_{i \le k} rel_i / \log_2(i + 1)}
               {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of relevant items of user
-    u.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
+    relevant items of user u.
 
     Notes
     -----
-    Use it where grades should not count, or where one of several data sets has none. Do not compare it with ``ndcg`` of
-    graded relevance: the two rank models differently.
+    Use it where grades should not count, or where one of several data sets has none. Do not compare
+    it with ``ndcg`` of graded relevance: the two rank models differently.
 
     References
     ----------
@@ -276,31 +288,34 @@ class RBP(HitSum):
 
     .. math:: RBP@k = (1 - p) \sum_{i \le k} g_i \, p^{i - 1}
 
-    :math:`g_i` is 1 if the item at rank i is relevant (with ``max_relevance``, its relevance / max_relevance), else 0.
-    Even an ideal list scores less than 1, except with ``normaliser="ideal"``.
+    :math:`g_i` is 1 if the item at rank i is relevant (with ``max_relevance``, its relevance /
+    max_relevance), else 0. Even an ideal list scores less than 1, except with
+    ``normaliser="ideal"``.
 
     Parameters
     ----------
     p : float, default=0.8
         The persistence of the user: the probability of reading on, in (0, 1).
     normaliser : {"none", "ideal"}, default="none"
-        ``"ideal"`` divides by the value of the ideal list, with the relevant items in decreasing gain:
-        :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
+        ``"ideal"`` divides by the value of the ideal list, with the relevant items in decreasing
+        gain: :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
     max_relevance : float or None, default=None
         The largest grade of the rating scale, for graded relevance; None: relevance is binary.
     top_grade : {"max_relevance", "largest", "none"}, default="max_relevance"
-        What relevance is divided by: ``max_relevance``; or the largest relevance of the user's items, if that is above
-        1, for graded relevance without a scale (trec_eval 10); or nothing, so that :math:`g_i` is the relevance and
-        values above 1 are possible (as in ranx).
+        What relevance is divided by: ``max_relevance``; or the largest relevance of the user's
+        items, if that is above 1, for graded relevance without a scale (trec_eval 10); or nothing,
+        so that :math:`g_i` is the relevance and values above 1 are possible (as in ranx).
 
     Notes
     -----
-    Use it where you know how far users read, or need to know how much unjudged items could change (``rbp_residual``).
-    Do not read it as a share of an ideal list, which scores less than 1. Do not compare values of different ``p``.
+    Use it where you know how far users read, or need to know how much unjudged items could change
+    (``rbp_residual``). Do not read it as a share of an ideal list, which scores less than 1. Do not
+    compare values of different ``p``.
 
     References
     ----------
-    Moffat & Zobel 2008, Rank-Biased Precision for Measurement of Retrieval Effectiveness, ACM TOIS 27(1).
+    Moffat & Zobel 2008, Rank-Biased Precision for Measurement of Retrieval Effectiveness, ACM TOIS
+    27(1).
 
     Examples
     --------
@@ -359,19 +374,20 @@ class ERR(PerUser):
     .. math:: ERR@k = \sum_{i \le k} \frac{S_i}{i} \prod_{j < i} (1 - S_j),
               \quad S_i = \frac{2^{g_i} - 1}{2^{g_{max}}}
 
-    :math:`S_i` is the probability that the item at rank i satisfies the user, :math:`g_i` its relevance, 0 if it is not
-    relevant.
+    :math:`S_i` is the probability that the item at rank i satisfies the user, :math:`g_i` its
+    relevance, 0 if it is not relevant.
 
     Parameters
     ----------
     max_relevance : float, default=1.0
-        :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data. The default is for
-        binary relevance. A hit of larger relevance raises an error.
+        :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data.
+        The default is for binary relevance. A hit of larger relevance raises an error.
 
     Notes
     -----
-    Use it for graded relevance where one good item ends the search. Do not use it where users want several items: below
-    an item of the top grade hardly anything counts. Do not leave ``max_relevance`` at 1 for graded data.
+    Use it for graded relevance where one good item ends the search. Do not use it where users want
+    several items: below an item of the top grade hardly anything counts. Do not leave
+    ``max_relevance`` at 1 for graded data.
 
     References
     ----------
@@ -385,7 +401,9 @@ class ERR(PerUser):
     0.36523
     """
 
-    max_relevance: Annotated[float, Limits("must lie between 0 and 1000", lambda x: 0 < x <= 1000)] = 1.0
+    max_relevance: Annotated[
+        float, Limits("must lie between 0 and 1000", lambda x: 0 < x <= 1000)
+    ] = 1.0
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return expected reciprocal rank at each cut-off, from one pass down the lists."""
@@ -403,13 +421,14 @@ class Judged(PerUser):
 
     .. math:: |L_u^k \cap J_u| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's judged items: those with
-    a ground truth row. Where the share is low, accuracy metrics mostly count unjudged items as irrelevant.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's
+    judged items: those with a ground truth row. Where the share is low, accuracy metrics mostly
+    count unjudged items as irrelevant.
 
     Notes
     -----
-    Use it to see how much of the lists the ground truth knows. Do not use it as quality. Where it is low, accuracy
-    counts unjudged items as irrelevant.
+    Use it to see how much of the lists the ground truth knows. Do not use it as quality. Where it
+    is low, accuracy counts unjudged items as irrelevant.
 
     References
     ----------
@@ -432,15 +451,21 @@ class Judged(PerUser):
         return divide(block.sum_judged(ones, k), retrieved(block, k))
 
 
-@metric("condensed", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.condensed)
+@metric(
+    "condensed",
+    range=(0, math.inf),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.condensed,
+)
 class Condensed(MetricOfOne, PerUser):
     r"""A metric of condensed lists: unjudged items are removed before ranks are counted.
 
     .. math:: m@k \left(L_u \cap J_u\right)
 
-    :math:`m` is the metric, :math:`L_u` the recommendation list of user u, reduced to the judged items :math:`J_u`,
-    those with a ground truth row, relevant or not, in the order of the list. Tied items are taken in order of item id.
-    The value lies in the range of the metric.
+    :math:`m` is the metric, :math:`L_u` the recommendation list of user u, reduced to the judged
+    items :math:`J_u`, those with a ground truth row, relevant or not, in the order of the list.
+    Tied items are taken in order of item id. The value lies in the range of the metric.
 
     Parameters
     ----------
@@ -449,8 +474,8 @@ class Condensed(MetricOfOne, PerUser):
 
     Notes
     -----
-    Use it to see how a ranking orders the judged items where few items are judged. Do not compare it with values of
-    whole lists: condensed lists are shorter, so their values are higher.
+    Use it to see how a ranking orders the judged items where few items are judged. Do not compare
+    it with values of whole lists: condensed lists are shorter, so their values are higher.
 
     References
     ----------

@@ -1,10 +1,10 @@
 """What metrics read: declared inputs, sums kept for every item, and the labels of values of groups.
 
-Sums by item: whole numbers add up exactly; floats are split into whole parts (`rankwise.core.arrays`). With ``by``
-there is a sum for every group of users.
+Sums by item: whole numbers add up exactly; floats are split into whole parts
+(`rankwise.core.arrays`). With ``by`` there is a sum for every group of users.
 
-A metric lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item, and the catalogue.
-Hits, list lengths and numbers of relevant items are always there.
+A metric lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item,
+and the catalogue. Hits, list lengths and numbers of relevant items are always there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ import polars as pl
 
 from rankwise.blocks.block import HISTORY, REFERENCE, Block, Fact, Facts, Groups, Needs, RowSet
 from rankwise.blocks.partial import ONES, GroupSums, ItemColumn
-from rankwise.core.arrays import EXACT_PARTS, Array, count, exact_sums, is_tensor, namespace, read_sums, sum_whole
+from rankwise.core.arrays import (
+    EXACT_PARTS,
+    Array,
+    count,
+    exact_sums,
+    is_tensor,
+    namespace,
+    read_sums,
+    sum_whole,
+)
 from rankwise.core.ids import rows_among
 from rankwise.core.ragged import runs
 
@@ -331,7 +340,8 @@ class CatalogueSums:
     by_users : GroupRows or None
         The sums in groups of users.
     within : tuple of str and (str or None), optional
-        A column of user groups and the group that is summed over, None for users without a group; None for all users.
+        A column of user groups and the group that is summed over, None for users without a group;
+        None for all users.
     without : tuple of str, optional
         A column of user groups and the group that is left out.
     """
@@ -342,7 +352,9 @@ class CatalogueSums:
     by_users: GroupRows | None = None
     within: tuple[str, str | None] | None = None
     without: tuple[str, str] | None = None
-    _histograms: dict[tuple[ItemSum, int, str], Any] = field(default_factory=dict, init=False, repr=False)
+    _histograms: dict[tuple[ItemSum, int, str], Any] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def is_part(self) -> bool:
@@ -376,7 +388,9 @@ class CatalogueSums:
             return [self.without]
         assert self.within is not None
         assert self.by_users is not None
-        return [(self.within[0], group) for group in self.by_users.groups(item_sum, k, self.within[0])]
+        return [
+            (self.within[0], group) for group in self.by_users.groups(item_sum, k, self.within[0])
+        ]
 
     def _of_group(self, item_sum: ItemSum, k: int, by: str, group: str) -> tuple[Any, Any]:
         assert self.by_users is not None
@@ -388,7 +402,9 @@ class CatalogueSums:
             return self._of_group(item_sum, k, self.within[0], self.within[1])[1]
         return self.sum(item_sum, k)
 
-    def in_groups(self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str | None]) -> list[Any]:
+    def in_groups(
+        self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str | None]
+    ) -> list[Any]:
         """Return the positive sums of items in each of some groups of users."""
         sums = [self._of_group(item_sum, k, by, group)[1] for group in groups if group is not None]
         if None in groups:  # the last
@@ -412,7 +428,9 @@ class CatalogueSums:
             self._histograms[key] = histograms
         return self._histograms[key]
 
-    def histograms_without(self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str]) -> list[Any] | None:
+    def histograms_without(
+        self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str]
+    ) -> list[Any] | None:
         """Return how many items have each sum without each group of users, shape (1, sums); None if there are many."""
         everyone = self.by_group(item_sum, k)[""]
         items = np.bincount(everyone)
@@ -422,7 +440,9 @@ class CatalogueSums:
         for group in groups:
             rows, sums = self._of_group(item_sum, k, by, group)
             before = everyone[rows]
-            moved = (np.bincount(counts, minlength=len(items)) for counts in (before - sums, before))
+            moved = (
+                np.bincount(counts, minlength=len(items)) for counts in (before - sums, before)
+            )
             without.append((items + next(moved) - next(moved))[None])
         return without
 

@@ -2,20 +2,20 @@ r"""Fairness between groups of items: exposure, exposure given relevance, and ga
 
 Fairness between groups of items, by the gains or the scores of their recommended items.
 
-The groups are any column of ``items``, named by ``item_group``. The cells of these metrics are the group means
-:math:`m_a`.
+The groups are any column of ``items``, named by ``item_group``. The cells of these metrics are the
+group means :math:`m_a`.
 
 Fairness over groups of items: exposure, and exposure given relevance.
 
-The groups are a column of ``items``, named by ``item_group``; items without a group do not count. Each of these metrics
-has one cell per group: ``reo@10[item_group=a]``. :math:`L_u^k` is the top k of user u's recommendation list,
-:math:`R_u` the user's relevant items in the ground truth.
+The groups are a column of ``items``, named by ``item_group``; items without a group do not count.
+Each of these metrics has one cell per group: ``reo@10[item_group=a]``. :math:`L_u^k` is the top k
+of user u's recommendation list, :math:`R_u` the user's relevant items in the ground truth.
 
 Fair exposure of groups of items: attention decreases down the list and is shared by groups.
 
 Attention at rank i is :math:`\gamma^{i - 1}`, where :math:`\gamma` is the patience of users, or
-:math:`1 / \log_2(i + 1)`. The groups are a column of ``items``, named by ``item_group``; items without a group do not
-count.
+:math:`1 / \log_2(i + 1)`. The groups are a column of ``items``, named by ``item_group``; items
+without a group do not count.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ class _HitGains(_HitsInOrder):
 
     def _terms(self, judged: JudgedRows) -> Array | None:
         # Only relevant items have a gain: the others may have a negative relevance.
-        gain = gain_of(self.gain, namespace(judged.truth).where(judged.relevant > 0, judged.truth, 0.0))
+        gain = gain_of(
+            self.gain, namespace(judged.truth).where(judged.relevant > 0, judged.truth, 0.0)
+        )
         return gain * discount(judged.rank) if self.discounted else gain
 
 
@@ -129,7 +131,8 @@ class _GroupMeans(OverItemGroups):
 
     References
     ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender Systems, UMUAI 31.
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
+    Systems, UMUAI 31.
     """
 
     @property
@@ -155,7 +158,11 @@ class _GroupMeans(OverItemGroups):
 
 
 @metric(
-    "item_mad_ranking", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.item_mad_ranking
+    "item_mad_ranking",
+    range=(0, math.inf),
+    higher_is_better=False,
+    family="fairness",
+    plain=plain.item_mad_ranking,
 )
 class ItemMADRanking(_GroupMeans):
     r"""Mean absolute difference between groups of items in the gain of a recommendation.
@@ -164,22 +171,25 @@ class ItemMADRanking(_GroupMeans):
               m_a = \mathrm{mean}_{i \in a} \;
               \mathrm{mean}_{u : i \in L_u^k} \frac{g_{ui}}{\log_2(rank_{ui} + 1)}
 
-    :math:`m_a` is the mean of item group a over its recommended items, each with the mean over the users who have it in
-    the top k :math:`L_u^k`; :math:`g_{ui}` is the gain of the item, 0 if it is not relevant, :math:`rank_{ui}` its
-    rank. The outer mean is over all pairs of groups. Items never recommended are left out. The cells are :math:`m_a`.
-    Tied items are taken in order of item id. NaN for fewer than two groups. Needs a column of groups in ``items``.
+    :math:`m_a` is the mean of item group a over its recommended items, each with the mean over the
+    users who have it in the top k :math:`L_u^k`; :math:`g_{ui}` is the gain of the item, 0 if it is
+    not relevant, :math:`rank_{ui}` its rank. The outer mean is over all pairs of groups. Items
+    never recommended are left out. The cells are :math:`m_a`. Tied items are taken in order of item
+    id. NaN for fewer than two groups. Needs a column of groups in ``items``.
 
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1` (as in WarpRec).
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
+        :math:`2^{rel + 1} - 1` (as in WarpRec).
     discount : {"log", "none"}, default="log"
         Whether gains are divided by the logarithm; ``"none"``: they are not (as in WarpRec).
 
     Notes
     -----
-    Use it for whether a recommendation of one group of items gains as much as one of another. Do not use it where many
-    items are recommended once: they weigh as much as those recommended always.
+    Use it for whether a recommendation of one group of items gains as much as one of another. Do
+    not use it where many items are recommended once: they weigh as much as those recommended
+    always.
 
     Examples
     --------
@@ -199,17 +209,24 @@ class ItemMADRanking(_GroupMeans):
         return (_HitGains(gain=self.gain, discounted=self.discount == "log"), RecommendationCount())
 
 
-@metric("item_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.item_mad_rating)
+@metric(
+    "item_mad_rating",
+    range=(0, math.inf),
+    higher_is_better=False,
+    family="fairness",
+    plain=plain.item_mad_rating,
+)
 class ItemMADRating(_GroupMeans):
     r"""Mean absolute difference between groups of items in the scores of their hits.
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
               m_a = \mathrm{mean}_{i \in a} \; \mathrm{mean}_{u : i \in L_u^k \cap R_u} s_{ui}
 
-    :math:`m_a` is the mean of item group a over its items with a hit, each with the mean score :math:`s_{ui}` over the
-    users u for whom it is a hit: relevant (in :math:`R_u`) and in the top k :math:`L_u^k`. The outer mean is over all
-    pairs of groups. The value is in the unit of the scores. The cells are :math:`m_a`. Tied items are taken in order of
-    item id. NaN for fewer than two groups. Needs a column of groups in ``items``, and scores.
+    :math:`m_a` is the mean of item group a over its items with a hit, each with the mean score
+    :math:`s_{ui}` over the users u for whom it is a hit: relevant (in :math:`R_u`) and in the top k
+    :math:`L_u^k`. The outer mean is over all pairs of groups. The value is in the unit of the
+    scores. The cells are :math:`m_a`. Tied items are taken in order of item id. NaN for fewer than
+    two groups. Needs a column of groups in ``items``, and scores.
 
     Parameters
     ----------
@@ -218,8 +235,8 @@ class ItemMADRating(_GroupMeans):
 
     Notes
     -----
-    Use it for whether hits of groups of items are scored alike. Do not compare it between models with different scales
-    of scores.
+    Use it for whether hits of groups of items are scored alike. Do not compare it between models
+    with different scales of scores.
 
     Examples
     --------
@@ -253,19 +270,20 @@ class REO(OverItemGroups, GroupRates):
     .. math:: \frac{\mathrm{std}_a(P_a)}{\mathrm{mean}_a(P_a)},
               \quad P_a = \frac{\sum_u |L_u^k \cap R_u \cap a|}{\sum_u |R_u \cap a|}
 
-    :math:`P_a` is the recall of item group a, :math:`L_u^k` the top k of the recommendation list of user u, :math:`R_u`
-    are the user's relevant items. std is the population standard deviation over the groups that have relevant items.
-    NaN for fewer than two groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
+    :math:`P_a` is the recall of item group a, :math:`L_u^k` the top k of the recommendation list of
+    user u, :math:`R_u` are the user's relevant items. std is the population standard deviation over
+    the groups that have relevant items. NaN for fewer than two groups. The cells are :math:`P_a`.
+    Needs a column of groups in ``items``.
 
     Notes
     -----
-    Use it for whether relevant items of all groups are found alike. Do not use it without the values of the groups: it
-    does not say which one loses.
+    Use it for whether relevant items of all groups are found alike. Do not use it without the
+    values of the groups: it does not say which one loses.
 
     References
     ----------
-    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in Personalized Ranking Systems,
-    SIGIR.
+    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in
+    Personalized Ranking Systems, SIGIR.
 
     Examples
     --------
@@ -294,26 +312,27 @@ class RSP(OverItemGroups, GroupRates):
     .. math:: \frac{\mathrm{std}_a(P_a)}{\mathrm{mean}_a(P_a)},
               \quad P_a = \frac{\sum_u |L_u^k \cap a|}{\sum_u |a \setminus H_u|}
 
-    :math:`P_a` is the probability that a candidate of item group a is recommended; the sums are over users with a list.
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training history, except
-    items in the list. std is the population standard deviation over groups. NaN for fewer than two groups. The cells
-    are :math:`P_a`. Needs a column of groups in ``items``.
+    :math:`P_a` is the probability that a candidate of item group a is recommended; the sums are
+    over users with a list. :math:`L_u^k` is the top k of the recommendation list of user u,
+    :math:`H_u` the user's training history, except items in the list. std is the population
+    standard deviation over groups. NaN for fewer than two groups. The cells are :math:`P_a`. Needs
+    a column of groups in ``items``.
 
     Parameters
     ----------
     seen : {"excluded", "included"}, default="excluded"
-        Whether items of the user's training history are excluded from the candidates, and thereby from the denominator,
-        or included. ``"excluded"`` needs ``train``.
+        Whether items of the user's training history are excluded from the candidates, and thereby
+        from the denominator, or included. ``"excluded"`` needs ``train``.
 
     Notes
     -----
-    Use it for whether items of all groups are recommended equally often. Do not use it where groups are wanted
-    differently: parity ignores relevance (``reo``). Read the values of the groups.
+    Use it for whether items of all groups are recommended equally often. Do not use it where groups
+    are wanted differently: parity ignores relevance (``reo``). Read the values of the groups.
 
     References
     ----------
-    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in Personalized Ranking Systems,
-    SIGIR.
+    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in
+    Personalized Ranking Systems, SIGIR.
 
     Examples
     --------
@@ -419,20 +438,21 @@ class ExpectedExposureLoss(_ExpectedExposure):
 
     .. math:: \sum_a (\epsilon_a - \epsilon^*_a)^2
 
-    :math:`\epsilon_a` is the exposure of group a: the mean over users of :math:`\sum_{i \in a} \gamma^{rank_i - 1}`
-    over the items of the group in the top k. :math:`\epsilon^*_a` is the exposure of the group in ideal lists, where
-    the user's relevant items :math:`R_u` share the first :math:`\min(k, |R_u|)` positions equally. Both are means over
+    :math:`\epsilon_a` is the exposure of group a: the mean over users of
+    :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k.
+    :math:`\epsilon^*_a` is the exposure of the group in ideal lists, where the user's relevant
+    items :math:`R_u` share the first :math:`\min(k, |R_u|)` positions equally. Both are means over
     users with a list and relevant items. Needs a column of groups in ``items``.
 
     Notes
     -----
-    Use it for whether groups of items are exposed as much as their relevance deserves. Do not compare values of
-    different ``patience`` or k, and read ``ee_d`` and ``ee_r`` beside it.
+    Use it for whether groups of items are exposed as much as their relevance deserves. Do not
+    compare values of different ``patience`` or k, and read ``ee_d`` and ``ee_r`` beside it.
 
     References
     ----------
-    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM; for groups: Raj & Ekstrand 2022,
-    Measuring Fairness in Ranked Results, SIGIR.
+    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM; for groups: Raj &
+    Ekstrand 2022, Measuring Fairness in Ranked Results, SIGIR.
 
     Examples
     --------
@@ -459,14 +479,14 @@ class ExpectedExposureDisparity(_ExpectedExposure):
 
     .. math:: \sum_a \epsilon_a^2
 
-    :math:`\epsilon_a` is the exposure of group a: the mean over users with a list and relevant items of
-    :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k. Needs a column of groups in
-    ``items``.
+    :math:`\epsilon_a` is the exposure of group a: the mean over users with a list and relevant
+    items of :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k.
+    Needs a column of groups in ``items``.
 
     Notes
     -----
-    Use it for how unequally groups of items are exposed, over all lists. Do not use it alone: equal exposure of groups
-    that users do not want costs accuracy. Compare only at the same ``patience``.
+    Use it for how unequally groups of items are exposed, over all lists. Do not use it alone: equal
+    exposure of groups that users do not want costs accuracy. Compare only at the same ``patience``.
 
     Examples
     --------
@@ -493,14 +513,14 @@ class ExpectedExposureRelevance(_ExpectedExposure):
 
     .. math:: \sum_a \epsilon_a \, \epsilon^*_a
 
-    :math:`\epsilon_a` is the exposure of group a, :math:`\epsilon^*_a` its exposure in ideal lists, both as for
-    ``ee_l``: EE-L is EE-D minus twice EE-R plus a constant of the data. (Raj & Ekstrand report twice this value.) Needs
-    a column of groups in ``items``.
+    :math:`\epsilon_a` is the exposure of group a, :math:`\epsilon^*_a` its exposure in ideal lists,
+    both as for ``ee_l``: EE-L is EE-D minus twice EE-R plus a constant of the data. (Raj & Ekstrand
+    report twice this value.) Needs a column of groups in ``items``.
 
     Notes
     -----
-    Use it for how far exposure follows relevance. Do not use it alone: exposing one group only can raise it. Compare
-    only at the same ``patience``.
+    Use it for how far exposure follows relevance. Do not use it alone: exposing one group only can
+    raise it. Compare only at the same ``patience``.
 
     Examples
     --------
@@ -528,29 +548,31 @@ class AWRF(_OverGroups, PerUser):
     .. math:: 1 - \Delta(d, \hat p), \quad
               d_a = \frac{\sum_{i \in L_u^k \cap a} w_i}{\sum_b \sum_{i \in L_u^k \cap b} w_i}
 
-    :math:`d_a` is the share of group a in the attention of the top k :math:`L_u^k`, :math:`w_i` the attention at the
-    rank of item i, :math:`\hat p` the target shares, :math:`\Delta` a distance. Users without an item that has a group
-    have no value. Needs a column of groups in ``items``.
+    :math:`d_a` is the share of group a in the attention of the top k :math:`L_u^k`, :math:`w_i` the
+    attention at the rank of item i, :math:`\hat p` the target shares, :math:`\Delta` a distance.
+    Users without an item that has a group have no value. Needs a column of groups in ``items``.
 
     Parameters
     ----------
     target : {"catalogue", "equal"}, default="catalogue"
-        The target share of a group: its share of the catalogue's items that have a group, or the same share for all
-        groups.
+        The target share of a group: its share of the catalogue's items that have a group, or the
+        same share for all groups.
     weight : {"log", "geometric"}, default="log"
         Attention at rank i: :math:`1 / \log_2(i + 1)`, or :math:`\gamma^{i - 1}`.
     distance : {"absolute", "squared"}, default="absolute"
-        :math:`\Delta`: half the sum of the absolute differences of the shares, or half the sum of their squares.
+        :math:`\Delta`: half the sum of the absolute differences of the shares, or half the sum of
+        their squares.
 
     Notes
     -----
-    Use it for whether groups of items get their share of attention, list by list. Do not compare values of different
-    ``weight`` or ``patience``: how fast attention falls decides them.
+    Use it for whether groups of items get their share of attention, list by list. Do not compare
+    values of different ``weight`` or ``patience``: how fast attention falls decides them.
 
     References
     ----------
-    Sapiezynski et al. 2019, Quantifying the Impact of User Attention on Fair Group Representation in Ranked Lists, WWW
-    Companion; Raj & Ekstrand 2022, Measuring Fairness in Ranked Results, SIGIR.
+    Sapiezynski et al. 2019, Quantifying the Impact of User Attention on Fair Group Representation
+    in Ranked Lists, WWW Companion; Raj & Ekstrand 2022, Measuring Fairness in Ranked Results,
+    SIGIR.
 
     Examples
     --------

@@ -1,28 +1,30 @@
 r"""The kinds of metric, by how their values are computed.
 
-A kind answers the questions of `rankwise.metrics.base.Metric`: what is measured of a block (`columns`), each user's
-value (`user_values`), the state that adds up over users (`reduce`), and the value of a state (`finalise`). Metrics
-define the mathematics, in a method that depends on the kind:
+A kind answers the questions of `rankwise.metrics.base.Metric`: what is measured of a block
+(`columns`), each user's value (`user_values`), the state that adds up over users (`reduce`), and
+the value of a state (`finalise`). Metrics define the mathematics, in a method that depends on the
+kind:
 
 * `PerUser.value`: a value for every user at a cut-off; the result is their mean or their sum.
 * `RunningSum.terms` and `norm`: a value for every user that is a sum down the list over a norm,
-  :math:`S_u(k) / (N_u(k) \, s(k))`, with a scale that is the same for all users. One definition gives
-  the value and the curve over all cut-offs; `HitSum` also the weighting of relevant items.
-* `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
-  The same function gives one user's value, a group's and everyone's. `MeanOfRows` is the common case, a mean over rows
-  of lists or of the ground truth.
+  :math:`S_u(k) / (N_u(k) \, s(k))`, with a scale that is the same for all users. One definition
+  gives the value and the curve over all cut-offs; `HitSum` also the weighting of relevant items.
+* `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value. The
+  same function gives one user's value, a group's and everyone's. `MeanOfRows` is the common case, a
+  mean over rows of lists or of the ground truth.
 * `Accumulated.of_items`: a function of what was summed for every item; `Catalogue.of_counts` is
   the common case, a function of how often each item was recommended.
-* `GroupRates`: rates of groups of items, :math:`P_a = \sum_{i \in a} part_i \,/ \sum_{i \in a} whole_i`.
-  The value is the population standard deviation of these rates over their mean; the rates are the cells.
+* `GroupRates`: rates of groups of items,
+  :math:`P_a = \sum_{i \in a} part_i \,/ \sum_{i \in a} whole_i`. The value is the population
+  standard deviation of these rates over their mean; the rates are the cells.
 * `Composed.combine`: a function of other metrics' values.
 * `Grouped.of_means`: a function of the means of user groups.
 * `OverUsers.of_values`: a function of all users' values, such as a quantile.
 
-With only a plain definition (``@metric(…, plain=…)``) a `PerUser` metric is called user by user, on any engine. The
-definition takes a recommendation list, best first, and, if it compares the list with the ground truth, the relevant
-items with their relevance; then the cut-off and the parameters of the metric by name. Items are codes, which can only
-be compared.
+With only a plain definition (``@metric(…, plain=…)``) a `PerUser` metric is called user by user, on
+any engine. The definition takes a recommendation list, best first, and, if it compares the list
+with the ground truth, the relevant items with their relevance; then the cut-off and the parameters
+of the metric by name. Items are codes, which can only be compared.
 """
 
 from __future__ import annotations
@@ -55,7 +57,15 @@ from rankwise.metrics.inputs import (
     cells_of_items,
     label,
 )
-from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns, UsersByGroup, mean_of
+from rankwise.metrics.states import (
+    Aggregates,
+    CellValues,
+    Floats,
+    State,
+    UserColumns,
+    UsersByGroup,
+    mean_of,
+)
 from rankwise.options import AveragingRule
 
 __all__ = [
@@ -123,7 +133,8 @@ def failed_error(metric: Metric, error: Exception) -> MetricError:
     return MetricError(
         f"the definition of {metric} failed",
         found=f"{type(error).__name__}: {error}",
-        hint="it is called with a list of items, best first, and a dict of relevant items to their gains; "
+        hint="it is called with a list of items, best first, and a dict of relevant items to their "
+        "gains; "
         "it returns a number, also for an empty list",
     )
 
@@ -143,7 +154,11 @@ def values_checked(metric: Metric, block: Block, rule: AveragingRule) -> dict[st
     except Exception as error:
         raise MetricFailure(failed_error(metric, error)) from error
     if isinstance(metric, PerUser):
-        of_users = {"relevance": block.n_relevant > 0, "list": block.list_length > 0, "user": block.list_length >= 0}
+        of_users = {
+            "relevance": block.n_relevant > 0,
+            "list": block.list_length > 0,
+            "user": block.list_length >= 0,
+        }
         for cell, values in columns.items():
             _check_range(metric, cell, values, of_users[metric.defined_for])
     return columns
@@ -159,9 +174,11 @@ def _check_range(metric: PerUser, cell: str, values: Array, defined: Array) -> N
         return
     user = int(xp.argmax(xp.astype(outside, xp.int64)))
     error = MetricError(
-        f"a value of {cell} is outside its range, {low:g} to {high:g}, by which intervals and tests are computed",
+        f"a value of {cell} is outside its range, {low:g} to {high:g}, by which intervals and "
+        "tests are computed",
         found=f"{float(values[user]):g} ({int(xp.sum(xp.astype(outside, xp.int64)))} such users)",
-        hint="state the range that its values have, @metric(…, range=(0, float('inf'))), or mend its definition",
+        hint="state the range that its values have, @metric(…, range=(0, float('inf'))), or mend "
+        "its definition",
     )
     raise MetricFailure(error, user)
 
@@ -184,7 +201,11 @@ class _Signature:
             )
         self.judges = len(data) == 2
         self.has_cutoff = "k" in parameters
-        self.options = {name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
+        self.options = {
+            name
+            for name, parameter in parameters.items()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        }
 
 
 @cache
@@ -234,7 +255,9 @@ class MeanOfUsers(Metric):
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the mean."""
         users = aggregates.users
-        undefined = aggregates.leaves_undefined(users.without_relevant, needs_relevant=self.needs_relevant)
+        undefined = aggregates.leaves_undefined(
+            users.without_relevant, needs_relevant=self.needs_relevant
+        )
         return CellValues(math.nan if undefined else self.value_of(users.cells[self.cells[at]]))
 
     def value_of(self, state: State) -> float:
@@ -255,7 +278,9 @@ class MeanOfUsers(Metric):
         means: Floats = np.where(sizes > 0, totals / np.where(sizes > 0, sizes, 1.0), math.nan)
         return means
 
-    def fill_undefined(self, values: Array, n_relevant: Array, list_length: Array, rule: AveragingRule) -> Array:
+    def fill_undefined(
+        self, values: Array, n_relevant: Array, list_length: Array, rule: AveragingRule
+    ) -> Array:
         """Return the values, with that of the rule for users for whom the metric is not defined."""
         if self.defined_for == "user":
             return values
@@ -357,7 +382,8 @@ class PerUser(MeanOfUsers):
 class Weightable(Metric):
     """A sum over relevant items, each of which can be given a weight: by ips, snips, stratified.
 
-    It comes after the kind among the bases of a metric, because `PerUser` and `Pooled` define its methods.
+    It comes after the kind among the bases of a metric, because `PerUser` and `Pooled` define its
+    methods.
     """
 
     def sums(self, block: Block, k: int) -> Sums:
@@ -446,7 +472,9 @@ class Pooled(MeanOfUsers):
         weights = weights if users.inside is None else weights * users.inside
         return {
             cell: tuple(
-                ExactTotal.of_products(column, weights) if self.cancels else ExactTotal.of(column * weights)
+                ExactTotal.of_products(column, weights)
+                if self.cancels
+                else ExactTotal.of(column * weights)
                 for column in self._user_sums(users, at)
             )
             for at, cell in enumerate(self.cells)
@@ -460,7 +488,9 @@ class Pooled(MeanOfUsers):
         """Return the value for the sums over users, or the mean of users' values."""
         if self.mean_of_users:
             return super().finalise(aggregates, at)
-        return CellValues(self.pool_totals(aggregates.users.cells[self.cells[at]], aggregates.catalogue_size))
+        return CellValues(
+            self.pool_totals(aggregates.users.cells[self.cells[at]], aggregates.catalogue_size)
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -545,17 +575,26 @@ class Catalogue(Accumulated):
             return self.of_histograms(histograms, items.size)
         return np.array([self.of_counts(counts, items.size) for counts in items.in_groups(*asked)])
 
-    def values_without(self, items: CatalogueSums, by: str, groups: Sequence[str], at: int) -> Floats | None:
+    def values_without(
+        self, items: CatalogueSums, by: str, groups: Sequence[str], at: int
+    ) -> Floats | None:
         """Return the value without each group of users; None where no histograms of counts give it."""
         if not self._is_of_counts or not self._is_of_histograms:
             return None
         without = items.histograms_without(self._counted, self.ks[at], by, groups)
-        return None if without is None else np.concatenate([self.of_histograms(one, items.size) for one in without])
+        return (
+            None
+            if without is None
+            else np.concatenate([self.of_histograms(one, items.size) for one in without])
+        )
 
     @property
     def _is_of_counts(self) -> bool:
         """Whether groups have values, and counts are all that they are made of."""
-        made = (type(self).of_items, type(self).finalise) == (Catalogue.of_items, Catalogue.finalise)
+        made = (type(self).of_items, type(self).finalise) == (
+            Catalogue.of_items,
+            Catalogue.finalise,
+        )
         return self.has_groups and made
 
     @property
@@ -568,7 +607,9 @@ class Catalogue(Accumulated):
     def _is_of_histograms(self) -> bool:
         """Whether histograms give the value: not where a class redefines the value of counts alone."""
         values = {"of_counts", "of_histograms"}
-        defines = next(vars(kind).keys() & values for kind in type(self).__mro__ if vars(kind).keys() & values)
+        defines = next(
+            vars(kind).keys() & values for kind in type(self).__mro__ if vars(kind).keys() & values
+        )
         return self.has_histogram and "of_histograms" in defines
 
     @property
@@ -651,7 +692,9 @@ class MetricOfMetrics(Metric):
                 hint=f"write {self.name}(…)@10",
             )
         if part.cells_only:
-            raise ParameterError(f"{self.name}: {part.name} has only values of groups", found=str(part))
+            raise ParameterError(
+                f"{self.name}: {part.name} has only values of groups", found=str(part)
+            )
         if self.needs_user_values and not part.has_user_values:
             raise ParameterError(
                 f"{self.name}: {part.name} has no value for a single user",
@@ -686,7 +729,9 @@ class Composed(MetricOfMetrics, MeanOfUsers):
 
     def user_values(self, users: UserColumns, at: int) -> Floats:
         """Return the value for each user's values of the parts."""
-        combined: Floats = self.combine(*(part.user_values(users, part.cutoff_at(at)) for part in self.parts))
+        combined: Floats = self.combine(
+            *(part.user_values(users, part.cutoff_at(at)) for part in self.parts)
+        )
         return combined
 
     def reduce(self, users: UserColumns) -> dict[str, State]:
@@ -706,7 +751,9 @@ class Composed(MetricOfMetrics, MeanOfUsers):
         parts = [part.finalise(aggregates, part.cutoff_at(at)) for part in self.parts]
         if any(part is None for part in parts):
             return None
-        return CellValues(float(self.combine(*(np.asarray(part.value) for part in parts if part is not None))))
+        return CellValues(
+            float(self.combine(*(np.asarray(part.value) for part in parts if part is not None)))
+        )
 
     def combine(self, *values: Array) -> Array:
         """Return the value for values of the parts, elementwise."""
@@ -752,18 +799,29 @@ class Grouped(MetricOfMetrics):
             if len(rows):
                 counts = len(rows), int(irrelevant[rows].sum())
                 for at, at_cutoff in enumerate(values):
-                    states[self._cell(at, name)] = (*users.mean_state(at_cutoff, rows=rows), *counts)
+                    states[self._cell(at, name)] = (
+                        *users.mean_state(at_cutoff, rows=rows),
+                        *counts,
+                    )
         return states
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the mean of each group that has users, and the value for two or more of them."""
         means: dict[str, float] = {}
         for name in aggregates.group_names[self.user_group]:
-            *_, users, without_relevant = state = aggregates.users.cells.get(self._cell(at, name), (0, 0))
+            *_, users, without_relevant = state = aggregates.users.cells.get(
+                self._cell(at, name), (0, 0)
+            )
             if users:
-                undefined = aggregates.leaves_undefined(without_relevant, needs_relevant=self.needs_relevant)
+                undefined = aggregates.leaves_undefined(
+                    without_relevant, needs_relevant=self.needs_relevant
+                )
                 means[label(user_group=name)] = math.nan if undefined else mean_of(state)
-        defined = [mean for mean in means.values() if aggregates.rule.undefined == "nan" or not math.isnan(mean)]
+        defined = [
+            mean
+            for mean in means.values()
+            if aggregates.rule.undefined == "nan" or not math.isnan(mean)
+        ]
         return CellValues(self.of_means(np.array(defined)) if len(defined) > 1 else math.nan, means)
 
     def groups_compared(self, cell: str) -> GroupsCompared | None:
@@ -771,7 +829,11 @@ class Grouped(MetricOfMetrics):
         if self.group_statistic is None or cell not in self.cells:
             return None
         (part,) = self.parts
-        return GroupsCompared(self.group_statistic, part.cells[part.cutoff_at(self.cells.index(cell))], self.user_group)
+        return GroupsCompared(
+            self.group_statistic,
+            part.cells[part.cutoff_at(self.cells.index(cell))],
+            self.user_group,
+        )
 
     def of_means(self, means: Array) -> float:
         """Return the value for the means of all groups that have one."""
@@ -788,7 +850,8 @@ class OverUsers(MetricOfMetrics):
         """Return the values of the users who have one."""
         if users.weights is not None:
             raise MetricError(
-                f"{self.name} cannot be weighted by user", hint="leave weights= out, or evaluate it without them"
+                f"{self.name} cannot be weighted by user",
+                hint="leave weights= out, or evaluate it without them",
             )
         states: dict[str, State] = {}
         for at, cell in enumerate(self.cells):
@@ -800,7 +863,9 @@ class OverUsers(MetricOfMetrics):
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the value for all users' values; NaN if there are none."""
         users = aggregates.users
-        undefined = aggregates.leaves_undefined(users.without_relevant, needs_relevant=self.needs_relevant)
+        undefined = aggregates.leaves_undefined(
+            users.without_relevant, needs_relevant=self.needs_relevant
+        )
         ordered = users.cells[self.cells[at]][0].ascending
         return CellValues(math.nan if undefined or not len(ordered) else self.of_values(ordered))
 
@@ -852,8 +917,8 @@ class RunningSum(PerUser):
 class HitSum(RunningSum, Weightable):
     """A running sum in which each relevant item has a term of its own, that can be weighted.
 
-    Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and, where scores tie, the
-    probability that a relevant item has the rank.
+    Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and,
+    where scores tie, the probability that a relevant item has the rank.
     """
 
 
@@ -924,7 +989,8 @@ class GroupRates(Accumulated):
         """Return the coefficient of variation of the rates, and the rates as cells."""
         groups = self.groups(items)
         part, whole = (
-            groups.sum(items.sum(n, k) if isinstance(n, ItemSum) else n.of(items, k)) for n in (self.part, self.whole)
+            groups.sum(items.sum(n, k) if isinstance(n, ItemSum) else n.of(items, k))
+            for n in (self.part, self.whole)
         )
         rates = [p / w if w > 0 else math.nan for p, w in zip(part, whole, strict=True)]
         return CellValues(spread(rates), cells_of_items(groups.names, rates))

@@ -1,8 +1,8 @@
 """Popularity bias and novelty: how far recommendations favour popular items, and how unfamiliar they are.
 
-:math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers, :math:`|U|` the number of
-training users. Inside logarithms a cold item, never seen in training, counts as seen by one user; the result counts the
-recommendations of cold items.
+:math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers,
+:math:`|U|` the number of training users. Inside logarithms a cold item, never seen in training,
+counts as seen by one user; the result counts the recommendations of cold items.
 
 The most popular items are the short head (`_HeadAndTail` says how many), all others the long tail.
 """
@@ -31,8 +31,24 @@ from rankwise.metrics.arithmetic import (
     shared_with_reference,
 )
 from rankwise.metrics.base import Metric, metric
-from rankwise.metrics.inputs import CatalogueSums, HitCount, Input, ItemSum, RecommendationCount, RelevantCount
-from rankwise.metrics.kinds import AvailableCount, GroupRates, HitSum, ItemNumber, One, PerUser, Pooled, Sums
+from rankwise.metrics.inputs import (
+    CatalogueSums,
+    HitCount,
+    Input,
+    ItemSum,
+    RecommendationCount,
+    RelevantCount,
+)
+from rankwise.metrics.kinds import (
+    AvailableCount,
+    GroupRates,
+    HitSum,
+    ItemNumber,
+    One,
+    PerUser,
+    Pooled,
+    Sums,
+)
 
 __all__ = [
     "ACLT",
@@ -52,7 +68,9 @@ __all__ = [
 Cold: TypeAlias = Literal["rarest", "skip", "zero"]
 
 
-def _probability(block: Block, popularity: Literal["users", "interactions"], *, min_count: float) -> Array:
+def _probability(
+    block: Block, popularity: Literal["users", "interactions"], *, min_count: float
+) -> Array:
     """Return :math:`p_i`, the share of training users or interactions that each item has."""
     training = block[POPULARITY]
     total = training.n_users if popularity == "users" else training.n_interactions
@@ -66,14 +84,15 @@ class _NovelHits(HitSum):
     Parameters
     ----------
     popularity : {"users", "interactions"}, default="users"
-        :math:`p_i` is the number of training users of item i over the number of training users, or over the number of
-        training interactions (as in WarpRec and Elliot).
+        :math:`p_i` is the number of training users of item i over the number of training users, or
+        over the number of training interactions (as in WarpRec and Elliot).
     relevance : {"binary", "discounted", "discounted_plus_one"}, default="binary"
         A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (as in WarpRec).
 
     References
     ----------
-    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender Systems, RecSys.
+    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender
+    Systems, RecSys.
     """
 
     inputs = (POPULARITY,)
@@ -99,20 +118,29 @@ class _NovelHits(HitSum):
         raise NotImplementedError
 
 
-@metric("efd", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.efd_at_k, family="novelty")
+@metric(
+    "efd",
+    range=(0, math.inf),
+    higher_is_better=True,
+    cutoff="required",
+    plain=plain.efd_at_k,
+    family="novelty",
+)
 class EFD(_NovelHits):
     r"""Expected free discovery: self-information of the relevant items in the top k, in bits.
 
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (-\log_2 p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of training users who have
-    it. An item never seen in training counts as seen by one user. Needs ``train``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
+    training users who have it. An item never seen in training counts as seen by one user. Needs
+    ``train``.
 
     Notes
     -----
-    Use it to reward hits on little-known items, in bits. Do not use it as novelty apart from accuracy: only hits count,
-    so it moves with accuracy. State whether popularity counts users or interactions.
+    Use it to reward hits on little-known items, in bits. Do not use it as novelty apart from
+    accuracy: only hits count, so it moves with accuracy. State whether popularity counts users or
+    interactions.
 
     Examples
     --------
@@ -127,20 +155,27 @@ class EFD(_NovelHits):
         return -namespace(probability).log2(probability)
 
 
-@metric("epc", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.epc_at_k, family="novelty")
+@metric(
+    "epc",
+    range=(0, math.inf),
+    higher_is_better=True,
+    cutoff="required",
+    plain=plain.epc_at_k,
+    family="novelty",
+)
 class EPC(_NovelHits):
     r"""Expected popularity complement: how unpopular the relevant items in the top k are.
 
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (1 - p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of training users who have
-    it. Values are in [0, 1] for ``relevance="binary"``. Needs ``train``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
+    training users who have it. Values are in [0, 1] for ``relevance="binary"``. Needs ``train``.
 
     Notes
     -----
-    Use it to reward hits on little-known items, as a share. Do not use it as novelty apart from accuracy: only hits
-    count. State whether popularity counts users or interactions.
+    Use it to reward hits on little-known items, as a share. Do not use it as novelty apart from
+    accuracy: only hits count. State whether popularity counts users or interactions.
 
     Examples
     --------
@@ -162,12 +197,13 @@ class _ListMean(PerUser):
     denominator : {"length", "k"}, default="length"
         The divisor: the number of items in the top k, or k.
     cold : {"rarest", "skip", "zero"}, default="rarest"
-        How an item without training users counts: as if it had one; not at all, neither in the sum nor in the divisor;
-        or as 0.
+        How an item without training users counts: as if it had one; not at all, neither in the sum
+        nor in the divisor; or as 0.
 
     References
     ----------
-    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems, PNAS 107(10).
+    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems, PNAS
+    107(10).
     """
 
     defined_for = "list"
@@ -185,7 +221,13 @@ def _self_information(block: Block, popularity: Literal["users", "interactions"]
 
 
 def _mean_of_bits(
-    block: Block, bits: Array, k: int, denominator: Literal["length", "k"], cold: Cold, *, discounted: bool
+    block: Block,
+    bits: Array,
+    k: int,
+    denominator: Literal["length", "k"],
+    cold: Cold,
+    *,
+    discounted: bool,
 ) -> Array:
     """Return the mean of a value of every row of the top k, weighted by rank if discounted."""
     rows, xp = block.recommended, block.xp
@@ -223,23 +265,24 @@ class Novelty(_ListMean):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} -\log_2 \frac{n_i}{|U|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i,
-    :math:`|U|` the number of all training users. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
+    training users of item i, :math:`|U|` the number of all training users. Needs ``train``.
 
     Parameters
     ----------
     popularity : {"users", "interactions"}, default="users"
-        The probability of an item: :math:`n_i / |U|`, or :math:`n_i / N` with N the number of training interactions.
+        The probability of an item: :math:`n_i / |U|`, or :math:`n_i / N` with N the number of
+        training interactions.
     discount : {"none", "log"}, default="none"
         ``"log"`` weights the item at rank i by :math:`1 / \log_2(i + 1)`.
     denominator : {"length", "k"}, default="length"
-        The divisor: the number of items in the top k, or k. With a discount, it is the sum of the discounts of these
-        ranks.
+        The divisor: the number of items in the top k, or k. With a discount, it is the sum of the
+        discounts of these ranks.
 
     Notes
     -----
-    Use it for how little known the recommended items are, in bits. Do not use it without accuracy beside it: items that
-    nobody has interacted with are the most novel.
+    Use it for how little known the recommended items are, in bits. Do not use it without accuracy
+    beside it: items that nobody has interacted with are the most novel.
 
     Examples
     --------
@@ -262,19 +305,21 @@ class Novelty(_ListMean):
         return _mean_of_bits(block, bits, k, self.denominator, self.cold, discounted=logs)
 
 
-@metric("surprisal", range=(0, 1), higher_is_better=True, plain=plain.surprisal_at_k, family="novelty")
+@metric(
+    "surprisal", range=(0, 1), higher_is_better=True, plain=plain.surprisal_at_k, family="novelty"
+)
 class Surprisal(_ListMean):
     r"""Mean self-information of the items in the top k, as a share of the largest possible.
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{-\log_2 (n_i / |U|)}{\log_2 |U|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i,
-    :math:`|U|` the number of all training users. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
+    training users of item i, :math:`|U|` the number of all training users. Needs ``train``.
 
     Notes
     -----
-    Use it for how little known the recommended items are, between 0 and 1. Do not compare it between data sets: the
-    logarithm of the number of training users is its unit.
+    Use it for how little known the recommended items are, between 0 and 1. Do not compare it
+    between data sets: the logarithm of the number of training users is its unit.
 
     Examples
     --------
@@ -295,23 +340,30 @@ class Surprisal(_ListMean):
         return _mean_of_bits(block, share, k, self.denominator, self.cold, discounted=False)
 
 
-@metric("unexpectedness", range=(0, 1), higher_is_better=True, plain=plain.unexpectedness_at_k, family="novelty")
+@metric(
+    "unexpectedness",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.unexpectedness_at_k,
+    family="novelty",
+)
 class Unexpectedness(_ListMean):
     r"""Share of the top k that is not in the top k of a reference list.
 
     .. math:: 1 - |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the user's list in
-    ``reference``. Users without a reference list have no value. Needs ``reference``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
+    user's list in ``reference``. Users without a reference list have no value. Needs ``reference``.
 
     Notes
     -----
-    Use it for how much a system differs from another, such as popularity. Do not use it as quality, or without naming
-    the reference lists: random lists are the most unexpected.
+    Use it for how much a system differs from another, such as popularity. Do not use it as quality,
+    or without naming the reference lists: random lists are the most unexpected.
 
     References
     ----------
-    Murakami, Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists, JSAI 2007.
+    Murakami, Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists,
+    JSAI 2007.
 
     Examples
     --------
@@ -339,12 +391,13 @@ class _HeadAndTail(Metric):
     pop_ratio : float, default=0.8
         The size of the short head, in (0, 1).
     ratio_of : {"interactions", "items", "rarest_items"}, default="interactions"
-        ``"interactions"``: the short head are the most popular items, up to and including the one at which their share
-        of the training interactions first exceeds ``pop_ratio``. ``"items"``: they are a share ``pop_ratio`` of the
-        items that occur in training, rounded half up, at least one. Equally popular items are in order of item id; all
-        other items are the long tail. ``"rarest_items"``: the long tail is a share 1 - ``pop_ratio`` of the items that
-        occur in training, rounded down, at least one: the least popular, in order of item id where equally popular; all
-        other items are the short head (as in RecBole).
+        ``"interactions"``: the short head are the most popular items, up to and including the one
+        at which their share of the training interactions first exceeds ``pop_ratio``. ``"items"``:
+        they are a share ``pop_ratio`` of the items that occur in training, rounded half up, at
+        least one. Equally popular items are in order of item id; all other items are the long tail.
+        ``"rarest_items"``: the long tail is a share 1 - ``pop_ratio`` of the items that occur in
+        training, rounded down, at least one: the least popular, in order of item id where equally
+        popular; all other items are the short head (as in RecBole).
     """
 
     pop_ratio: Annotated[float, IN_OPEN_0_1] = 0.8
@@ -356,26 +409,33 @@ class _HeadAndTail(Metric):
         return (*super().inputs, POPULARITY)
 
 
-@metric("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None, plain=plain.arp_at_k)
+@metric(
+    "arp",
+    "average_recommendation_popularity",
+    range=(0, math.inf),
+    higher_is_better=None,
+    plain=plain.arp_at_k,
+)
 class ARP(PerUser):
     r"""Mean popularity of the items in the top k: their number of training users.
 
     .. math:: \frac{1}{k} \sum_{i \in L_u^k} n_i
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i.
-    Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
+    training users of item i. Needs ``train``.
 
     Parameters
     ----------
     denominator : {"k", "length"}, default="k"
         k (without a cut-off, the list length), or the number of items in the top k.
     as_share : bool, default=False
-        Divide by the number of training interactions as well (as in RecTools with ``normalize=True``).
+        Divide by the number of training interactions as well (as in RecTools with
+        ``normalize=True``).
 
     Notes
     -----
-    Use it for how popular the recommended items are, in training users. Do not take less for better: popular items may
-    be right. Compare with the users' own histories (``popularity_lift``).
+    Use it for how popular the recommended items are, in training users. Do not take less for
+    better: popular items may be right. Compare with the users' own histories (``popularity_lift``).
 
     References
     ----------
@@ -403,26 +463,31 @@ class ARP(PerUser):
 
 
 @metric(
-    "popularity_quantile", "mean_pop_rank", range=(0, 1), higher_is_better=None, plain=plain.popularity_quantile_at_k
+    "popularity_quantile",
+    "mean_pop_rank",
+    range=(0, 1),
+    higher_is_better=None,
+    plain=plain.popularity_quantile_at_k,
 )
 class PopularityQuantile(PerUser):
     r"""Mean popularity quantile of the items in the top k: 1 for the most popular item.
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{r_i}{|\{j : n_j > 0\}|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_j` the number of training users of item j,
-    :math:`r_i` the rank of item i by ascending popularity among the items that occur in training: equally popular items
-    share their mean rank, other items count 0. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_j` the number of
+    training users of item j, :math:`r_i` the rank of item i by ascending popularity among the items
+    that occur in training: equally popular items share their mean rank, other items count 0. Needs
+    ``train``.
 
     Notes
     -----
-    Use it for popularity on a scale that a few very popular items do not dominate. Do not take less for better: popular
-    items may be right.
+    Use it for popularity on a scale that a few very popular items do not dominate. Do not take less
+    for better: popular items may be right.
 
     References
     ----------
-    Ekstrand 2020, LensKit for Python: Next-Generation Software for Recommender Systems Experiments, CIKM
-    (``MeanPopRank``).
+    Ekstrand 2020, LensKit for Python: Next-Generation Software for Recommender Systems Experiments,
+    CIKM (``MeanPopRank``).
 
     Examples
     --------
@@ -446,8 +511,8 @@ class _LongTail(_HeadAndTail, PerUser):
 
     References
     ----------
-    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with Personalized Re-Ranking,
-    FLAIRS.
+    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with
+    Personalized Re-Ranking, FLAIRS.
     """
 
     defined_for = "list"
@@ -464,19 +529,25 @@ class _LongTail(_HeadAndTail, PerUser):
         return block.sum_recommended(xp.astype(is_tail, xp.float64), k)
 
 
-@metric("aclt", "average_coverage_of_long_tail", range=(0, math.inf), higher_is_better=True, plain=plain.aclt_at_k)
+@metric(
+    "aclt",
+    "average_coverage_of_long_tail",
+    range=(0, math.inf),
+    higher_is_better=True,
+    plain=plain.aclt_at_k,
+)
 class ACLT(_LongTail):
     r"""Mean number of long-tail items in the top k.
 
     .. math:: |L_u^k \cap T|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The value is at most k. Needs
-    ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The value is
+    at most k. Needs ``train``.
 
     Notes
     -----
-    Use it for how many long-tail items a list has. Do not compare it at different k, and state ``pop_ratio``: at 0.8 of
-    the interactions most of the catalogue may be long tail.
+    Use it for how many long-tail items a list has. Do not compare it at different k, and state
+    ``pop_ratio``: at 0.8 of the interactions most of the catalogue may be long tail.
 
     Examples
     --------
@@ -492,13 +563,20 @@ class ACLT(_LongTail):
         return self._count(block, k)
 
 
-@metric("aplt", "average_percentage_of_long_tail", range=(0, 1), higher_is_better=True, plain=plain.aplt_at_k)
+@metric(
+    "aplt",
+    "average_percentage_of_long_tail",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.aplt_at_k,
+)
 class APLT(_LongTail):
     r"""Mean share of long-tail items in the top k.
 
     .. math:: |L_u^k \cap T| / k
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. Needs
+    ``train``.
 
     Parameters
     ----------
@@ -507,8 +585,8 @@ class APLT(_LongTail):
 
     Notes
     -----
-    Use it for the share of long-tail items in lists. Do not compare it without the definition of the tail: a share of
-    interactions and a share of items (``ratio_of=items``) differ widely.
+    Use it for the share of long-tail items in lists. Do not compare it without the definition of
+    the tail: a share of interactions and a share of items (``ratio_of=items``) differ widely.
 
     Examples
     --------
@@ -537,7 +615,11 @@ class _HeadTailRates(_HeadAndTail, GroupRates):
 
 
 @metric(
-    "pop_rsp", "popularity_ranking_based_statistical_parity", range=(0, 1), higher_is_better=False, plain=plain.rsp_at_k
+    "pop_rsp",
+    "popularity_ranking_based_statistical_parity",
+    range=(0, 1),
+    higher_is_better=False,
+    plain=plain.rsp_at_k,
 )
 class PopRSP(_HeadTailRates):
     r"""Inequality of recommendation rates between short-head and long-tail items.
@@ -545,25 +627,26 @@ class PopRSP(_HeadTailRates):
     .. math:: \frac{\mathrm{std}(P_{head}, P_{tail})}{\mathrm{mean}(P_{head}, P_{tail})},
               \quad P_g = \frac{\sum_u |L_u^k \cap g|}{|g|}
 
-    :math:`P_g` is the number of recommendations per item of group g, :math:`L_u^k` the top k of the list of user u; std
-    is the population standard deviation. The two rates are the cells ``item_group=short_head`` and
-    ``item_group=long_tail``. Needs ``train``.
+    :math:`P_g` is the number of recommendations per item of group g, :math:`L_u^k` the top k of the
+    list of user u; std is the population standard deviation. The two rates are the cells
+    ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
     denominator : {"items", "available"}, default="items"
-        The divisor of :math:`P_g`: the number of items of the group, or of pairs of a user with a list and an item of
-        the group outside the user's training history (as in WarpRec from 2.0).
+        The divisor of :math:`P_g`: the number of items of the group, or of pairs of a user with a
+        list and an item of the group outside the user's training history (as in WarpRec from 2.0).
 
     Notes
     -----
-    Use it for whether popular and long-tail items are recommended equally often. Do not use it where popular items are
-    wanted more: parity ignores relevance (``pop_reo``). WarpRec changed its meaning between versions.
+    Use it for whether popular and long-tail items are recommended equally often. Do not use it
+    where popular items are wanted more: parity ignores relevance (``pop_reo``). WarpRec changed its
+    meaning between versions.
 
     References
     ----------
-    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in Personalized Ranking Systems,
-    SIGIR.
+    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in
+    Personalized Ranking Systems, SIGIR.
 
     Examples
     --------
@@ -586,7 +669,11 @@ class PopRSP(_HeadTailRates):
 
 
 @metric(
-    "pop_reo", "popularity_ranking_based_equal_opportunity", range=(0, 1), higher_is_better=False, plain=plain.reo_at_k
+    "pop_reo",
+    "popularity_ranking_based_equal_opportunity",
+    range=(0, 1),
+    higher_is_better=False,
+    plain=plain.reo_at_k,
 )
 class PopREO(_HeadTailRates):
     r"""Inequality of recall between short-head and long-tail items.
@@ -594,20 +681,21 @@ class PopREO(_HeadTailRates):
     .. math:: \frac{\mathrm{std}(P^+_{head}, P^+_{tail})}{\mathrm{mean}(P^+_{head}, P^+_{tail})},
               \quad P^+_g = \frac{\sum_u |L_u^k \cap R_u \cap g|}{\sum_u |R_u \cap g|}
 
-    :math:`P^+_g` is the recall of group g, :math:`L_u^k` the top k of the list of user u, :math:`R_u` are the user's
-    relevant items; std is the population standard deviation. The two rates are the cells ``item_group=short_head`` and
-    ``item_group=long_tail``. Needs ``train``.
+    :math:`P^+_g` is the recall of group g, :math:`L_u^k` the top k of the list of user u,
+    :math:`R_u` are the user's relevant items; std is the population standard deviation. The two
+    rates are the cells ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
     of : {"hits", "recommended"}, default="hits"
-        ``"recommended"`` counts all recommended items of a group, relevant or not (as in WarpRec before 2.0): the rates
-        are then not probabilities.
+        ``"recommended"`` counts all recommended items of a group, relevant or not (as in WarpRec
+        before 2.0): the rates are then not probabilities.
 
     Notes
     -----
-    Use it for whether relevant long-tail items are found as often as relevant popular ones. Do not use it with few hits
-    in the tail: one of them moves it far. WarpRec changed its meaning between versions.
+    Use it for whether relevant long-tail items are found as often as relevant popular ones. Do not
+    use it with few hits in the tail: one of them moves it far. WarpRec changed its meaning between
+    versions.
 
     References
     ----------
@@ -633,21 +721,23 @@ class PopREO(_HeadTailRates):
         return HitCount() if self.of == "hits" else RecommendationCount()
 
 
-@metric("popularity_lift", range=(-1, math.inf), higher_is_better=None, plain=plain.popularity_lift_at_k)
+@metric(
+    "popularity_lift", range=(-1, math.inf), higher_is_better=None, plain=plain.popularity_lift_at_k
+)
 class PopularityLift(Pooled):
     r"""Relative difference in mean popularity between recommendation lists and user histories.
 
     .. math:: \frac{\sum_u \mathrm{mean}_{i \in L_u^k} n_i}
               {\sum_u \mathrm{mean}_{i \in H_u} n_i} - 1
 
-    :math:`n_i` is the number of training users of item i, :math:`L_u^k` the top k of the list of user u, :math:`H_u`
-    the user's training history; the sums are over users with both. Above 0, lists are more popular than histories.
-    Needs ``train``.
+    :math:`n_i` is the number of training users of item i, :math:`L_u^k` the top k of the list of
+    user u, :math:`H_u` the user's training history; the sums are over users with both. Above 0,
+    lists are more popular than histories. Needs ``train``.
 
     Notes
     -----
-    Use it for whether lists are more popular than what users had chosen before. Do not use it for users without a
-    history: they are left out, whatever they are recommended.
+    Use it for whether lists are more popular than what users had chosen before. Do not use it for
+    users without a history: they are left out, whatever they are recommended.
 
     References
     ----------

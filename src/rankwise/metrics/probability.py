@@ -1,7 +1,8 @@
 r"""Predicted probabilities, as of clicks: their accuracy and their calibration.
 
-Computed over all rows of the lists, of all users together: :math:`\hat p` is the score, y is 1 if the item is relevant,
-else 0. Calibration compares the mean of :math:`\hat p` with the mean of y, over all rows or in bins of :math:`\hat p`.
+Computed over all rows of the lists, of all users together: :math:`\hat p` is the score, y is 1 if
+the item is relevant, else 0. Calibration compares the mean of :math:`\hat p` with the mean of y,
+over all rows or in bins of :math:`\hat p`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from rankwise.metrics.inputs import label
 from rankwise.metrics.kinds import MeanOfRows, Pooled, Sums
 from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns
 
-__all__ = ["Brier", "CalibrationRatio", "ExpectedCalibrationError", "LogLoss", "NormalisedEntropy", "ReliabilityCurve"]
+__all__ = [
+    "Brier",
+    "CalibrationRatio",
+    "ExpectedCalibrationError",
+    "LogLoss",
+    "NormalisedEntropy",
+    "ReliabilityCurve",
+]
 
 _FROM_1 = Limits("must lie between 1 and 1,000", lambda x: 1 <= x <= 1000)
 
@@ -36,7 +44,8 @@ class _OfProbabilities(Pooled):
     Parameters
     ----------
     scores : {"probabilities", "logits"}, default="probabilities"
-        Whether scores are probabilities, or logits: a logit z stands for the probability :math:`1 / (1 + e^{-z})`.
+        Whether scores are probabilities, or logits: a logit z stands for the probability
+        :math:`1 / (1 + e^{-z})`.
     """
 
     inputs = ("recommended", "scores")
@@ -89,8 +98,8 @@ class _CrossEntropy(_OfProbabilities):
     Parameters
     ----------
     scores : {"probabilities", "logits"}, default="probabilities"
-        Whether scores are probabilities, or logits: a logit z stands for the probability :math:`1 / (1 + e^{-z})`,
-        which is not clipped.
+        Whether scores are probabilities, or logits: a logit z stands for the probability
+        :math:`1 / (1 + e^{-z})`, which is not clipped.
     epsilon : float, default=1e-15
         Probabilities are clipped to [epsilon, 1 - epsilon], so that logarithms are finite.
     """
@@ -128,18 +137,20 @@ class LogLoss(MeanOfRows, _CrossEntropy):
 
     .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
 
-    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0. Needs scores in
-    [0, 1], or logits.
+    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
+    0. Needs scores in [0, 1], or logits.
 
     Parameters
     ----------
     average : {"rows", "users"}, default="rows"
-        The mean over all rows of all users, or the mean over users of the value of each user (as in WarpRec).
+        The mean over all rows of all users, or the mean over users of the value of each user (as in
+        WarpRec).
 
     Notes
     -----
-    Use it to compare click probabilities of models on the same rows. Do not compare it between data with different
-    click rates (``normalised_entropy``), and mind that one confident error can dominate it.
+    Use it to compare click probabilities of models on the same rows. Do not compare it between data
+    with different click rates (``normalised_entropy``), and mind that one confident error can
+    dominate it.
 
     References
     ----------
@@ -173,14 +184,15 @@ class NormalisedEntropy(_CrossEntropy):
     .. math:: \frac{-\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)}
               {-\left(\bar y \ln \bar y + (1 - \bar y) \ln(1 - \bar y)\right)}
 
-    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0, :math:`\bar y`
-    the mean of y. Below 1 the model knows more than the mean rate; unlike the log loss, the value can be compared
-    between data of different rates. NaN if no item is relevant, or all are. Needs scores in [0, 1], or logits.
+    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
+    0, :math:`\bar y` the mean of y. Below 1 the model knows more than the mean rate; unlike the log
+    loss, the value can be compared between data of different rates. NaN if no item is relevant, or
+    all are. Needs scores in [0, 1], or logits.
 
     Notes
     -----
-    Use it to compare click probabilities between data with different click rates: 1 is the mean rate alone. Do not use
-    it on data without a click, or with clicks alone: it is undefined there.
+    Use it to compare click probabilities between data with different click rates: 1 is the mean
+    rate alone. Do not use it on data without a click, or with clicks alone: it is undefined there.
 
     References
     ----------
@@ -220,13 +232,14 @@ class CalibrationRatio(_OfProbabilities):
 
     .. math:: \sum \hat p \, / \sum y
 
-    Over all items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0. Above 1,
-    probabilities are too high. NaN if no item is relevant. Needs scores in [0, 1], or logits.
+    Over all items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
+    0. Above 1, probabilities are too high. NaN if no item is relevant. Needs scores in [0, 1], or
+    logits.
 
     Notes
     -----
-    Use it to see whether as many clicks were predicted as were made. Do not take 1 for calibrated: too high for some
-    users and too low for others cancel out. Evaluate it ``by=`` groups.
+    Use it to see whether as many clicks were predicted as were made. Do not take 1 for calibrated:
+    too high for some users and too low for others cancel out. Evaluate it ``by=`` groups.
 
     References
     ----------
@@ -253,16 +266,18 @@ class CalibrationRatio(_OfProbabilities):
 class _InBins(_OfProbabilities):
     """A function of the rows, the sum of the labels and the gap in each bin of probabilities.
 
-    The gap is the sum of probabilities minus the sum of labels. A bin is open on the left and closed on the right.
+    The gap is the sum of probabilities minus the sum of labels. A bin is open on the left and
+    closed on the right.
 
     Parameters
     ----------
     n_bins : int, default=10
         The number of bins.
     bins : {"equal_width", "equal_mass"}, default="equal_width"
-        Bins of the same width, or, as nearly as ties allow, with the same number of rows: the edges are the quantiles
-        of the scores of all lists, of whatever user, and the same in every group of users. Equal mass needs all lists
-        at once (`rankwise.evaluate` and `rankwise.evaluate_ratings`); on other engines, pass ``edges``.
+        Bins of the same width, or, as nearly as ties allow, with the same number of rows: the edges
+        are the quantiles of the scores of all lists, of whatever user, and the same in every group
+        of users. Equal mass needs all lists at once (`rankwise.evaluate` and
+        `rankwise.evaluate_ratings`); on other engines, pass ``edges``.
     edges : list of float, default=[]
         The inner edges of the bins, ascending, in place of ``n_bins`` and ``bins``.
     """
@@ -279,7 +294,8 @@ class _InBins(_OfProbabilities):
         ends = (0.0, *self.edges, 1.0)
         if any(low >= high for low, high in pairwise(ends)):
             raise ParameterError(
-                f"{self.name}: edges must ascend, and lie above 0 and below 1", found=f"edges={self.edges}"
+                f"{self.name}: edges must ascend, and lie above 0 and below 1",
+                found=f"edges={self.edges}",
             )
         if self.n_bins != type(self).n_bins or self.bins != type(self).bins:
             raise ParameterError(
@@ -307,7 +323,8 @@ class _InBins(_OfProbabilities):
             raise MetricError(
                 f"{self.name}(bins=equal_mass) needs the scores of all lists at once",
                 found="lists in pieces, on PyTorch or on Spark",
-                hint=f"use rankwise.evaluate, or say where bins end, as in {self.name}(edges=[0.01,0.05])",
+                hint="use rankwise.evaluate, or say where bins end, as in "
+                f"{self.name}(edges=[0.01,0.05])",
             )
 
     @property
@@ -316,7 +333,10 @@ class _InBins(_OfProbabilities):
         self.require_scores()
         if self._quantiles is not None:
             return self._quantiles
-        return np.asarray(self.edges or [number / self.n_bins for number in range(1, self.n_bins)], dtype=np.float64)
+        return np.asarray(
+            self.edges or [number / self.n_bins for number in range(1, self.n_bins)],
+            dtype=np.float64,
+        )
 
     def _bin_sums(self, block: Block, probabilities: Array) -> Sums:
         """Return the rows of each bin, then the labels and then the gaps, arrays of shape (U,)."""
@@ -325,7 +345,10 @@ class _InBins(_OfProbabilities):
         n_bins = edges.shape[0] + 1
         cell = rows.user * n_bins + xp.searchsorted(edges, probabilities)
         columns = (xp.ones_like(probabilities), rows.label, probabilities - rows.label)
-        sums = (xp.reshape(bincount(cell, c, block.n_users * n_bins), (block.n_users, n_bins)) for c in columns)
+        sums = (
+            xp.reshape(bincount(cell, c, block.n_users * n_bins), (block.n_users, n_bins))
+            for c in columns
+        )
         return tuple(matrix[:, number] for matrix in sums for number in range(n_bins))
 
     def sums(self, block: Block, k: int) -> Sums:
@@ -356,33 +379,37 @@ class ExpectedCalibrationError(_InBins):
     .. math:: \sum_b \frac{n_b}{n} \left|\bar p_b - \bar y_b\right|, \quad
               \text{l2: } \sqrt{\sum_b \frac{n_b}{n} \left(\bar p_b - \bar y_b\right)^2}
 
-    The n items of all lists are divided into bins b by their score; :math:`\bar p_b` is the mean score of the
-    :math:`n_b` items of a bin, :math:`\bar y_b` the share of them that is relevant. Needs scores in [0, 1], or logits.
+    The n items of all lists are divided into bins b by their score; :math:`\bar p_b` is the mean
+    score of the :math:`n_b` items of a bin, :math:`\bar y_b` the share of them that is relevant.
+    Needs scores in [0, 1], or logits.
 
-    A calibrated model has a positive value, because :math:`\bar y_b` has an error: with 10 bins of 100 rows each and
-    rates around 0.2, some 0.03. ``debiased=true`` subtracts what this error adds, taking rows for independent; with
-    ``norm=l2`` the mean of the squared value over samples is then right, unless it is cut off at 0.
-    `calibration_error` is another metric: how far the categories of a list are from those of the user's history.
+    A calibrated model has a positive value, because :math:`\bar y_b` has an error: with 10 bins of
+    100 rows each and rates around 0.2, some 0.03. ``debiased=true`` subtracts what this error adds,
+    taking rows for independent; with ``norm=l2`` the mean of the squared value over samples is then
+    right, unless it is cut off at 0. `calibration_error` is another metric: how far the categories
+    of a list are from those of the user's history.
 
     Parameters
     ----------
     norm : {"l1", "l2"}, default="l1"
         The mean of the absolute gaps, or the root of the mean of their squares.
     debiased : bool, default=False
-        Subtracts what the randomness of labels adds. From a squared gap: :math:`\bar y_b (1 - \bar y_b) / (n_b - 1)`;
-        a bin of one row counts 0. From an absolute gap d: :math:`E|d + e| - d` for a normal e of the variance
-        :math:`\bar y_b (1 - \bar y_b) / n_b`, which removes less than half of the bias of a calibrated model. A value
-        below 0 is 0.
+        Subtracts what the randomness of labels adds. From a squared gap:
+        :math:`\bar y_b (1 - \bar y_b) / (n_b - 1)`; a bin of one row counts 0. From an absolute gap
+        d: :math:`E|d + e| - d` for a normal e of the variance
+        :math:`\bar y_b (1 - \bar y_b) / n_b`, which removes less than half of the bias of a
+        calibrated model. A value below 0 is 0.
 
     Notes
     -----
-    Use it for the gap between predicted and observed rates, bin by bin. Do not take a value above 0 for miscalibration:
-    sampling alone gives one. With rare clicks use ``bins=equal_mass``; compare models on the same rows.
+    Use it for the gap between predicted and observed rates, bin by bin. Do not take a value above 0
+    for miscalibration: sampling alone gives one. With rare clicks use ``bins=equal_mass``; compare
+    models on the same rows.
 
     References
     ----------
-    Naeini, Cooper & Hauskrecht 2015, Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI; debiased:
-    Kumar, Liang & Ma 2019, Verified Uncertainty Calibration, NeurIPS.
+    Naeini, Cooper & Hauskrecht 2015, Obtaining Well Calibrated Probabilities Using Bayesian
+    Binning, AAAI; debiased: Kumar, Liang & Ma 2019, Verified Uncertainty Calibration, NeurIPS.
 
     Examples
     --------
@@ -406,7 +433,9 @@ class ExpectedCalibrationError(_InBins):
             bias = xp.where(n > 1, divide(variance, n - 1.0), gap**2)
             terms = gap**2 - bias if self.debiased else gap**2
         else:
-            terms = 2.0 * gap - _raised_gap(gap, xp.sqrt(divide(variance, n))) if self.debiased else gap
+            terms = (
+                2.0 * gap - _raised_gap(gap, xp.sqrt(divide(variance, n))) if self.debiased else gap
+            )
         rows = xp.sum(n, axis=0)
         mean = xp.clip(divide(xp.sum(n * terms, axis=0), rows), min=0.0)
         return or_nan(xp.sqrt(mean) if self.norm == "l2" else mean, rows > 0)
@@ -429,7 +458,9 @@ def _raised_gap(gap: Array, error: Array) -> Array:
         erf = xp.erf
     else:
         from scipy.special import erf
-    raised = error * math.sqrt(2.0 / math.pi) * xp.exp(-(z**2) / 2.0) + gap * erf(z / math.sqrt(2.0))
+    raised = error * math.sqrt(2.0 / math.pi) * xp.exp(-(z**2) / 2.0) + gap * erf(
+        z / math.sqrt(2.0)
+    )
     return xp.where(error > 0, raised, gap)
 
 
@@ -447,26 +478,31 @@ class Brier(_InBins):
 
     .. math:: \frac{1}{n} \sum (\hat p - y)^2
 
-    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0. Needs scores in
-    [0, 1], or logits.
+    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
+    0. Needs scores in [0, 1], or logits.
 
-    The cells are its parts over bins b of the scores, with mean score :math:`\bar p_b` and share of relevant items
-    :math:`\bar y_b`; the value is ``reliability`` − ``resolution`` + ``uncertainty`` + ``within_bins``:
+    The cells are its parts over bins b of the scores, with mean score :math:`\bar p_b` and share of
+    relevant items :math:`\bar y_b`; the value is ``reliability`` − ``resolution`` + ``uncertainty``
+    + ``within_bins``:
 
-    - ``reliability``, :math:`\sum_b \frac{n_b}{n} (\bar p_b - \bar y_b)^2`: the calibration error; smaller is better.
-    - ``resolution``, :math:`\sum_b \frac{n_b}{n} (\bar y_b - \bar y)^2`: how far bins differ; larger is better.
+    - ``reliability``, :math:`\sum_b \frac{n_b}{n} (\bar p_b - \bar y_b)^2`: the calibration error;
+      smaller is better.
+    - ``resolution``, :math:`\sum_b \frac{n_b}{n} (\bar y_b - \bar y)^2`: how far bins differ;
+      larger is better.
     - ``uncertainty``, :math:`\bar y (1 - \bar y)`: the score of always predicting the mean rate.
     - ``within_bins``: what the variation of scores inside bins adds, 0 if each bin has one score.
 
     Notes
     -----
-    Use it for how good click probabilities are, all in all; its parts tell calibration from discrimination. Do not
-    compare it between data with different click rates: the rate alone moves it.
+    Use it for how good click probabilities are, all in all; its parts tell calibration from
+    discrimination. Do not compare it between data with different click rates: the rate alone moves
+    it.
 
     References
     ----------
-    Brier 1950, Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review 78(1); Murphy 1973,
-    A New Vector Partition of the Probability Score, Journal of Applied Meteorology 12(4).
+    Brier 1950, Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review
+    78(1); Murphy 1973, A New Vector Partition of the Probability Score, Journal of Applied
+    Meteorology 12(4).
 
     Examples
     --------
@@ -509,7 +545,8 @@ class Brier(_InBins):
             "within_bins": within,
         }
         return CellValues(
-            whole.value, {label(part=part): value if n.sum() else math.nan for part, value in parts.items()}
+            whole.value,
+            {label(part=part): value if n.sum() else math.nan for part, value in parts.items()},
         )
 
 
@@ -526,15 +563,18 @@ class ReliabilityCurve(_InBins):
 
     .. math:: \left(\bar p_b, \bar y_b\right) = \left(\frac{1}{n_b} \sum_b \hat p, \; \frac{1}{n_b} \sum_b y\right)
 
-    The items of all lists are divided into bins b by their score :math:`\hat p`; y is 1 if the item is relevant, else
-    0. Cells alone, for each ``bin``: its ends ``low`` and ``high``, the number of ``rows``, the mean score
-    ``predicted`` and the share of relevant items ``observed`` (both NaN in an empty bin). ``result.table`` has one row
-    per bin, and ``result.plot.reliability()`` draws the curve. Needs scores in [0, 1], or logits.
+    The items of all lists are divided into bins b by their score :math:`\hat p`; y is 1 if the item
+    is relevant, else
+    0. Cells alone, for each ``bin``: its ends ``low`` and ``high``, the number of ``rows``, the
+       mean score
+    ``predicted`` and the share of relevant items ``observed`` (both NaN in an empty bin).
+    ``result.table`` has one row per bin, and ``result.plot.reliability()`` draws the curve. Needs
+    scores in [0, 1], or logits.
 
     Notes
     -----
-    Use it to see where probabilities are too high or too low, one bin after the other. Do not use it as one number for
-    a ranking of models: ``ece`` and ``brier`` are. Bins of few rows are noise.
+    Use it to see where probabilities are too high or too low, one bin after the other. Do not use
+    it as one number for a ranking of models: ``ece`` and ``brier`` are. Bins of few rows are noise.
 
     References
     ----------
@@ -557,7 +597,13 @@ class ReliabilityCurve(_InBins):
         n, labels, gaps = _by_bin([total.value for total in aggregates.users.cells[self.cells[at]]])
         predicted, observed = (ratio(sums, n) for sums in (labels + gaps, labels))
         ends = [0.0, *self._inner_edges.tolist(), 1.0]
-        numbers = {"low": ends[:-1], "high": ends[1:], "rows": n, "predicted": predicted, "observed": observed}
+        numbers = {
+            "low": ends[:-1],
+            "high": ends[1:],
+            "rows": n,
+            "predicted": predicted,
+            "observed": observed,
+        }
         return CellValues(
             None,
             {

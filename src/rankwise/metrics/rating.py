@@ -1,7 +1,7 @@
 r"""Rating error: how far predicted scores are from ground-truth ratings.
 
-Computed over the ground-truth rows whose item has a predicted score; the result counts the rows without one.
-:math:`\hat r` is the score, :math:`r` the rating (the relevance of the row).
+Computed over the ground-truth rows whose item has a predicted score; the result counts the rows
+without one. :math:`\hat r` is the score, :math:`r` the rating (the relevance of the row).
 """
 
 from __future__ import annotations
@@ -50,19 +50,26 @@ class _MeanLoss(MeanOfRows, _OfScores):
         return error**2
 
 
-@metric("mae", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_absolute_error)
+@metric(
+    "mae",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="none",
+    plain=plain.mean_absolute_error,
+)
 class MAE(_MeanLoss):
     r"""Mean absolute error.
 
     .. math:: \frac{1}{n} \sum |\hat r - r|
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the unit of the
-    ratings. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
+    in the unit of the ratings. Needs scores.
 
     Notes
     -----
-    Use it for errors of predicted ratings, in stars, where a large error counts in proportion. Do not use it to choose
-    a ranking: the model with the smaller error may rank worse. Rows without a prediction are counted, not scored.
+    Use it for errors of predicted ratings, in stars, where a large error counts in proportion. Do
+    not use it to choose a ranking: the model with the smaller error may rank worse. Rows without a
+    prediction are counted, not scored.
 
     Examples
     --------
@@ -75,19 +82,25 @@ class MAE(_MeanLoss):
         return namespace(error).abs(error)
 
 
-@metric("mse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_squared_error)
+@metric(
+    "mse",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="none",
+    plain=plain.mean_squared_error,
+)
 class MSE(_MeanLoss):
     r"""Mean squared error.
 
     .. math:: \frac{1}{n} \sum (\hat r - r)^2
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the squared unit
-    of the ratings. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
+    in the squared unit of the ratings. Needs scores.
 
     Notes
     -----
-    Use it where a model is trained on the squared error, and the loss itself is wanted. Do not use it for readers: it
-    is in squared stars. ``rmse`` has the unit of ratings.
+    Use it where a model is trained on the squared error, and the loss itself is wanted. Do not use
+    it for readers: it is in squared stars. ``rmse`` has the unit of ratings.
 
     Examples
     --------
@@ -97,24 +110,32 @@ class MSE(_MeanLoss):
     """
 
 
-@metric("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.root_mean_squared_error)
+@metric(
+    "rmse",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="none",
+    plain=plain.root_mean_squared_error,
+)
 class RMSE(_MeanLoss):
     r"""Root of the mean squared error.
 
     .. math:: \sqrt{\frac{1}{n} \sum (\hat r - r)^2}
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the unit of the
-    ratings. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
+    in the unit of the ratings. Needs scores.
 
     Parameters
     ----------
     average : {"rows", "users"}, default="rows"
-        The root of the mean over all rows of all users, or the mean over users of the value of each user.
+        The root of the mean over all rows of all users, or the mean over users of the value of each
+        user.
 
     Notes
     -----
-    Use it for errors of predicted ratings, in stars, where large errors weigh most. Do not use it to choose a ranking:
-    the model with the smaller error may rank worse. Rows without a prediction are counted, not scored.
+    Use it for errors of predicted ratings, in stars, where large errors weigh most. Do not use it
+    to choose a ranking: the model with the smaller error may rank worse. Rows without a prediction
+    are counted, not scored.
 
     Examples
     --------
@@ -129,19 +150,21 @@ class RMSE(_MeanLoss):
         return namespace(mean).sqrt(mean)
 
 
-@metric("r2", "rsquared", range=(-math.inf, 1), higher_is_better=True, cutoff="none", plain=plain.r2)
+@metric(
+    "r2", "rsquared", range=(-math.inf, 1), higher_is_better=True, cutoff="none", plain=plain.r2
+)
 class R2(_OfScores):
     r"""Coefficient of determination: the share of the variance of ratings that is explained.
 
     .. math:: 1 - \sum (r - \hat r)^2 / \sum (r - \bar r)^2
 
-    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r` the mean rating. NaN
-    if the ratings do not vary. Needs scores.
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r`
+    the mean rating. NaN if the ratings do not vary. Needs scores.
 
     Notes
     -----
-    Use it for the share of the variance of ratings that a model explains. Do not compare it between data sets: where
-    ratings vary little, small errors give a low value, which may be negative.
+    Use it for the share of the variance of ratings that a model explains. Do not compare it between
+    data sets: where ratings vary little, small errors give a low value, which may be negative.
 
     References
     ----------
@@ -160,7 +183,10 @@ class R2(_OfScores):
         """Return number, squared error, and the centred sums of ratings, each of shape (U,)."""
         rows = block.judged
         n, error = sums_by_user(
-            block, rows.user, namespace(rows.truth).ones_like(rows.truth), (rows.truth - rows.score) ** 2
+            block,
+            rows.user,
+            namespace(rows.truth).ones_like(rows.truth),
+            (rows.truth - rows.score) ** 2,
         )
         return n, error, *_centred_sums(block, rows.user, rows.truth, n)
 
@@ -190,13 +216,13 @@ class ExplainedVariance(_OfScores):
 
     .. math:: 1 - Var(r - \hat r) / Var(r)
 
-    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the ratings do not vary.
-    Needs scores.
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the
+    ratings do not vary. Needs scores.
 
     Notes
     -----
-    Use it beside ``r2``: where it is higher, a constant error explains the gap. Do not use it alone: predictions that
-    are all one star too high can score 1.
+    Use it beside ``r2``: where it is higher, a constant error explains the gap. Do not use it
+    alone: predictions that are all one star too high can score 1.
 
     References
     ----------
@@ -216,7 +242,9 @@ class ExplainedVariance(_OfScores):
         """Return number, and the centred sums of ratings and of errors, each of shape (U,)."""
         rows = block.judged
         (n,) = sums_by_user(block, rows.user, namespace(rows.truth).ones_like(rows.truth))
-        ratings, errors = (_centred_sums(block, rows.user, x, n) for x in (rows.truth, rows.truth - rows.score))
+        ratings, errors = (
+            _centred_sums(block, rows.user, x, n) for x in (rows.truth, rows.truth - rows.score)
+        )
         return n, *ratings, *errors
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
@@ -224,30 +252,36 @@ class ExplainedVariance(_OfScores):
         n, *rest = sums
         variation, varies = _variation(n, rest[:_CENTRED])
         unexplained, differs = _variation(n, rest[_CENTRED:])
-        unexplained = namespace(unexplained).where(differs, unexplained, namespace(unexplained).zeros_like(unexplained))
+        unexplained = namespace(unexplained).where(
+            differs, unexplained, namespace(unexplained).zeros_like(unexplained)
+        )
         return or_nan(1.0 - divide(unexplained, variation), varies)
 
     def pool_totals(self, totals: Sequence[ExactTotal], catalogue_size: int) -> float:
         """Return the share explained over all users, NaN where the ratings do not vary."""
         n, *rest = totals
-        variation, unexplained = (_exact_variation(n, centred) for centred in (rest[:_CENTRED], rest[_CENTRED:]))
+        variation, unexplained = (
+            _exact_variation(n, centred) for centred in (rest[:_CENTRED], rest[_CENTRED:])
+        )
         return 1.0 - unexplained / variation if variation else math.nan
 
 
 _CENTRED = 6  # sums that `_centred_sums` returns
-_NOISE = 1e-12  # variation, relative to the squares around the centre, that rounding alone may leave
+_NOISE = (
+    1e-12  # variation, relative to the squares around the centre, that rounding alone may leave
+)
 
 
 def _centred_sums(block: Block, user: Array, x: Array, n: Array) -> Sums:
     r"""Return sums of each user's values around a centre of the user, arrays of shape (U,).
 
-    The sum of squares around the mean is :math:`\sum x^2 - (\sum x)^2 / n`, in which all digits cancel if the mean is
-    large. With :math:`d = x - c`, for a centre c near the user's mean,
+    The sum of squares around the mean is :math:`\sum x^2 - (\sum x)^2 / n`, in which all digits
+    cancel if the mean is large. With :math:`d = x - c`, for a centre c near the user's mean,
 
     .. math:: \sum x = \sum d + nc, \quad \sum x^2 = \sum d^2 + 2 c \sum d + n c^2
 
-    The centre has 18 bits, so that products with it are exact (:math:`c \sum d` in two terms), and exact totals of the
-    terms give the variance over any users as if their values were at hand.
+    The centre has 18 bits, so that products with it are exact (:math:`c \sum d` in two terms), and
+    exact totals of the terms give the variance over any users as if their values were at hand.
     """
     xp = namespace(x)
     (total,) = sums_by_user(block, user, x)
@@ -255,7 +289,14 @@ def _centred_sums(block: Block, user: Array, x: Array, n: Array) -> Sums:
     d = x - xp.take(centre, user)
     deviations, squares = sums_by_user(block, user, d, d**2)
     high = _leading(deviations, 26)
-    return deviations, squares, n * centre, n * centre**2, centre * high, centre * (deviations - high)
+    return (
+        deviations,
+        squares,
+        n * centre,
+        n * centre**2,
+        centre * high,
+        centre * (deviations - high),
+    )
 
 
 def _leading(x: Array, bits: int) -> Array:
@@ -283,38 +324,49 @@ def _exact_variation(n: ExactTotal, centred: Sequence[ExactTotal]) -> float:
     return variation if variation > _NOISE * float(squares) else 0.0
 
 
-@metric("classification", range=(-1, 1), higher_is_better=True, cutoff="none", plain=plain.classification)
+@metric(
+    "classification",
+    range=(-1, 1),
+    higher_is_better=True,
+    cutoff="none",
+    plain=plain.classification,
+)
 class Classification(Pooled):
     r"""Statistic of the confusion matrix of scores as a classifier, over all items in the lists.
 
     .. math:: F_1 = \frac{2 \, TP}{2 \, TP + FP + FN}
 
-    An item of a list is classified as relevant if its score is at least the threshold. Of all items of all lists, TP
-    are classified as relevant and are, FP are not; FN are classified as not relevant but are relevant, TN are not
-    relevant either. The order of the lists does not matter, and relevant items that no list has do not count. 0 where a
-    statistic has nothing to divide by. Needs scores.
+    An item of a list is classified as relevant if its score is at least the threshold. Of all items
+    of all lists, TP are classified as relevant and are, FP are not; FN are classified as not
+    relevant but are relevant, TN are not relevant either. The order of the lists does not matter,
+    and relevant items that no list has do not count. 0 where a statistic has nothing to divide by.
+    Needs scores.
 
     Parameters
     ----------
     statistic : str, default="f1"
-        ``"accuracy"`` (TP + TN) / (TP + FP + FN + TN); ``"balanced_accuracy"``, the mean of recall and specificity;
-        ``"f1"``; ``"fowlkes_mallows"``, the geometric mean of precision and recall; ``"informedness"``, recall +
-        specificity - 1; ``"jaccard"`` TP / (TP + FP + FN), the threat score; ``"markedness"``, precision + negative
-        predictive value - 1; ``"mcc"``, the Matthews correlation coefficient; ``"negative_predictive_value"``
-        TN / (TN + FN); ``"precision"`` TP / (TP + FP); ``"recall"`` TP / (TP + FN); ``"specificity"`` TN / (TN + FP).
+        ``"accuracy"`` (TP + TN) / (TP + FP + FN + TN); ``"balanced_accuracy"``, the mean of recall
+        and specificity; ``"f1"``; ``"fowlkes_mallows"``, the geometric mean of precision and
+        recall; ``"informedness"``, recall + specificity - 1; ``"jaccard"`` TP / (TP + FP + FN), the
+        threat score; ``"markedness"``, precision + negative predictive value - 1; ``"mcc"``, the
+        Matthews correlation coefficient; ``"negative_predictive_value"`` TN / (TN + FN);
+        ``"precision"`` TP / (TP + FP); ``"recall"`` TP / (TP + FN); ``"specificity"`` TN / (TN +
+        FP).
     threshold : float or None, default=0.5
-        The least score of an item that is classified as relevant. None: the score is the probability that it is, so
-        that the four numbers are expected values.
+        The least score of an item that is classified as relevant. None: the score is the
+        probability that it is, so that the four numbers are expected values.
 
     Notes
     -----
-    Use it where scores pass a threshold that decides what is shown. Do not use it for rankings, or with a threshold
-    chosen on the same data: it depends on the threshold, and on which items have a score.
+    Use it where scores pass a threshold that decides what is shown. Do not use it for rankings, or
+    with a threshold chosen on the same data: it depends on the threshold, and on which items have a
+    score.
 
     References
     ----------
-    Rozemberczki et al. 2022, rexmex, ``ClassificationMetricSet``; Powers 2011, Evaluation: From Precision, Recall and
-    F-Measure to ROC, Informedness, Markedness and Correlation, Journal of Machine Learning Technologies 2(1).
+    Rozemberczki et al. 2022, rexmex, ``ClassificationMetricSet``; Powers 2011, Evaluation: From
+    Precision, Recall and F-Measure to ROC, Informedness, Markedness and Correlation, Journal of
+    Machine Learning Technologies 2(1).
 
     Examples
     --------
@@ -343,12 +395,19 @@ class Classification(Pooled):
         """Return TP, FP, FN and TN, shape (U,) each."""
         rows, xp = block.recommended, block.xp
         if self.threshold is None:
-            check_probabilities(rows.score, self.name, "write threshold= to classify by another score")
+            check_probabilities(
+                rows.score, self.name, "write threshold= to classify by another score"
+            )
             positive = rows.score
         else:
             positive = xp.astype(rows.score >= self.threshold, xp.float64)
         label = xp.astype(rows.label, xp.float64)
-        cells = (positive * label, positive * (1 - label), (1 - positive) * label, (1 - positive) * (1 - label))
+        cells = (
+            positive * label,
+            positive * (1 - label),
+            (1 - positive) * label,
+            (1 - positive) * (1 - label),
+        )
         return sums_by_user(block, rows.user, *cells)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
@@ -374,26 +433,33 @@ class Classification(Pooled):
         return or_nan(values[self.statistic](), tp + fp + fn + tn > 0)
 
 
-@metric("fcp", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.fraction_of_concordant_pairs)
+@metric(
+    "fcp",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="none",
+    plain=plain.fraction_of_concordant_pairs,
+)
 class FCP(_OfScores):
     r"""Fraction of concordant pairs: item pairs of one user that the scores order correctly.
 
     .. math:: n_c / (n_c + n_d)
 
-    :math:`n_c` counts pairs of one user with :math:`r_i > r_j` and :math:`\hat r_i > \hat r_j`, :math:`n_d` pairs with
-    :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the rating, :math:`\hat r_i` the score of item
-    i. Both are summed over users. NaN without such pairs. Needs scores.
+    :math:`n_c` counts pairs of one user with :math:`r_i > r_j` and :math:`\hat r_i > \hat r_j`,
+    :math:`n_d` pairs with :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the
+    rating, :math:`\hat r_i` the score of item i. Both are summed over users. NaN without such
+    pairs. Needs scores.
 
     Parameters
     ----------
     average : {"pairs", "users"}, default="pairs"
-        ``"users"`` takes the mean of :math:`n_c` over users who have a concordant pair, and that of :math:`n_d` over
-        users who have a discordant pair, in place of the sums (as in Surprise).
+        ``"users"`` takes the mean of :math:`n_c` over users who have a concordant pair, and that of
+        :math:`n_d` over users who have a discordant pair, in place of the sums (as in Surprise).
 
     Notes
     -----
-    Use it for predicted ratings of which only the order within a user matters. Do not use it for the top of lists: all
-    pairs count alike, also those between the worst items.
+    Use it for predicted ratings of which only the order within a user matters. Do not use it for
+    the top of lists: all pairs count alike, also those between the worst items.
 
     References
     ----------
@@ -412,7 +478,11 @@ class FCP(_OfScores):
         """Return the numbers of concordant and discordant pairs, and whether there are any, shape (U,) each."""
         concordant, discordant = self._pairs(block)
         xp = block.xp
-        return concordant, discordant, *(xp.astype(n > 0, xp.float64) for n in (concordant, discordant))
+        return (
+            concordant,
+            discordant,
+            *(xp.astype(n > 0, xp.float64) for n in (concordant, discordant)),
+        )
 
     def _pairs(self, block: Block) -> tuple[Array, Array]:
         rows, xp = block.judged, block.xp

@@ -1,8 +1,9 @@
 """The registry: every metric by name, found by walking the package and its plug-ins, and metrics from text.
 
-A metric enters by being defined (`rankwise.metrics.base.metric`). Modules of this package are imported when a name is
-first looked up, as are packages with an entry point in the group ``rankwise.metrics``: at first those of the most
-common metrics, and all others only for a name that these do not have.
+A metric enters by being defined (`rankwise.metrics.base.metric`). Modules of this package are
+imported when a name is first looked up, as are packages with an entry point in the group
+``rankwise.metrics``: at first those of the most common metrics, and all others only for a name that
+these do not have.
 
 Metrics from text: ``ndcg@10``, ``recall@[5,10,20]``, ``ndcg(gain=exponential)@10``.
 
@@ -55,7 +56,10 @@ class Registered:
 _HERE = "rankwise.metrics"
 _COMMON = ("accuracy", "graded")
 """Modules of the metrics that most evaluations ask for; they take a fifth of the time of all."""
-_TWO_MEANINGS = {"hits": "hit_rate@k is 1 for a user with a hit in the top k; tp@k is the number of hits of all users"}
+_TWO_MEANINGS = {
+    "hits": "hit_rate@k is 1 for a user with a hit in the top k; tp@k is the number of hits of all "
+    "users"
+}
 """Names that libraries use for different metrics, with the metrics that they may mean."""
 _classes: dict[str, type[Any]] = {}
 _remembered: dict[str, tuple[Any, ...]] = {}
@@ -79,7 +83,8 @@ def add(cls: type[Registered]) -> None:
         if not same or _is_of_package(holder) != _is_of_package(cls):
             raise ParameterError(
                 f"two metrics are called {name!r}",
-                found=f"{holder.__module__}.{holder.__qualname__} and {cls.__module__}.{cls.__qualname__}",
+                found=f"{holder.__module__}.{holder.__qualname__} and "
+                f"{cls.__module__}.{cls.__qualname__}",
             )
     _classes.update({key(name): cls for name in spellings})
 
@@ -160,8 +165,13 @@ def _nearest(name: str) -> str | None:
     from difflib import get_close_matches  # only errors need it
 
     if any(word in key(name) for word in ("genre", "categor", "topic")):
-        classes = [cls.name for cls in every() if any(word in cls.name for word in ("category", "topic"))]
-        return f"metrics of categories: {', '.join(classes)}; and intra_list_diversity(distance=jaccard)"
+        classes = [
+            cls.name for cls in every() if any(word in cls.name for word in ("category", "topic"))
+        ]
+        return (
+            f"metrics of categories: {', '.join(classes)}; and "
+            "intra_list_diversity(distance=jaccard)"
+        )
     spelled = {key(one): one for cls in every() for one in (*cls.aliases, cls.name)}
     near = get_close_matches(key(name), spelled, n=1, cutoff=0.6)
     return f"did you mean '{spelled[near[0]]}'?" if near else None
@@ -178,7 +188,8 @@ def find(name: str) -> type[Any]:
         raise MetricError(f"{name!r} has two meanings", hint=_TWO_MEANINGS[key(name)])
     if cls is None:
         raise MetricError(
-            f"there is no metric called {name!r}", hint=_nearest(name) or "'rankwise metrics' lists all of them"
+            f"there is no metric called {name!r}",
+            hint=_nearest(name) or "'rankwise metrics' lists all of them",
         )
     return cls
 
@@ -242,7 +253,9 @@ def _read(text: str, language: Language) -> list[Any]:
 def normal_form(text: str) -> str:
     """Return a text in which names like hit-rate are one word, as they are to people."""
     return re.sub(  # what stands in quotes is left alone
-        r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""", lambda match: match[1] or "_", text.strip()
+        r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""",
+        lambda match: match[1] or "_",
+        text.strip(),
     )
 
 

@@ -1,7 +1,8 @@
 r"""Metrics of information retrieval, as trec_eval defines them: judgements of a pool, gains, counts.
 
-Notation: :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` the user's relevant items. A
-ground truth row of grade 0 is judged not relevant; an item with a grade below 0 is in the pool, but not judged.
+Notation: :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` the user's
+relevant items. A ground truth row of grade 0 is judged not relevant; an item with a grade below 0
+is in the pool, but not judged.
 """
 
 from __future__ import annotations
@@ -59,7 +60,12 @@ class _Count(PerUser):
 
 
 @metric(
-    "num_users", range=(0, math.inf), higher_is_better=None, cutoff="none", family="confusion", plain=plain.num_users
+    "num_users",
+    range=(0, math.inf),
+    higher_is_better=None,
+    cutoff="none",
+    family="confusion",
+    plain=plain.num_users,
 )
 class NumUsers(_Count):
     r"""Number of evaluated users.
@@ -70,8 +76,8 @@ class NumUsers(_Count):
 
     Notes
     -----
-    Use it to state how many users a value is a mean of. Do not use it to compare systems: the ground truth and
-    ``population=`` decide it.
+    Use it to state how many users a value is a mean of. Do not use it to compare systems: the
+    ground truth and ``population=`` decide it.
 
     Examples
     --------
@@ -104,8 +110,8 @@ class NumRelevant(_Count):
 
     Notes
     -----
-    Use it to describe the ground truth: how many relevant items there are. Do not use it to compare systems: it does
-    not depend on the lists.
+    Use it to describe the ground truth: how many relevant items there are. Do not use it to compare
+    systems: it does not depend on the lists.
 
     Examples
     --------
@@ -131,13 +137,14 @@ class NumJudgedIrrelevant(_Count):
 
     .. math:: \sum_u |\{i \in L_u^k \setminus R_u : g_{ui} \ge 0\}|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
-    :math:`g_{ui}` is the grade of item i. Items without a ground truth row do not count.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`g_{ui}` is the grade of item i. Items without a ground truth row do not
+    count.
 
     Notes
     -----
-    Use it to see how many recommendations are known to be wrong, not merely unjudged. Do not use it with positive
-    feedback alone: it is 0 for every system.
+    Use it to see how many recommendations are known to be wrong, not merely unjudged. Do not use it
+    with positive feedback alone: it is 0 for every system.
 
     Examples
     --------
@@ -174,13 +181,14 @@ class Unjudged(PerUser):
 
     .. math:: |L_u^k \setminus J_u| / k
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's judged items: those with
-    a ground truth row of grade 0 or more. Where the share is high, the ground truth says little about the list.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's
+    judged items: those with a ground truth row of grade 0 or more. Where the share is high, the
+    ground truth says little about the list.
 
     Notes
     -----
-    Use it to see how little of the lists the ground truth knows, over k places. Do not use it as quality. Short lists
-    have fewer unjudged items.
+    Use it to see how little of the lists the ground truth knows, over k places. Do not use it as
+    quality. Short lists have fewer unjudged items.
 
     References
     ----------
@@ -215,13 +223,13 @@ class Grade(PerUser):
 
     .. math:: g_{u i_k}
 
-    :math:`g_{ui}` is the relevance of item i for user u, :math:`i_k` the item at rank k. Tied items are taken in order
-    of item id. ``grade@[1,2,3]`` shows how relevance falls down the lists.
+    :math:`g_{ui}` is the relevance of item i for user u, :math:`i_k` the item at rank k. Tied items
+    are taken in order of item id. ``grade@[1,2,3]`` shows how relevance falls down the lists.
 
     Notes
     -----
-    Use it to see how relevance falls down the lists, rank by rank. Do not use it where few items are judged: the mean
-    is over users whose item at that rank is.
+    Use it to see how relevance falls down the lists, rank by rank. Do not use it where few items
+    are judged: the mean is over users whose item at that rank is.
 
     References
     ----------
@@ -247,30 +255,39 @@ class Grade(PerUser):
         return or_nan(grade, bincount(rows.user, here, block.n_users) > 0)
 
 
-@metric("rbp_residual", "rbp_resid", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.rbp_residual)
+@metric(
+    "rbp_residual",
+    "rbp_resid",
+    range=(0, 1),
+    higher_is_better=None,
+    family="hygiene",
+    plain=plain.rbp_residual,
+)
 class RBPResidual(PerUser):
     r"""Residual of rank-biased precision: its increase if all items that are not judged were relevant.
 
     .. math:: 1 - (1 - p) \sum_{i \le k, \; i \in J_u} p^{i - 1}
 
-    The sum is over the ranks i of judged items :math:`J_u`, those with a ground truth row of grade 0 or more. It
-    includes the tail below the list, or below k.
+    The sum is over the ranks i of judged items :math:`J_u`, those with a ground truth row of grade
+    0 or more. It includes the tail below the list, or below k.
 
     Parameters
     ----------
     p : float, default=0.8
         The persistence of the user, as in ``rbp``.
     tail : bool, default=True
-        Whether the tail counts if all recommended items are judged; if not, the value is then 0 (as in trec_eval).
+        Whether the tail counts if all recommended items are judged; if not, the value is then 0 (as
+        in trec_eval).
 
     Notes
     -----
-    Use it for how much ``rbp`` could rise if unjudged items were relevant. Do not use it as quality: it tells how far
-    to trust ``rbp``.
+    Use it for how much ``rbp`` could rise if unjudged items were relevant. Do not use it as
+    quality: it tells how far to trust ``rbp``.
 
     References
     ----------
-    Moffat & Zobel 2008, Rank-Biased Precision for Measurement of Retrieval Effectiveness, ACM TOIS 27(1).
+    Moffat & Zobel 2008, Rank-Biased Precision for Measurement of Retrieval Effectiveness, ACM TOIS
+    27(1).
 
     Examples
     --------
@@ -311,13 +328,14 @@ class LogitAveragePrecision(PerUser):
 
     .. math:: \ln \frac{1 + s}{1 + |R_u| - s}, \quad s = \sum_i P@i \cdot rel_i
 
-    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is
-    the number of relevant items. Tied items are taken in order of item id.
+    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0;
+    :math:`|R_u|` is the number of relevant items. Tied items are taken in order of item id.
 
     Notes
     -----
-    Use it to test systems on hard queries, where average precision is near 0 and means hide improvements. Do not use it
-    as the value that a reader sees: it is not a share, and has no bounds.
+    Use it to test systems on hard queries, where average precision is near 0 and means hide
+    improvements. Do not use it as the value that a reader sees: it is not a share, and has no
+    bounds.
 
     References
     ----------
@@ -360,10 +378,11 @@ class InferredAveragePrecision(PerUser):
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u} \frac{1}{r_i} \left(1 + d_i
               \frac{a_i + \epsilon}{a_i + n_i + 2 \epsilon}\right)
 
-    Of the items above the relevant item i at rank :math:`r_i`, :math:`a_i` are relevant, :math:`n_i` judged not
-    relevant, and :math:`d_i` in the pool, judged or not: of a grade below 0, they are not judged. Items outside the
-    pool count as not relevant. Equal to average precision where the whole pool is judged, except for :math:`\epsilon`.
-    Tied items are taken in order of item id.
+    Of the items above the relevant item i at rank :math:`r_i`, :math:`a_i` are relevant,
+    :math:`n_i` judged not relevant, and :math:`d_i` in the pool, judged or not: of a grade below 0,
+    they are not judged. Items outside the pool count as not relevant. Equal to average precision
+    where the whole pool is judged, except for :math:`\epsilon`. Tied items are taken in order of
+    item id.
 
     Parameters
     ----------
@@ -372,8 +391,9 @@ class InferredAveragePrecision(PerUser):
 
     Notes
     -----
-    Use it where a random sample of the pool is judged, as in some TREC tracks. Do not use it where all items are judged
-    (``map``), or where the judged items are not a random sample, such as clicks.
+    Use it where a random sample of the pool is judged, as in some TREC tracks. Do not use it where
+    all items are judged (``map``), or where the judged items are not a random sample, such as
+    clicks.
 
     References
     ----------
@@ -394,20 +414,29 @@ class InferredAveragePrecision(PerUser):
         """Return the estimate, shape (U,)."""
         rows, xp = block.judged, block.xp
         relevant = _above(block, rows.relevant)
-        judged, pooled = _above(block, _is_judged(block)), _above(block, xp.ones_like(rows.relevant))
+        judged, pooled = (
+            _above(block, _is_judged(block)),
+            _above(block, xp.ones_like(rows.relevant)),
+        )
         share = (relevant + self.epsilon) / (judged + 2.0 * self.epsilon)
         terms = rows.relevant * (1.0 + pooled * share) / rows.rank
         return divide(bincount(rows.user, terms, block.n_users), block.n_relevant)
 
 
-@metric("utility", range=(-math.inf, math.inf), higher_is_better=True, family="confusion", plain=plain.utility_at_k)
+@metric(
+    "utility",
+    range=(-math.inf, math.inf),
+    higher_is_better=True,
+    family="confusion",
+    plain=plain.utility_at_k,
+)
 class Utility(Pooled):
     r"""Weighted sum of true and false positives and negatives, averaged over users.
 
     .. math:: w_1 \, TP + w_2 \, FP + w_3 \, FN + w_4 \, TN
 
-    TP and FP are the relevant and the other items of the top k, FN the relevant items outside it, and TN the items of
-    the catalogue that are neither.
+    TP and FP are the relevant and the other items of the top k, FN the relevant items outside it,
+    and TN the items of the catalogue that are neither.
 
     Parameters
     ----------
@@ -418,12 +447,13 @@ class Utility(Pooled):
 
     Notes
     -----
-    Use it where a hit, a miss and a wrong recommendation have known worth, such as money. Do not use it with the
-    default weights as if they were costs: they are 1 and −1 by convention.
+    Use it where a hit, a miss and a wrong recommendation have known worth, such as money. Do not
+    use it with the default weights as if they were costs: they are 1 and −1 by convention.
 
     References
     ----------
-    Lewis 1995, Evaluating and Optimizing Autonomous Text Classification Systems, SIGIR; trec_eval, ``utility``.
+    Lewis 1995, Evaluating and Optimizing Autonomous Text Classification Systems, SIGIR; trec_eval,
+    ``utility``.
 
     Examples
     --------
@@ -475,7 +505,8 @@ class _Gained(PerUser):
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1`.
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
+        :math:`2^{rel + 1} - 1`.
     gains : list of float, default=none
         Other gains for the grades 1, 2, …, each 0 or more: ``gains=[3,9]``.
     """
@@ -504,13 +535,14 @@ class NormalisedGain(_Gained):
     .. math:: \frac{1}{\sum_j g^*_j} \sum_i \frac{g_i}
               {\log_2 \left(2 + \sum_{j \le i} \max(1, g^*_j) - \sum_{j \le i} g_j\right)}
 
-    :math:`g_i` is the gain of the item at rank i, :math:`g^*_j` that of the ideal list. With ``gain=binary`` the
-    logarithm is of 2 plus the number of irrelevant items above. Tied items are taken in order of item id.
+    :math:`g_i` is the gain of the item at rank i, :math:`g^*_j` that of the ideal list. With
+    ``gain=binary`` the logarithm is of 2 plus the number of irrelevant items above. Tied items are
+    taken in order of item id.
 
     Notes
     -----
-    Use it to get trec_eval's G and binG. Do not use it as the only metric of a study: hardly anyone can read its
-    values.
+    Use it to get trec_eval's G and binG. Do not use it as the only metric of a study: hardly anyone
+    can read its values.
 
     References
     ----------
@@ -539,13 +571,13 @@ class NDCGAtRelevant(_Gained):
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in R_u} nDCG@r_i
 
-    :math:`r_i` is the rank of the relevant item i in the list; for an item that is not recommended, nDCG is of the
-    whole list. Tied items are taken in order of item id.
+    :math:`r_i` is the rank of the relevant item i in the list; for an item that is not recommended,
+    nDCG is of the whole list. Tied items are taken in order of item id.
 
     Notes
     -----
-    Use it to get trec_eval's ndcg_rel, which looks at the ranks of relevant items alone. Do not use it where lists are
-    shown at a fixed length: ``ndcg@k`` has that cut-off.
+    Use it to get trec_eval's ndcg_rel, which looks at the ranks of relevant items alone. Do not use
+    it where lists are shown at a fixed length: ``ndcg@k`` has that cut-off.
 
     References
     ----------
@@ -573,13 +605,14 @@ class NDCGAtLevels(_Gained):
 
     .. math:: \frac{1}{|C|} \sum_{k \in C} nDCG@k, \quad C = \{k : g^*_k > g^*_{k + 1}\}
 
-    :math:`g^*_k` is the gain at rank k of the ideal list, 0 below its end. If the list has more than
-    :math:`|R_u| + 1` items, its length is one more rank in C. Tied items are taken in order of item id.
+    :math:`g^*_k` is the gain at rank k of the ideal list, 0 below its end. If the list has more
+    than :math:`|R_u| + 1` items, its length is one more rank in C. Tied items are taken in order of
+    item id.
 
     Notes
     -----
-    Use it to get trec_eval's Rndcg, in which each user has cut-offs of its own. Do not use it where lists are shown at
-    a fixed length: ``ndcg@k`` has that cut-off.
+    Use it to get trec_eval's Rndcg, in which each user has cut-offs of its own. Do not use it where
+    lists are shown at a fixed length: ``ndcg@k`` has that cut-off.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """What travels between blocks and values: columns of users, states that add up, and values of cells.
 
-A block's users are columns first. What a value takes from its users is a state: sums of floats that are kept without
-rounding (`ExactTotal`), counts, or all values. States add over any partition of the users, on any machine and in any
-order, and become values when all users are there.
+A block's users are columns first. What a value takes from its users is a state: sums of floats that
+are kept without rounding (`ExactTotal`), counts, or all values. States add over any partition of
+the users, on any machine and in any order, and become values when all users are there.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class UserColumns:
         """Return the users under the rule of a metric."""
         rule = self.rules.of(metric)
         if rule not in self._under:
-            inside = rule.includes(self.evaluated, self.column("n_relevant"), self.column("list_length"))
+            inside = rule.includes(
+                self.evaluated, self.column("n_relevant"), self.column("list_length")
+            )
             self._under[rule] = replace(self, rule=rule, inside=inside)
         return self._under[rule]
 
@@ -77,7 +79,10 @@ class UserColumns:
             self,
             users=self.users[rows],
             weights=None if self.weights is None else self.weights[rows],
-            groups={column: replace(groups, code=groups.code[rows]) for column, groups in self.groups.items()},
+            groups={
+                column: replace(groups, code=groups.code[rows])
+                for column, groups in self.groups.items()
+            },
             inside=None if self.inside is None else self.inside[rows],
         )
 
@@ -97,10 +102,14 @@ class UserColumns:
     def mean_state(self, values: Floats, weights: Floats | None = None, rows: Any = ...) -> State:
         """Return the sum of the weighted values of the users who have one, and of their weights.
 
-        ``weights`` are those of the metric itself, which multiply the weights of users; ``rows`` are the users to sum
-        over, by default all.
+        ``weights`` are those of the metric itself, which multiply the weights of users; ``rows``
+        are the users to sum over, by default all.
         """
-        values = values[rows] if self.inside is None else np.where(self.inside[rows], values[rows], math.nan)
+        values = (
+            values[rows]
+            if self.inside is None
+            else np.where(self.inside[rows], values[rows], math.nan)
+        )
         weights = None if weights is None else weights[rows]
         if self.weights is not None:
             weights = self.weights[rows] if weights is None else weights * self.weights[rows]
@@ -207,11 +216,15 @@ class AggregateState:
 
     def of_nobody(self) -> AggregateState:
         """Return the state of no users, to which others can be added."""
-        cells = {cell: tuple(type(entry)() for entry in state) for cell, state in self.cells.items()}
+        cells = {
+            cell: tuple(type(entry)() for entry in state) for cell, state in self.cells.items()
+        }
         return AggregateState(users=0, with_list=0, without_relevant=0, cells=cells)
 
 
-def add_groups(left: Mapping[_G, AggregateState], right: Mapping[_G, AggregateState]) -> dict[_G, AggregateState]:
+def add_groups(
+    left: Mapping[_G, AggregateState], right: Mapping[_G, AggregateState]
+) -> dict[_G, AggregateState]:
     """Return the state of every group that either of two partitions of the users has."""
     groups = dict(left)
     for group, state in right.items():
@@ -249,7 +262,12 @@ class Aggregates:
         ``needs_relevant`` says that the metric is not defined for such a user.
         """
         rule = self.rule
-        return needs_relevant and rule.undefined == "nan" and rule.counts_irrelevant and without_relevant > 0
+        return (
+            needs_relevant
+            and rule.undefined == "nan"
+            and rule.counts_irrelevant
+            and without_relevant > 0
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,11 +1,11 @@
 """Fairness between groups of users: quality of their recommendations, and bias disparity.
 
-For bias disparity, whether recommendations move a group of users towards a group of items, the groups are columns of
-``users`` and ``items``, named by ``user_group`` and ``item_group``. There is one cell per pair of groups:
-``bias_disparity@10[user_group=a,item_group=b]``.
+For bias disparity, whether recommendations move a group of users towards a group of items, the
+groups are columns of ``users`` and ``items``, named by ``user_group`` and ``item_group``. There is
+one cell per pair of groups: ``bias_disparity@10[user_group=a,item_group=b]``.
 
-For the other metrics the groups are any column of ``users``, named by ``user_group``; users without a group are left
-out and counted. The cells of these metrics are the group means :math:`m_a`.
+For the other metrics the groups are any column of ``users``, named by ``user_group``; users without
+a group are left out and counted. The cells of these metrics are the group means :math:`m_a`.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class _WithSource(_Disparity):
     Parameters
     ----------
     interactions : {"train", "truth"}, default="train"
-        The interactions that :math:`B_S` counts: the training interactions, or the relevant items of the ground truth
-        (as in WarpRec before 2.0).
+        The interactions that :math:`B_S` counts: the training interactions, or the relevant items
+        of the ground truth (as in WarpRec before 2.0).
     """
 
     interactions: Literal["train", "truth"] = "train"
@@ -122,13 +122,13 @@ class BiasDisparitySource(_WithSource):
     .. math:: B_S(G, C) = \frac{\text{share of the interactions of } G \text{ that are in } C}
               {|C| / |I|}
 
-    One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G prefers C. Needs ``train`` and a
-    column of groups in both ``items`` and ``users``.
+    One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G prefers C.
+    Needs ``train`` and a column of groups in both ``items`` and ``users``.
 
     Notes
     -----
-    Use it to read ``bias_disparity``: it is what users preferred before. Do not use it to compare systems: it does not
-    depend on the lists.
+    Use it to read ``bias_disparity``: it is what users preferred before. Do not use it to compare
+    systems: it does not depend on the lists.
 
     Examples
     --------
@@ -161,13 +161,14 @@ class BiasDisparityRecommendation(_Disparity):
     .. math:: B_R(G, C) = \frac{\text{share of the top } k \text{ of } G \text{ that is in } C}
               {|C| / |I|}
 
-    One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G is recommended C more often than
-    by random recommendations. Needs a column of groups in both ``items`` and ``users``.
+    One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G is
+    recommended C more often than by random recommendations. Needs a column of groups in both
+    ``items`` and ``users``.
 
     Notes
     -----
-    Use it to read ``bias_disparity``: it is one of its two parts. Do not use it as bias by itself: users may prefer the
-    group.
+    Use it to read ``bias_disparity``: it is one of its two parts. Do not use it as bias by itself:
+    users may prefer the group.
 
     Examples
     --------
@@ -203,14 +204,15 @@ class BiasDisparity(_WithSource):
 
     .. math:: \frac{B_R(G, C) - B_S(G, C)}{B_S(G, C)}
 
-    The relative change from :math:`B_S`, ``bias_disparity_source``, to :math:`B_R`, ``bias_disparity_recommendation``.
-    One cell per user group G and item group C; NaN where :math:`B_S` is 0. A value of 0 keeps the preference of the
-    users. Needs ``train`` and a column of groups in both ``items`` and ``users``.
+    The relative change from :math:`B_S`, ``bias_disparity_source``, to :math:`B_R`,
+    ``bias_disparity_recommendation``. One cell per user group G and item group C; NaN where
+    :math:`B_S` is 0. A value of 0 keeps the preference of the users. Needs ``train`` and a column
+    of groups in both ``items`` and ``users``.
 
     Notes
     -----
-    Use it for whether recommendations exaggerate what groups of users prefer. Do not use it for pairs of groups with
-    few interactions: it is a ratio, and explodes.
+    Use it for whether recommendations exaggerate what groups of users prefer. Do not use it for
+    pairs of groups with few interactions: it is a ratio, and explodes.
 
     Examples
     --------
@@ -232,7 +234,10 @@ class BiasDisparity(_WithSource):
     def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the cells, by user group and item group."""
         source, recommended = self._source(items), self._recommended(items, k)
-        cells = {cell: recommended[cell] / source[cell] - 1.0 if source[cell] > 0 else math.nan for cell in recommended}
+        cells = {
+            cell: recommended[cell] / source[cell] - 1.0 if source[cell] > 0 else math.nan
+            for cell in recommended
+        }
         return CellValues(cells=cells)
 
 
@@ -241,7 +246,8 @@ class _MeanDifference(Grouped):
 
     References
     ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender Systems, UMUAI 31.
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
+    Systems, UMUAI 31.
     """
 
     group_statistic = "mean_difference"
@@ -251,24 +257,31 @@ class _MeanDifference(Grouped):
         return mean_difference(map(float, means))
 
 
-@metric("user_mad_ranking", range=(0, 1), higher_is_better=False, family="fairness", plain=plain.mean_difference)
+@metric(
+    "user_mad_ranking",
+    range=(0, 1),
+    higher_is_better=False,
+    family="fairness",
+    plain=plain.mean_difference,
+)
 class UserMADRanking(_MeanDifference):
     r"""Mean absolute difference between groups of users in nDCG.
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad m_a = \mathrm{mean}_{u \in a} nDCG_u@k
 
-    :math:`m_a` is the mean nDCG of user group a; the outer mean is over all pairs of groups. The cells are :math:`m_a`.
-    NaN for fewer than two groups. Needs a column of groups in ``users``.
+    :math:`m_a` is the mean nDCG of user group a; the outer mean is over all pairs of groups. The
+    cells are :math:`m_a`. NaN for fewer than two groups. Needs a column of groups in ``users``.
 
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1`.
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
+        :math:`2^{rel + 1} - 1`.
 
     Notes
     -----
-    Use it for how differently groups of users are served, over all pairs of groups. Do not use it for small groups:
-    means of few users differ by chance.
+    Use it for how differently groups of users are served, over all pairs of groups. Do not use it
+    for small groups: means of few users differ by chance.
 
     Examples
     --------
@@ -288,21 +301,28 @@ class UserMADRanking(_MeanDifference):
         return (NDCG(gain=self.gain) @ self.k,)
 
 
-@metric("user_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.mean_difference)
+@metric(
+    "user_mad_rating",
+    range=(0, math.inf),
+    higher_is_better=False,
+    family="fairness",
+    plain=plain.mean_difference,
+)
 class UserMADRating(_MeanDifference):
     r"""Mean absolute difference between groups of users in the scores of recommended items.
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
               m_a = \mathrm{mean}_{u \in a} \, \mathrm{mean}_{i \in L_u^k} s_{ui}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of item i, :math:`m_a` the
-    mean of user group a; the outer mean is over all pairs of groups. The cells are :math:`m_a`. The value is in the
-    unit of the scores. NaN for fewer than two groups. Needs a column of groups in ``users``, and scores.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
+    item i, :math:`m_a` the mean of user group a; the outer mean is over all pairs of groups. The
+    cells are :math:`m_a`. The value is in the unit of the scores. NaN for fewer than two groups.
+    Needs a column of groups in ``users``, and scores.
 
     Notes
     -----
-    Use it for whether groups of users are given scores of one height. Do not use it as quality: scores are predictions,
-    not outcomes.
+    Use it for whether groups of users are given scores of one height. Do not use it as quality:
+    scores are predictions, not outcomes.
 
     Examples
     --------
@@ -332,8 +352,8 @@ class _AnyMetric(Grouped):
 
     References
     ----------
-    Ekstrand et al. 2018, All the Cool Kids, How Do They Fit In? Popularity and Demographic Biases in Recommender
-    Evaluation and Effectiveness, FAT*.
+    Ekstrand et al. 2018, All the Cool Kids, How Do They Fit In? Popularity and Demographic Biases
+    in Recommender Evaluation and Effectiveness, FAT*.
     """
 
     metric: Metric = NDCG()  # noqa: RUF009 - frozen, so that all may share it
@@ -344,19 +364,25 @@ class _AnyMetric(Grouped):
         return (at_cutoffs(self.metric, self.k),)
 
 
-@metric("group_gap", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.group_means)
+@metric(
+    "group_gap",
+    range=(0, math.inf),
+    higher_is_better=False,
+    family="fairness",
+    plain=plain.group_means,
+)
 class GroupGap(_AnyMetric):
     r"""Difference between the highest and the lowest mean of a metric over groups of users.
 
     .. math:: \max_a m_a - \min_a m_a
 
-    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. NaN for fewer than two
-    groups. Needs a column of groups in ``users``.
+    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. NaN
+    for fewer than two groups. Needs a column of groups in ``users``.
 
     Notes
     -----
-    Use it for how differently groups of users are served. Do not use it for many small groups: the highest minus the
-    lowest of noisy means is large by chance. Read the means.
+    Use it for how differently groups of users are served. Do not use it for many small groups: the
+    highest minus the lowest of noisy means is large by chance. Read the means.
 
     Examples
     --------
@@ -375,20 +401,22 @@ class GroupGap(_AnyMetric):
         return float(means.max() - means.min())
 
 
-@metric("group_ratio", range=(0, 1), higher_is_better=True, family="fairness", plain=plain.group_means)
+@metric(
+    "group_ratio", range=(0, 1), higher_is_better=True, family="fairness", plain=plain.group_means
+)
 class GroupRatio(_AnyMetric):
     r"""Ratio of the lowest to the highest mean of a metric over groups of users.
 
     .. math:: \min_a m_a / \max_a m_a
 
-    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. The range holds for
-    metrics without negative values. NaN where no group mean is above 0, and for fewer than two groups. Needs a column
-    of groups in ``users``.
+    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. The
+    range holds for metrics without negative values. NaN where no group mean is above 0, and for
+    fewer than two groups. Needs a column of groups in ``users``.
 
     Notes
     -----
-    Use it for how differently groups of users are served, in proportion. Do not use it for small groups, or where a
-    mean is near 0: chance decides it.
+    Use it for how differently groups of users are served, in proportion. Do not use it for small
+    groups, or where a mean is near 0: chance decides it.
 
     Examples
     --------

@@ -17,4 +17,14 @@ from rankwise.models.recommenders import (
     Surprise,
 )
 
-__all__ = ["Cornac", "Implicit", "ItemNeighbours", "LensKit", "LightFM", "Popularity", "Random", "RecTools", "Surprise"]
+__all__ = [
+    "Cornac",
+    "Implicit",
+    "ItemNeighbours",
+    "LensKit",
+    "LightFM",
+    "Popularity",
+    "Random",
+    "RecTools",
+    "Surprise",
+]

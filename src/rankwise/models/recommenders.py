@@ -50,7 +50,8 @@ def _ids(role: str, ids: Iterable[Any] | None, size: int) -> list[Any]:
     out = list(range(size)) if ids is None else list(ids)
     if len(out) != size:
         raise ParameterError(
-            f"{role}_ids must have one id per {role} of the model", found=f"{len(out)} ids, {size} {role}s"
+            f"{role}_ids must have one id per {role} of the model",
+            found=f"{len(out)} ids, {size} {role}s",
         )
     return out
 
@@ -111,14 +112,19 @@ class Implicit:
         # implicit pads lists with item 0 beyond the catalogue, with the smallest float for a masked
         # item, and with -1 if neighbours run out; neighbour models give seen items the score 0.
         items, scores = self.model.recommend(
-            rows, user_items, N=min(n, len(self._items)), filter_already_liked_items=self.filter_seen
+            rows,
+            user_items,
+            N=min(n, len(self._items)),
+            filter_already_liked_items=self.filter_seen,
         )
         out: Lists = {}
         for row, user in enumerate(users):
             seen = set(user_items[row].indices.tolist()) if self.filter_seen else set()
             pairs = zip(items[row].tolist(), scores[row].tolist(), strict=True)
             out[user] = [
-                (self._items[item], score) for item, score in pairs if item >= 0 and score > -3e38 and item not in seen
+                (self._items[item], score)
+                for item, score in pairs
+                if item >= 0 and score > -3e38 and item not in seen
             ]
         return out
 
@@ -345,8 +351,14 @@ class Baseline:
         assert self._users is not None
         users = self._users.frame["user"]
         rows = rows.filter(pl.col("item").is_in(self._items.implode()))
-        row = rows["user"].replace_strict(users, np.arange(len(users)), return_dtype=pl.Int64).to_numpy()
-        column = rows["item"].replace_strict(self._items, np.arange(len(self._items)), return_dtype=pl.Int64)
+        row = (
+            rows["user"]
+            .replace_strict(users, np.arange(len(users)), return_dtype=pl.Int64)
+            .to_numpy()
+        )
+        column = rows["item"].replace_strict(
+            self._items, np.arange(len(self._items)), return_dtype=pl.Int64
+        )
         shape = (len(users), len(self._items))
         matrix: csr_array = csr_array((np.ones(len(row)), (row, column.to_numpy())), shape=shape)
         matrix.sum_duplicates()
@@ -385,7 +397,9 @@ class Baseline:
             )
         check_count(n=n)
         ids = self._ids(users)
-        fitted = self._users.frame.with_row_index("code").with_columns(pl.col("user").cast(ids.dtype, strict=False))
+        fitted = self._users.frame.with_row_index("code").with_columns(
+            pl.col("user").cast(ids.dtype, strict=False)
+        )
         codes = ids.to_frame().join(fitted, on="user", how="left", maintain_order="left")["code"]
         rows = codes.cast(pl.Int64).fill_null(-1).to_numpy()
         blocks = [
@@ -398,7 +412,9 @@ class Baseline:
         """Return the ids of users; raise if they are not of the type that they have in training."""
         assert self._users is not None
         if isinstance(users, str | bytes) or not isinstance(users, Iterable):
-            raise ParameterError("users is an iterable of ids", found=f"users={users!r}"[:80], hint=f"[{users!r}]")
+            raise ParameterError(
+                "users is an iterable of ids", found=f"users={users!r}"[:80], hint=f"[{users!r}]"
+            )
         try:
             ids = pl.Series("user", list(users))
         except (TypeError, pl.exceptions.PolarsError) as error:

@@ -231,7 +231,8 @@ def _table_by_user(frame: pl.DataFrame) -> Iterable[tuple[Any, Any]]:
     names = _columns(frame)
     if "user" not in names or "item" not in names:
         raise InputError(
-            "a table of recommendations must have columns for users and items", found=", ".join(frame.columns)
+            "a table of recommendations must have columns for users and items",
+            found=", ".join(frame.columns),
         )
     for (user,), rows in frame.group_by(names["user"], maintain_order=True):
         yield user, rows
@@ -249,7 +250,9 @@ def _parse(output: Any, most: int) -> ScoredItems:
     need not end; tables are sorted by rank, else by score, as in `rankwise.evaluate`.
     """
     if isinstance(output, str | bytes | set | frozenset):
-        raise InputError("a recommendation list must be ordered: neither text nor a set", found=repr(output)[:60])
+        raise InputError(
+            "a recommendation list must be ordered: neither text nor a set", found=repr(output)[:60]
+        )
     if _is_table(output):
         return _parse_table(pl.DataFrame(output))
     if hasattr(output, "to_dict") and hasattr(output, "index"):  # a pandas Series of scores
@@ -262,7 +265,9 @@ def _parse(output: Any, most: int) -> ScoredItems:
     if isinstance(output, tuple) and len(output) == 2 and all(_is_column(part) for part in output):
         items, scores = (_to_list(part) for part in output)
         if len(items) != len(scores):
-            raise InputError("items and scores are of different lengths", found=f"{len(items)} and {len(scores)}")
+            raise InputError(
+                "items and scores are of different lengths", found=f"{len(items)} and {len(scores)}"
+            )
         return items, _to_floats(scores)
     rows = _to_list(output, most)
     if rows and all(isinstance(row, tuple | list) and len(row) == 2 for row in rows):
@@ -276,7 +281,9 @@ def _parse(output: Any, most: int) -> ScoredItems:
 def _parse_table(frame: pl.DataFrame) -> ScoredItems:
     names = _columns(frame)
     if "item" not in names:
-        raise InputError("a table of recommendations must have a column for items", found=str(frame.columns))
+        raise InputError(
+            "a table of recommendations must have a column for items", found=str(frame.columns)
+        )
     if "rank" in names:
         frame = frame.sort(names["rank"], maintain_order=True)
     elif "score" in names:
@@ -292,7 +299,9 @@ def _check_items(items: list[Any], required: type | None) -> type | None:
         if not isinstance(item, str | int | np.integer) or isinstance(item, bool):
             raise InputError("items are integers or strings", found=repr(item)[:60])
         if item_type is not (required or item_type):
-            raise InputError("item ids are integers and strings, not all of one type", found=repr(item)[:60])
+            raise InputError(
+                "item ids are integers and strings, not all of one type", found=repr(item)[:60]
+            )
         if not isinstance(item, str) and not -(2**63) <= int(item) < 2**63:
             raise IdError("an item id does not fit 64 bits", found=repr(item)[:60])
         required = item_type
@@ -300,7 +309,9 @@ def _check_items(items: list[Any], required: type | None) -> type | None:
     try:
         text.encode()
     except UnicodeEncodeError as error:  # half of a character, as broken decoding leaves them
-        raise IdError("an item id is not valid Unicode", found=repr(text[error.start : error.end])) from error
+        raise IdError(
+            "an item id is not valid Unicode", found=repr(text[error.start : error.end])
+        ) from error
     return required
 
 
@@ -349,7 +360,8 @@ class Predictions:
     def no_scores(self) -> EmptyError:
         """Return the error for a model that fails for all users."""
         return EmptyError(
-            "the model predicted no valid scores for any user", found=next(iter(self.failed.values()), None)
+            "the model predicted no valid scores for any user",
+            found=next(iter(self.failed.values()), None),
         )
 
     def scores(self, codes: Any) -> Scores:
@@ -384,7 +396,8 @@ class Predictions:
         if not has_width or len(scores) != len(users):
             raise InputError(
                 "predict must return one row per user and one column per item",
-                found=f"shape {scores.shape} for {len(users)} users and {n_items} items" + self._width_source,
+                found=f"shape {scores.shape} for {len(users)} users and {n_items} items"
+                + self._width_source,
             )
         if np.isnan(scores).any() or (scores == np.inf).any():
             raise InputError("a predicted score is NaN or infinite")

@@ -1,7 +1,7 @@
 """The engine of off-policy values: `Job.of` settles what is asked, `work` takes whole users, `finish` has the result.
 
-A job and its partials can be pickled. A log is worked on in one piece, in several threads, chunk by chunk from Parquet,
-or on Spark; the result has the same bits.
+A job and its partials can be pickled. A log is worked on in one piece, in several threads, chunk by
+chunk from Parquet, or on Spark; the result has the same bits.
 """
 
 from __future__ import annotations
@@ -78,14 +78,20 @@ class Options:
     def __post_init__(self) -> None:
         if isinstance(self.within, str):
             object.__setattr__(self, "within", (self.within,))
-        if not isinstance(self.within, Sequence) or not all(isinstance(name, str) for name in self.within):
-            raise ParameterError("within is columns of the exposures", found=f"within={self.within!r}")
+        if not isinstance(self.within, Sequence) or not all(
+            isinstance(name, str) for name in self.within
+        ):
+            raise ParameterError(
+                "within is columns of the exposures", found=f"within={self.within!r}"
+            )
         if not isinstance(self.by, str | None):
             raise ParameterError("by is one column", found=f"by={self.by!r}")
         limits = self.reward_range
         if limits is not None and not _is_range(limits):
             raise ParameterError(
-                "reward_range has the smallest and the largest reward", found=f"reward_range={limits!r}", hint="(0, 1)"
+                "reward_range has the smallest and the largest reward",
+                found=f"reward_range={limits!r}",
+                hint="(0, 1)",
             )
         check_level("alpha", self.alpha)
         check_choice("slates", self.slates, Slates)
@@ -103,7 +109,9 @@ class Options:
 def _is_range(limits: Any) -> bool:
     """Return whether limits are two numbers, the smaller one first."""
     is_pair = isinstance(limits, Sequence) and len(limits) == 2
-    return is_pair and all(isinstance(limit, Real) for limit in limits) and bool(limits[0] < limits[1])
+    return (
+        is_pair and all(isinstance(limit, Real) for limit in limits) and bool(limits[0] < limits[1])
+    )
 
 
 @dataclass(frozen=True)
@@ -186,19 +194,29 @@ class Job:
         """Check the arguments, and read all tables but the exposures."""
         if not isinstance(targets, Mapping):
             raise ParameterError(
-                "targets are policies by name", found=repr(targets)[:80], hint='targets={"new": "p_new"}'
+                "targets are policies by name",
+                found=repr(targets)[:80],
+                hint='targets={"new": "p_new"}',
             )
         if not targets or LOGGED in targets:
             raise ParameterError(
-                "targets are policies by name" if not targets else "the logging policy is in every result",
-                found=f"targets of the names {', '.join(map(repr, targets))}" if targets else "no target",
+                "targets are policies by name"
+                if not targets
+                else "the logging policy is in every result",
+                found=f"targets of the names {', '.join(map(repr, targets))}"
+                if targets
+                else "no target",
                 hint='targets={"new": "p_new"}',
             )
         if options.baseline not in (LOGGED, *targets):
             raise ParameterError(
-                f"there is no policy {options.baseline!r} for the baseline", found=", ".join([LOGGED, *targets])
+                f"there is no policy {options.baseline!r} for the baseline",
+                found=", ".join([LOGGED, *targets]),
             )
-        policies = {name: as_policy(target, columns).with_tables_read(columns) for name, target in targets.items()}
+        policies = {
+            name: as_policy(target, columns).with_tables_read(columns)
+            for name, target in targets.items()
+        }
         if isinstance(propensity, str) and propensity == "uniform":
             propensity = Uniform()
         elif propensity is None or (isinstance(propensity, str) and "." not in propensity):
@@ -217,7 +235,9 @@ class Job:
         return job
 
     def __reduce__(self) -> Any:
-        return Job, tuple(getattr(self, each.name) for each in fields(self) if each.name != "tables")
+        return Job, tuple(
+            getattr(self, each.name) for each in fields(self) if each.name != "tables"
+        )
 
     @property
     def needs_items(self) -> bool:
@@ -249,7 +269,9 @@ class Job:
         """Raise if the log is needed at once."""
         if self.estimated or self.cross_fits:
             raise ParameterError(
-                'propensity="shares" needs the log at once' if self.estimated else "a regressor needs the log at once",
+                'propensity="shares" needs the log at once'
+                if self.estimated
+                else "a regressor needs the log at once",
                 hint="leave chunk_rows out, or add the column to the exposures before"
                 if self.estimated
                 else "leave chunk_rows out, or pass its predictions as a table",
@@ -265,10 +287,18 @@ class Job:
         if self.estimated:
             share = pl.Series(_SHARE, _shares(log, self.options.within))
             log = replace(log, frame=log.frame.with_columns(share))
-        job = replace(self, items=catalogue, rows=log.rows, is_slate=log.is_slate, first_position=log.first_position)
+        job = replace(
+            self,
+            items=catalogue,
+            rows=log.rows,
+            is_slate=log.is_slate,
+            first_position=log.first_position,
+        )
         if self.cross_fits:
             log = with_folds(log)
-            predictions = Predictions.of(job.predictions, job.situation(log, "predictions"), job.context(log))
+            predictions = Predictions.of(
+                job.predictions, job.situation(log, "predictions"), job.context(log)
+            )
             job = replace(job, predictions=predictions)
         return job, log
 
@@ -276,7 +306,9 @@ class Job:
         """Return the job with what it must know of a log of which only pieces are read."""
         self.check_pieces()
         is_slate = self.options.propensities is not None
-        return replace(self, items=items, rows=rows, is_slate=is_slate, first_position=first_position)
+        return replace(
+            self, items=items, rows=rows, is_slate=is_slate, first_position=first_position
+        )
 
     def situation(self, log: Log, name: str) -> Situation:
         """Return what a policy is asked about."""
@@ -286,7 +318,8 @@ class Job:
     def context(self, log: Log) -> list[str]:
         """Return the columns of the context that are named: those of ``within``, ``by``, and what joins targets.
 
-        All are known before an item is shown, so that they may be features of a reward, and strata of calibration.
+        All are known before an item is shown, so that they may be features of a reward, and strata
+        of calibration.
         """
         for name in self.options.within:
             check_column(log, name, "within")
@@ -294,7 +327,9 @@ class Job:
         for name, policy in self.all_policies:
             if isinstance(policy, OfTable):
                 names += policy.read(self.situation(log, name))[1]
-        return [name for name in dict.fromkeys(names) if name in log.frame.columns and name not in KEYS]
+        return [
+            name for name in dict.fromkeys(names) if name in log.frame.columns and name not in KEYS
+        ]
 
     @property
     def kind(self) -> Kind:
@@ -304,7 +339,8 @@ class Job:
         if self.options.propensities is None:
             raise ParameterError(
                 "requests have several rows: say what the propensity of a row is of",
-                hint='propensities="conditional" (its item after those above it), "prefix" (the list up to it), '
+                hint='propensities="conditional" (its item after those above it), "prefix" (the '
+                "list up to it), "
                 '"list" (the full list) or "marginal" (its item at this position)',
             )
         return self.options.propensities
@@ -336,7 +372,9 @@ class Job:
             return "standard"
         has_predictions = self.predictions is not None
         if self.options.slates == "cascade_dr" and not has_predictions:
-            raise ParameterError("cascade_dr needs predictions of the reward", hint="pass predictions=")
+            raise ParameterError(
+                "cascade_dr needs predictions of the reward", hint="pass predictions="
+            )
         if self.options.slates == "interaction" and has_predictions:
             raise ParameterError("interaction does not use predictions", hint='slates="cascade_dr"')
         return "cascade_dr" if has_predictions else "interaction"
@@ -348,16 +386,24 @@ class Job:
         if chosen == "auto":
             return "snips" if self.predictions is None else "sndr"
         if chosen in ("sndr", "dr") and self.predictions is None:
-            raise ParameterError(f"{chosen} needs predictions of the reward", hint="pass predictions=")
+            raise ParameterError(
+                f"{chosen} needs predictions of the reward", hint="pass predictions="
+            )
         if chosen not in ("sndr", "dr") and self.predictions is not None:
-            raise ParameterError(f"{chosen} does not use predictions", hint='estimator="sndr" or "dr" does')
+            raise ParameterError(
+                f"{chosen} does not use predictions", hint='estimator="sndr" or "dr" does'
+            )
         if chosen == "beta_ips" and self.is_slate:
-            raise ParameterError("beta_ips is for requests with one row", hint='estimator="snips" or "ips"')
+            raise ParameterError(
+                "beta_ips is for requests with one row", hint='estimator="snips" or "ips"'
+            )
         return chosen
 
     def read(self, exposures: Any, first_row: int | None = None) -> Log:
         """Return the log of a table of exposures, or of a piece of it that begins with a row."""
-        return read_log(exposures, self.outcomes, self.columns, window=self.window, first_row=first_row)
+        return read_log(
+            exposures, self.outcomes, self.columns, window=self.window, first_row=first_row
+        )
 
     def work(self, log: Log) -> Partial:
         """Return what a piece of the log adds."""
@@ -367,7 +413,9 @@ class Job:
         log = replace(log, is_slate=is_slate, first_position=start)
         return _Piece(replace(self, is_slate=is_slate), log).partial(has_slates)
 
-    def finish(self, partials: Iterable[Partial], source: Mapping[str, Any] | None = None) -> OffPolicy:
+    def finish(
+        self, partials: Iterable[Partial], source: Mapping[str, Any] | None = None
+    ) -> OffPolicy:
         """Return the result of all pieces; the order of these does not matter.
 
         ``source`` is the card of the exposures, by default that of a piece.
@@ -380,7 +428,9 @@ class Job:
         by = self.options.by
         names = [NO_GROUP if key is None else str(key) for key in keys]
         heads = [{}] if by is None else [{"by": by, "group": group} for group in (None, *names)]
-        summaries = [self._summary(each, limits, head) for each, head in zip(sums, heads, strict=True)]
+        summaries = [
+            self._summary(each, limits, head) for each, head in zip(sums, heads, strict=True)
+        ]
         values = [summary.values() for summary in summaries]
         tables, supports = zip(*map(Summary.table, summaries, values), strict=True)
         differences = map(Summary.differences, summaries, values, supports)
@@ -403,7 +453,9 @@ class Job:
         """Return the sums of all requests and of each group of ``by``, and the groups in order."""
         totals = [part.total for part in parts if part.total is not None]
         if not totals:
-            raise InputError("a target says nothing about any request", where=parts[0].source["source"])
+            raise InputError(
+                "a target says nothing about any request", where=parts[0].source["source"]
+            )
         if self.options.propensities is not None and not any(part.has_slates for part in parts):
             raise ParameterError(
                 "propensities= is for requests with several rows, and each has one",
@@ -413,7 +465,11 @@ class Job:
         names = sorted({name for part in parts for name in part.policies})
         if isinstance(self.propensity, Policy) and len(names) > 1:
             raise _several_policies(names, parts[0].source["source"])
-        keys = pl.Series(list(dict.fromkeys(key for part in parts for key in part.groups))).sort().to_list()
+        keys = (
+            pl.Series(list(dict.fromkeys(key for part in parts for key in part.groups)))
+            .sort()
+            .to_list()
+        )
         groups = [[part.groups[key] for part in parts if key in part.groups] for key in keys]
         return [Sums.merged(each) for each in (totals, *groups)], keys
 
@@ -433,9 +489,13 @@ class Job:
             if missing == "error":
                 gap.check(name)
             counts[f"{name}: rows of which the target says nothing"] = gap.rows
-        return {name: count for name, count in (counts | Counter(parts[0].of_tables)).items() if count}
+        return {
+            name: count for name, count in (counts | Counter(parts[0].of_tables)).items() if count
+        }
 
-    def _summary(self, sums: Sums, limits: tuple[float, float], head: Mapping[str, str | None]) -> Summary:
+    def _summary(
+        self, sums: Sums, limits: tuple[float, float], head: Mapping[str, str | None]
+    ) -> Summary:
         """Return the summary of some requests."""
         marginal = bool(self.is_slate) and self.kind == "marginal"
         # Shares fit by construction; in slates propensities depend on the items above.
@@ -460,8 +520,12 @@ class Job:
         cards = {"exposures": dict(exposures)}
         if self.outcomes is not None:
             cards["outcomes"] = self.outcomes.card
-        tables = {name: policy.table for name, policy in self.all_policies if isinstance(policy, OfTable)}
-        return cards | {name: table.card for name, table in tables.items() if isinstance(table, Table)}
+        tables = {
+            name: policy.table for name, policy in self.all_policies if isinstance(policy, OfTable)
+        }
+        return cards | {
+            name: table.card for name, table in tables.items() if isinstance(table, Table)
+        }
 
     def _settings(self, limits: tuple[float, float], from_log: bool) -> dict[str, Any]:
         known = self.propensity
@@ -510,23 +574,42 @@ class _Piece:
             inside = {name: each.filter(kept) for name, each in rows.items()}
             groups[group] = self._sums(log.filter(mask), inside, propensity[kept])
         total = self._sums(log, rows, propensity) if log.rows else None
-        names = tuple(map(str, self.log.frame["policy"].unique())) if "policy" in self.log.frame.columns else ()
+        names = (
+            tuple(map(str, self.log.frame["policy"].unique()))
+            if "policy" in self.log.frame.columns
+            else ()
+        )
         card = self.log.table.card
-        return Partial(total, groups, self.counts, self.of_tables, self.gaps, log.outcomes, has_slates, names, card)
+        return Partial(
+            total,
+            groups,
+            self.counts,
+            self.of_tables,
+            self.gaps,
+            log.outcomes,
+            has_slates,
+            names,
+            card,
+        )
 
     def _sums(self, log: Log, rows: Mapping[str, Rows], propensity: Floats) -> Sums:
         job = self.job
         masses = {
-            name: _mass(policy, job.logging_policy, job.situation(log, name)) for name, policy in job.policies.items()
+            name: _mass(policy, job.logging_policy, job.situation(log, name))
+            for name, policy in job.policies.items()
         }
-        return sums_of(log, rows, propensity, masses, tail_length(job.rows or log.rows), job.context(log))
+        return sums_of(
+            log, rows, propensity, masses, tail_length(job.rows or log.rows), job.context(log)
+        )
 
     def _asked(self, policy: Policy, name: str) -> Floats:
         """Return the probabilities of a policy, with what was counted of it under its name."""
         situation = self.situation(name)
         p = np.asarray(policy.probabilities(situation, self.job.kind), dtype=np.float64)
         self.counts.update({f"{name}: {what}": count for what, count in situation.counts.items()})
-        self.of_tables.update({f"{name}: {what}": count for what, count in situation.of_tables.items()})
+        self.of_tables.update(
+            {f"{name}: {what}": count for what, count in situation.of_tables.items()}
+        )
         return p
 
     def _propensity(self) -> Floats:
@@ -569,13 +652,19 @@ class _Piece:
             weight, before = weights_of(p, propensity, log, job.kind, slates)
             if job.options.missing == "drop" and not isinstance(policy, Logged):
                 weight[np.isnan(p)] = np.nan
-            predicted, expected = (None, None) if model is None else model.of_policy(policy, self.situation(name))
-            if expected is not None and predicted is not None:  # where a policy does as the log, so does the model
+            predicted, expected = (
+                (None, None) if model is None else model.of_policy(policy, self.situation(name))
+            )
+            if (
+                expected is not None and predicted is not None
+            ):  # where a policy does as the log, so does the model
                 expected = np.where(np.isnan(p), predicted, expected)
             out[name] = Rows(weight, before, predicted, expected)
         return out
 
-    def _without_gaps(self, rows: dict[str, Rows], propensity: Floats) -> tuple[Log, dict[str, Rows], Floats]:
+    def _without_gaps(
+        self, rows: dict[str, Rows], propensity: Floats
+    ) -> tuple[Log, dict[str, Rows], Floats]:
         """Return the log without the requests of which a target says nothing."""
         log = self.log
         gap = np.any([np.isnan(each.weight) for each in rows.values()], axis=0)
@@ -583,9 +672,15 @@ class _Piece:
             return log, rows, propensity
         requests = np.zeros(len(log.first), dtype=bool)
         requests[log.request[gap]] = True
-        self.counts["requests left out because a target says nothing about them"] = int(requests.sum())
+        self.counts["requests left out because a target says nothing about them"] = int(
+            requests.sum()
+        )
         kept = ~requests[log.request]
-        return log.filter(pl.Series(kept)), {n: each.filter(kept) for n, each in rows.items()}, propensity[kept]
+        return (
+            log.filter(pl.Series(kept)),
+            {n: each.filter(kept) for n, each in rows.items()},
+            propensity[kept],
+        )
 
 
 def _groups_of(log: Log, by: str) -> list[tuple[Any, pl.Series]]:
@@ -593,13 +688,16 @@ def _groups_of(log: Log, by: str) -> list[tuple[Any, pl.Series]]:
     check_column(log, by, "by")
     if by in (*KEYS, "reward"):
         raise ParameterError(
-            f"groups by {by} are not known before an item is shown", hint="name a column of the context"
+            f"groups by {by} are not known before an item is shown",
+            hint="name a column of the context",
         )
     column = log.frame[by].fill_nan(None) if log.frame[by].dtype.is_float() else log.frame[by]
     if log.is_slate and column.ne_missing(column.gather(log.first[log.request])).any():
         raise InputError(
             f"a request is in several groups by {by}",
-            where=log.where(int(column.ne_missing(column.gather(log.first[log.request])).arg_true()[0])),
+            where=log.where(
+                int(column.ne_missing(column.gather(log.first[log.request])).arg_true()[0])
+            ),
             hint="name a column that has one value per request",
         )
     groups = column.unique().to_list()
@@ -611,7 +709,9 @@ def check_column(log: Log, name: str, option: str) -> None:
     if name not in log.frame.columns or name.startswith("_"):
         named = [column for column in log.frame.columns if not column.startswith("_")]
         raise ColumnError(
-            f"there is no column {name!r} for {option}", where=log.table.source, found=quoted_columns(named)
+            f"there is no column {name!r} for {option}",
+            where=log.table.source,
+            found=quoted_columns(named),
         )
 
 
@@ -630,7 +730,8 @@ def _several_policies(names: Sequence[str], where: str) -> ParameterError:
         "one policy is declared for a log of several",
         where=where,
         found=", ".join(map(repr, names[:5])),
-        hint="log the propensity of each row under the policy that showed it, or evaluate one policy at a time",
+        hint="log the propensity of each row under the policy that showed it, or evaluate one "
+        "policy at a time",
     )
 
 
@@ -644,17 +745,22 @@ def _check_propensities(values: Floats, log: Log, where: str) -> None:
             "a propensity is the probability of what was shown: above 0 and at most 1",
             where=f"{log.where(row)}, {where}",
             found=f"{values[row]:g} ({int(bad.sum()):,} such rows)",
-            hint="an item with propensity 0 cannot have been shown: check which list the propensity belongs to",
+            hint="an item with propensity 0 cannot have been shown: check which list the "
+            "propensity belongs to",
         )
 
 
 def _no_propensities(log: Log, name: Any) -> InputError:
     return ColumnError(
-        "there is no column for the propensity" if name == "propensity" else f"there is no column {name!r}",
+        "there is no column for the propensity"
+        if name == "propensity"
+        else f"there is no column {name!r}",
         where=log.table.source,
         found=quoted_columns(log.table.frame.columns),
-        hint='name it, columns={"exposures.propensity": "…"}; declare the policy, propensity="uniform" or a table; or '
-        'estimate it, propensity="shares", within=[…]. A deterministic log says nothing about other items: explore '
+        hint='name it, columns={"exposures.propensity": "…"}; declare the policy, '
+        'propensity="uniform" or a table; or '
+        'estimate it, propensity="shares", within=[…]. A deterministic log says nothing about '
+        "other items: explore "
         "first, for example by showing a random item in 5 % of the requests",
     )
 
@@ -668,9 +774,13 @@ def _shares(log: Log, within: Sequence[str]) -> Floats:
         )
     lacking = [name for name in within if name not in log.frame.columns]
     if lacking:
-        raise ColumnError(f"there is no column {lacking[0]!r} for within", found=quoted_columns(log.frame.columns))
+        raise ColumnError(
+            f"there is no column {lacking[0]!r} for within", found=quoted_columns(log.frame.columns)
+        )
     if log.is_slate:
-        raise ParameterError("shares are estimated for requests with one row", hint="pass the propensities")
+        raise ParameterError(
+            "shares are estimated for requests with one row", hint="pass the propensities"
+        )
     keys = [*within, *(["position"] if "position" in log.frame.columns else [])]
     share = pl.len().over([*keys, "item"]) / pl.len().over(keys)
     return log.frame.select(share.alias("share"))["share"].to_numpy()
@@ -691,4 +801,6 @@ def _mass(policy: Policy, logging: Policy | None, situation: Situation) -> Exact
         shown = contexts.join(target[1], how="cross")
     possible = ours[1].filter(pl.col("probability") > 0)
     outside = shown.join(possible, on=[*ours[0], "item"], how="anti", nulls_equal=True)
-    return ExactTotal.of_products(outside["n"].cast(pl.Float64).to_numpy(), outside["probability"].to_numpy())
+    return ExactTotal.of_products(
+        outside["n"].cast(pl.Float64).to_numpy(), outside["probability"].to_numpy()
+    )

@@ -1,9 +1,10 @@
 r"""Estimators of the value of a policy, each as a plain function of arrays with one entry per request.
 
-``w`` is the weight :math:`\pi(a|x) / p`, ``r`` the reward, ``q`` the prediction of the reward of the logged item, and
-``dm`` the expected prediction under the target, :math:`\sum_a \pi(a|x) q(x, a)`. `rankwise.off_policy` prints
-`snips` and `sndr`, on request `ips`, `beta_ips` and `dr`; all others are for sensitivity analyses, because their bias
-is unknown and no interval covers it. Clipped values are those of ``np.minimum(w, clip)``.
+``w`` is the weight :math:`\pi(a|x) / p`, ``r`` the reward, ``q`` the prediction of the reward of
+the logged item, and ``dm`` the expected prediction under the target,
+:math:`\sum_a \pi(a|x) q(x, a)`. `rankwise.off_policy` prints `snips` and `sndr`, on request `ips`,
+`beta_ips` and `dr`; all others are for sensitivity analyses, because their bias is unknown and no
+interval covers it. Clipped values are those of ``np.minimum(w, clip)``.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def snips(w: Any, r: Any) -> float:
 def beta_ips(w: Any, r: Any, user: Any = None) -> float:
     r"""Return IPS with the control variate :math:`w - 1`.
 
-    The formula is :math:`\overline{w r} - \beta (\bar w - 1)`, with the regression coefficient β of the sums of
-    :math:`w r` on those of w over users, or over rows.
+    The formula is :math:`\overline{w r} - \beta (\bar w - 1)`, with the regression coefficient β of
+    the sums of :math:`w r` on those of w over users, or over rows.
 
     >>> beta_ips(np.array([2.0, 0.0]), np.array([1.0, 1.0]))
     1.0

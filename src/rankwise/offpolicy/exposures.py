@@ -44,7 +44,9 @@ KEYS = ("request", "user", "item", "position")
 OUTCOME_WINDOW = "1d"
 CHECK = "check: "
 """What the names of counts start with that put a result in doubt."""
-REPEATED_OUTCOMES = f"{CHECK}outcomes that equal another one in every column, whose rewards are added"
+REPEATED_OUTCOMES = (
+    f"{CHECK}outcomes that equal another one in every column, whose rewards are added"
+)
 _ALLOWED = 0.01
 ROW = "_row"
 """The column that keeps the row of a source, from 1, for messages."""
@@ -55,8 +57,14 @@ _OUTCOME = "_outcome"
 def read_rows(source: Any, role: TableRole, columns: Columns | None) -> Table:
     """Return a table of exposures, outcomes or of a target, with ids as integers where text holds only these."""
     table = read_table(source, role, columns)
-    categories = [name for name, kind in table.frame.schema.items() if kind in (pl.Categorical, pl.Enum)]
-    table = table.with_frame(table.frame.with_columns(pl.col(categories).cast(pl.String))) if categories else table
+    categories = [
+        name for name, kind in table.frame.schema.items() if kind in (pl.Categorical, pl.Enum)
+    ]
+    table = (
+        table.with_frame(table.frame.with_columns(pl.col(categories).cast(pl.String)))
+        if categories
+        else table
+    )
     if not table.is_text:
         return table
     rest = [name for name in table.frame.columns if name not in ("user", "item", "timestamp")]
@@ -64,7 +72,9 @@ def read_rows(source: Any, role: TableRole, columns: Columns | None) -> Table:
     return table.with_frame(typed(frame, [name for name in rest if name != "request"]))
 
 
-def bad_row(table: Table, column: str, bad: pl.Series, what: str, hint: str | None = None) -> InputError:
+def bad_row(
+    table: Table, column: str, bad: pl.Series, what: str, hint: str | None = None
+) -> InputError:
     """Return the error for the first row whose value in a column is bad."""
     row = int(bad.arg_true()[0])
     name = table.columns.get(column, column)
@@ -83,8 +93,9 @@ class Log:
     Attributes
     ----------
     frame : polars.DataFrame
-        ``user``, ``request``, ``position`` and ``item`` where they exist, ``reward``, ``_row`` (the row of the source)
-        and all other columns of the exposures. Equal rows apart, the order does not depend on that of the source.
+        ``user``, ``request``, ``position`` and ``item`` where they exist, ``reward``, ``_row`` (the
+        row of the source) and all other columns of the exposures. Equal rows apart, the order does
+        not depend on that of the source.
     table : Table
         The exposures as they were read.
     counts : mapping of str to int
@@ -113,7 +124,11 @@ class Log:
     def context(self) -> list[str]:
         """The columns that can join a target: all columns but ids, rewards, the row and numbers with fractions."""
         left_out = {*KEYS, "reward", "propensity", "timestamp", "team", ROW}
-        return [name for name, kind in self.frame.schema.items() if name not in left_out and not kind.is_float()]
+        return [
+            name
+            for name, kind in self.frame.schema.items()
+            if name not in left_out and not kind.is_float()
+        ]
 
     @cached_property
     def first_of_users(self) -> Any:
@@ -168,7 +183,9 @@ class Log:
     def pieces(self, count: int) -> list[Log]:
         """Return about as many pieces with whole users; the first has the counts."""
         edges = np.arange(1, count) * self.rows // count
-        edges = np.unique([0, *self.first_of_users[np.searchsorted(self.first_of_users[:-1], edges)], self.rows])
+        edges = np.unique(
+            [0, *self.first_of_users[np.searchsorted(self.first_of_users[:-1], edges)], self.rows]
+        )
         frames = [self.frame[start:end] for start, end in pairwise(edges.tolist())]
         rest = replace(self, counts={}, outcomes=self.outcomes.clear())
         return [replace(rest if at else self, frame=frame) for at, frame in enumerate(frames)]
@@ -185,7 +202,9 @@ def _changes(column: pl.Series) -> Any:
     return starts
 
 
-def read_outcomes(source: Any, columns: Columns | None, rewards: Mapping[str, float] | None) -> Table | None:
+def read_outcomes(
+    source: Any, columns: Columns | None, rewards: Mapping[str, float] | None
+) -> Table | None:
     """Return the table of outcomes, each with its reward: its own, that of its kind, or 1."""
     if source is None:
         return None
@@ -193,7 +212,9 @@ def read_outcomes(source: Any, columns: Columns | None, rewards: Mapping[str, fl
     frame = outcomes.frame.with_row_index(_OUTCOME)
     if rewards is not None:
         if "kind" not in frame.columns:
-            raise missing_column("outcomes have no kind, and reward= has one per kind", "outcomes.kind", outcomes)
+            raise missing_column(
+                "outcomes have no kind, and reward= has one per kind", "outcomes.kind", outcomes
+            )
         unknown = sorted({*rewards} - {*frame["kind"].unique().to_list()}, key=str)
         if unknown:
             raise InputError(
@@ -209,11 +230,17 @@ def read_outcomes(source: Any, columns: Columns | None, rewards: Mapping[str, fl
 
 
 def read_log(
-    exposures: Any, outcomes: Table | None, columns: Columns | None, *, window: Any = None, first_row: int | None = None
+    exposures: Any,
+    outcomes: Table | None,
+    columns: Columns | None,
+    *,
+    window: Any = None,
+    first_row: int | None = None,
 ) -> Log:
     """Return the log of exposures with their rewards, in the order of users and requests.
 
-    ``first_row`` is the row of a larger table that the exposures begin with; None if they are the table.
+    ``first_row`` is the row of a larger table that the exposures begin with; None if they are the
+    table.
     """
     table = read_rows(exposures, "exposures", columns)
     counts: dict[str, int] = {}
@@ -222,7 +249,9 @@ def read_log(
         table, outcomes = align([table, outcomes], "item")
         for column in {"user", "request"} & {*table.frame.columns} & {*outcomes.frame.columns}:
             check_types(column, table, outcomes)
-        table, joined = _with_outcomes(table, outcomes, window, counts, is_piece=first_row is not None)
+        table, joined = _with_outcomes(
+            table, outcomes, window, counts, is_piece=first_row is not None
+        )
     elif "reward" not in table.frame.columns:
         raise ColumnError(
             "there is no column for the reward, and no outcomes",
@@ -232,8 +261,12 @@ def read_log(
         )
     frame = table.frame.with_row_index(ROW, 1 if first_row is None else first_row)
     counts |= {
-        "no request column: every row is a request": 0 if "request" in frame.columns else len(frame),
-        "no user column: every request is a user of its own": 0 if "user" in frame.columns else len(frame),
+        "no request column: every row is a request": 0
+        if "request" in frame.columns
+        else len(frame),
+        "no user column: every request is a user of its own": 0
+        if "user" in frame.columns
+        else len(frame),
     }
     if "user" not in frame.columns and "request" in frame.columns:
         frame = frame.with_columns(pl.col("request").alias("user"))
@@ -252,15 +285,24 @@ def check_outcomes(table: Table, joined: pl.Series, missing: OnMissing) -> dict[
             "outcomes belong to no exposure",
             where=f"{table.source}, row {row + 1}",
             found=f"{unjoined:,} of {total:,} outcomes",
-            hint='check the request and item ids of both tables; missing="drop" leaves these outcomes out',
+            hint='check the request and item ids of both tables; missing="drop" leaves these '
+            "outcomes out",
         )
-    return {REPEATED_OUTCOMES: _repeated(table), "outcomes": total, "outcomes without an exposure": unjoined}
+    return {
+        REPEATED_OUTCOMES: _repeated(table),
+        "outcomes": total,
+        "outcomes without an exposure": unjoined,
+    }
 
 
 def _repeated(table: Table) -> int:
     """Return how many rows of outcomes equal an earlier one in every column."""
     kinds = table.frame.schema.items()
-    plain = [name for name, kind in kinds if name != _OUTCOME and not (kind.is_nested() or kind == pl.Object)]
+    plain = [
+        name
+        for name, kind in kinds
+        if name != _OUTCOME and not (kind.is_nested() or kind == pl.Object)
+    ]
     return len(table.frame) - int(table.frame.select(pl.struct(plain).n_unique()).item())
 
 
@@ -288,27 +330,40 @@ def _with_outcomes(
     frame = exposures.frame.drop("reward", strict=False).with_row_index("_exposure")
     if "reward" in exposures.frame.columns:
         name, rewards = exposures.columns.get("reward", "reward"), exposures.frame["reward"]
-        unread = f"{CHECK}exposures with a reward in column {name!r}, which is not read beside the outcomes"
+        unread = (
+            f"{CHECK}exposures with a reward in column {name!r}, which is not read beside the "
+            "outcomes"
+        )
         counts[unread] = int((rewards.cast(pl.Float64, strict=False).fill_null(0.0) != 0).sum())
     if all("request" in table.frame.columns for table in (exposures, outcomes)):
         keys = ["request", "item"]
         candidates = frame.join(outcomes.frame.select(keys).unique(), on=keys, how="semi")
         several = candidates.group_by(keys).len().filter(pl.col("len") > 1)
-        counts["items that a request shows several times, whose outcomes go to the first"] = len(several)
-        first = _sorted_by_content(candidates, [*keys, "position"]).unique(keys, keep="first", maintain_order=True)
+        counts["items that a request shows several times, whose outcomes go to the first"] = len(
+            several
+        )
+        first = _sorted_by_content(candidates, [*keys, "position"]).unique(
+            keys, keep="first", maintain_order=True
+        )
         joined = outcomes.frame.join(first.select("_exposure", *keys), on=keys, how="inner")
     else:
-        joined = _by_time(exposures, outcomes, frame, window, is_piece=is_piece).drop_nulls("_exposure")
+        joined = _by_time(exposures, outcomes, frame, window, is_piece=is_piece).drop_nulls(
+            "_exposure"
+        )
     sums = joined.sort("_exposure", "reward").group_by("_exposure", maintain_order=True)
     total = sums.agg(pl.col("reward").sum(), pl.len().alias("_outcomes"))
-    counts["exposures with several outcomes, whose rewards are added"] = int((total["_outcomes"] > 1).sum())
+    counts["exposures with several outcomes, whose rewards are added"] = int(
+        (total["_outcomes"] > 1).sum()
+    )
     frame = frame.join(total, on="_exposure", how="left", maintain_order="left")
     counts["exposures without an outcome"] = frame["reward"].null_count()
     frame = frame.drop("_exposure", "_outcomes").with_columns(pl.col("reward").fill_null(0.0))
     return exposures.with_frame(frame), joined[_OUTCOME].cast(pl.Int64)
 
 
-def _by_time(exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any, *, is_piece: bool) -> pl.DataFrame:
+def _by_time(
+    exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any, *, is_piece: bool
+) -> pl.DataFrame:
     """Return outcomes with the last exposure of their user and item before them, within the window."""
     for table in (exposures, outcomes):
         lacking = [name for name in ("user", "timestamp") if name not in table.frame.columns]
@@ -316,10 +371,13 @@ def _by_time(exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any
             raise ColumnError(
                 "outcomes join exposures by request and item, or else by user, item and time",
                 where=table.source,
-                found=f"no column for the {' and the '.join(lacking)}; {quoted_columns(table.frame.columns)}",
+                found=f"no column for the {' and the '.join(lacking)}; "
+                f"{quoted_columns(table.frame.columns)}",
                 hint='say which: columns={"exposures.request": "…", "outcomes.request": "…"}',
             )
-        if is_piece and not table.frame.schema["timestamp"].is_temporal():  # a piece cannot tell the unit
+        if (
+            is_piece and not table.frame.schema["timestamp"].is_temporal()
+        ):  # a piece cannot tell the unit
             raise ParameterError(
                 "outcomes join by time in pieces only if timestamps have a type of time",
                 where=table.source,
@@ -332,7 +390,9 @@ def _by_time(exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any
     seconds = length.microseconds / 1e6 + length.months * 30.4 * 86400 + length.ticks
     left = outcomes.frame.with_columns(_time=pl.Series(done))
     right = frame.with_columns(_time=pl.Series(shown), _shown=pl.Series(shown))
-    right = right.select("_exposure", "_time", "_shown", *(name for name in frame.columns if name != "_exposure"))
+    right = right.select(
+        "_exposure", "_time", "_shown", *(name for name in frame.columns if name != "_exposure")
+    )
     joined = left.sort("_time").join_asof(
         _sorted_by_content(right, ["_time"]),
         on="_time",
@@ -350,7 +410,9 @@ def _checked(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
         raise EmptyError("the table of exposures is empty", found="0 rows")
     for name in ("user", "request"):
         if name in frame.columns and frame[name].null_count():
-            raise bad_row(table, name, frame[name].is_null(), f"an exposure has no {name}", "drop those rows")
+            raise bad_row(
+                table, name, frame[name].is_null(), f"an exposure has no {name}", "drop those rows"
+            )
     if "position" not in frame.columns:
         return frame
     position = frame["position"]
@@ -363,7 +425,8 @@ def _checked(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     """Return rows in an order that does not depend on that of the source, apart from equal rows of one user.
 
-    Rows that are users of their own stay in their order: what is computed of these does not depend on it.
+    Rows that are users of their own stay in their order: what is computed of these does not depend
+    on it.
     """
     keys = [name for name in ("user", "request", "position") if name in frame.columns]
     if not keys or _increases(frame, keys):
@@ -371,14 +434,22 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     frame = frame.sort(keys)
     if _increases(frame, keys):
         return frame
-    scalars = [name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Object)]
-    return frame.sort(keys + [name for name in scalars if name not in (*keys, ROW)], nulls_last=True)
+    scalars = [
+        name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Object)
+    ]
+    return frame.sort(
+        keys + [name for name in scalars if name not in (*keys, ROW)], nulls_last=True
+    )
 
 
 def _sorted_by_content(frame: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
     """Return rows sorted by some columns and then by all others, except their place in the source."""
     kinds = frame.schema.items()
-    names = [name for name, kind in kinds if name != "_exposure" and not (kind.is_nested() or kind == pl.Object)]
+    names = [
+        name
+        for name, kind in kinds
+        if name != "_exposure" and not (kind.is_nested() or kind == pl.Object)
+    ]
     keys = [name for name in first if name in names]
     return frame.sort(keys + [name for name in names if name not in keys], nulls_last=True)
 
@@ -397,7 +468,8 @@ def request_of_several_users(where: str) -> InputError:
     return InputError(
         "a request has several users",
         where=where,
-        hint="if requests are numbered from 1 again for every user, make one id of user and request in every table, "
+        hint="if requests are numbered from 1 again for every user, make one id of user and "
+        "request in every table, "
         'and name that column: columns={"request": "…"}',
     )
 
@@ -439,7 +511,8 @@ def _check_requests(log: Log) -> None:
         raise DuplicateError(
             "a position of a request occurs twice",
             where=f"{table.source}, row {row[ROW]}",
-            found=f"request {row['request']!r}, position {row['position']} ({len(repeated):,} such rows)",
+            found=f"request {row['request']!r}, position {row['position']} ({len(repeated):,} such "
+            "rows)",
             hint="keep one row per request and position",
         )
     if (step > 1).any():

@@ -1,7 +1,7 @@
 """Interleaved lists of two or more rankers: team draft, balanced, optimised, and team draft of many.
 
-Each function takes recommendation lists by user, as `rankwise.evaluate` does, and returns one row per user and rank.
-A user's draft depends on the seed and the user's id alone.
+Each function takes recommendation lists by user, as `rankwise.evaluate` does, and returns one row
+per user and rank. A user's draft depends on the seed and the user's id alone.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def team_draft(lists_a: Any, lists_b: Any, k: int, *, seed: int = 0) -> pl.DataF
     Returns
     -------
     polars.DataFrame
-        ``user``, ``rank``, ``item``, ``team`` ("A" or "B"), and ``differs``: whether the lists of the user differ up
-        to k.
+        ``user``, ``rank``, ``item``, ``team`` ("A" or "B"), and ``differs``: whether the lists of
+        the user differ up to k.
 
     Examples
     --------
@@ -80,7 +80,10 @@ def multileave(rankers: Mapping[str, Any], k: int, *, seed: int = 0) -> pl.DataF
     rows = []
     for user, lists, rng in _by_user(rankers, k, seed):
         differs = any(lists[name][:k] != lists[next(iter(lists))][:k] for name in lists)
-        rows += [(user, at + 1, item, team, differs) for at, (item, team) in enumerate(_draft(lists, k, rng))]
+        rows += [
+            (user, at + 1, item, team, differs)
+            for at, (item, team) in enumerate(_draft(lists, k, rng))
+        ]
     return _frame(rows, "team")
 
 
@@ -105,7 +108,8 @@ def _draft(lists: Mapping[str, list[Any]], k: int, rng: Any) -> list[tuple[Any, 
 def balanced(lists_a: Any, lists_b: Any, k: int, *, seed: int = 0) -> pl.DataFrame:
     """Return balanced interleaving: items in the order of the better rank, a coin decides who is first.
 
-    It is here to read old logs: of two lists that differ by a shift a random click prefers one of them.
+    It is here to read old logs: of two lists that differ by a shift a random click prefers one of
+    them.
 
     Parameters
     ----------
@@ -136,10 +140,13 @@ def balanced(lists_a: Any, lists_b: Any, k: int, *, seed: int = 0) -> pl.DataFra
     return _frame(rows, "first")
 
 
-def optimised(lists_a: Any, lists_b: Any, k: int, *, credit: Credit = "inverse", seed: int = 0) -> pl.DataFrame:
+def optimised(
+    lists_a: Any, lists_b: Any, k: int, *, credit: Credit = "inverse", seed: int = 0
+) -> pl.DataFrame:
     """Return optimised interleaving: lists with probabilities for which a random click prefers neither ranker.
 
-    Of the probabilities without bias at every depth those with the largest variance of the credit are chosen.
+    Of the probabilities without bias at every depth those with the largest variance of the credit
+    are chosen.
 
     Parameters
     ----------
@@ -155,7 +162,8 @@ def optimised(lists_a: Any, lists_b: Any, k: int, *, credit: Credit = "inverse",
     Returns
     -------
     polars.DataFrame
-        ``user``, ``rank``, ``item``, ``credit`` (of a click, above 0 for A) and ``probability`` of the list.
+        ``user``, ``rank``, ``item``, ``credit`` (of a click, above 0 for A) and ``probability`` of
+        the list.
 
     Raises
     ------
@@ -178,11 +186,19 @@ def optimised(lists_a: Any, lists_b: Any, k: int, *, credit: Credit = "inverse",
             (user, at + 1, item, float(click_credits[chosen][at]), float(p[chosen]))
             for at, item in enumerate(options[chosen])
         ]
-    schema = {"user": None, "rank": pl.Int64, "item": None, "credit": pl.Float64, "probability": pl.Float64}
+    schema = {
+        "user": None,
+        "rank": pl.Int64,
+        "item": None,
+        "credit": pl.Float64,
+        "probability": pl.Float64,
+    }
     return pl.DataFrame(rows, schema=schema, orient="row", infer_schema_length=None)
 
 
-def allowed_lists(a: Sequence[Any], b: Sequence[Any], k: int, credit: Credit) -> tuple[list[Any], list[list[Fraction]]]:
+def allowed_lists(
+    a: Sequence[Any], b: Sequence[Any], k: int, credit: Credit
+) -> tuple[list[Any], list[list[Fraction]]]:
     """Return the lists whose every prefix joins prefixes of both rankers, and the credit of each item.
 
     >>> lists, click_credits = allowed_lists("abc", "bca", 3, "inverse")
@@ -198,7 +214,9 @@ def allowed_lists(a: Sequence[Any], b: Sequence[Any], k: int, credit: Credit) ->
                 longer[items if best is None else (*items, best)] = None
         lists = list(longer)
         if len(lists) > _MOST_LISTS:
-            raise ParameterError("there are too many lists to weigh", found=f"k={k!r}", hint="pass a smaller k")
+            raise ParameterError(
+                "there are too many lists to weigh", found=f"k={k!r}", hint="pass a smaller k"
+            )
     ranks = [{item: at + 1 for at, item in enumerate(ranker)} for ranker in (a, b)]
 
     def credit_of(item: Any) -> Fraction:
@@ -210,7 +228,9 @@ def allowed_lists(a: Sequence[Any], b: Sequence[Any], k: int, credit: Credit) ->
     return lists, [[credit_of(item) for item in items] for items in lists]
 
 
-def unbiased_probabilities(click_credits: Sequence[Sequence[Fraction]], where: str, credit: str) -> Any:
+def unbiased_probabilities(
+    click_credits: Sequence[Sequence[Fraction]], where: str, credit: str
+) -> Any:
     """Return probabilities of lists for which the expected credit of every prefix is 0; raise if there are none."""
     from scipy.optimize import linprog
 
@@ -230,13 +250,17 @@ def unbiased_probabilities(click_credits: Sequence[Sequence[Fraction]], where: s
     return np.clip(p, 0.0, 1.0)
 
 
-def _by_user(rankers: Mapping[str, Any], k: int, seed: int) -> list[tuple[Any, dict[str, list[Any]], Any]]:
+def _by_user(
+    rankers: Mapping[str, Any], k: int, seed: int
+) -> list[tuple[Any, dict[str, list[Any]], Any]]:
     """Return each user of all rankers, with the lists and a random generator of the user's own."""
     check_count(k=k)
     check_count(least=0, seed=seed)
     if len(rankers) < 2:
         raise ParameterError("interleaving needs two rankers", found=", ".join(rankers) or "none")
-    tables = align(align([read_table(lists, "recommendations") for lists in rankers.values()], "user"), "item")
+    tables = align(
+        align([read_table(lists, "recommendations") for lists in rankers.values()], "user"), "item"
+    )
     lists: dict[str, dict[Any, list[Any]]] = {}
     for name, table in zip(rankers, tables, strict=True):
         frame = table.frame
@@ -272,7 +296,8 @@ def _check_lists(frame: pl.DataFrame, name: str) -> None:
             "drafts are of one list per user, and these lists belong to requests of users",
             where=f"ranker {name!r}",
             found="a column for the request",
-            hint="draft the lists of each request in a call of its own, or with one id of user and request as the user",
+            hint="draft the lists of each request in a call of its own, or with one id of user and "
+            "request as the user",
         )
     repeated = frame.select("user", "item").is_duplicated()
     if repeated.any():

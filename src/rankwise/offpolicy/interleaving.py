@@ -16,7 +16,13 @@ from rankwise.core.arguments import check_choice
 from rankwise.core.saved_forms import INTERLEAVING
 from rankwise.core.terminal import TableView, level_text
 from rankwise.errors import ColumnError, InputError, ParameterError
-from rankwise.offpolicy.exposures import OnMissing, check_outcomes, read_log, read_outcomes, read_rows
+from rankwise.offpolicy.exposures import (
+    OnMissing,
+    check_outcomes,
+    read_log,
+    read_outcomes,
+    read_rows,
+)
 from rankwise.offpolicy.result import SavedTables, doubts_of, limits_text, notes_of, signed
 from rankwise.stats.differences import MANY, check_level
 from rankwise.stats.equivalence import users_needed
@@ -40,11 +46,13 @@ class Interleaving(SavedTables):
     Attributes
     ----------
     table : polars.DataFrame
-        One row per pair of teams: the mean ``difference`` of credit per user (``team`` minus ``other``) with its
-        interval ``low`` to ``high``, ``p`` and ``p_adjusted`` (max-T over pairs), ``verdict``, ``wins``, ``ties`` and
-        ``losses`` of users, the ``share`` of all credit (a description), and ``users_needed`` to find this difference.
+        One row per pair of teams: the mean ``difference`` of credit per user (``team`` minus
+        ``other``) with its interval ``low`` to ``high``, ``p`` and ``p_adjusted`` (max-T over
+        pairs), ``verdict``, ``wins``, ``ties`` and ``losses`` of users, the ``share`` of all credit
+        (a description), and ``users_needed`` to find this difference.
     draft : polars.DataFrame
-        The check of the draft: for each odd position, how often the first team was there, and the p-value (Holm).
+        The check of the draft: for each odd position, how often the first team was there, and the
+        p-value (Holm).
     per_user : polars.DataFrame
         ``user``, ``requests`` and the credit of each team.
     counts : dict
@@ -75,21 +83,30 @@ class Interleaving(SavedTables):
             )
             for row in self.table.iter_rows(named=True)
         ]
-        return [TableView(head, rows, self._notes(), left=(0, 5), caption="\n".join(doubts_of(self.counts)))]
+        return [
+            TableView(
+                head, rows, self._notes(), left=(0, 5), caption="\n".join(doubts_of(self.counts))
+            )
+        ]
 
     def _notes(self) -> list[str]:
         users = len(self.per_user)
         requests, credit = int(self.per_user["requests"].sum()), self.settings["credit"]
-        head = f"{requests:,} requests of {users:,} users. Credit: {credit}. Test: {self.settings['test']} over users."
+        head = (
+            f"{requests:,} requests of {users:,} users. Credit: {credit}. Test: "
+            f"{self.settings['test']} over users."
+        )
         notes = [f"{head} Intervals: {level_text(1 - self.settings['alpha'])}."]
         notes += [
-            f"{row['team']} has {row['share']:.1%} of the credit of both; a difference of this size is found with "
+            f"{row['team']} has {row['share']:.1%} of the credit of both; a difference of this "
+            "size is found with "
             f"{row['users_needed']:,} users"
             for row in self.table.iter_rows(named=True)
             if row["users_needed"] is not None
         ]
         notes += [
-            f"position {row['position']}: {row['team']} was there in {row['share']:.1%} of {row['rows']:,} requests "
+            f"position {row['position']}: {row['team']} was there in {row['share']:.1%} of "
+            f"{row['rows']:,} requests "
             f"(p = {p_value(row['p_adjusted'])}): the draft was not fair"
             for row in self.draft.filter(~pl.col("fair")).iter_rows(named=True)
         ]
@@ -112,9 +129,10 @@ def interleaving(
     Parameters
     ----------
     exposures : table or path
-        One row per item that was shown, with its ``team``, request, user and position, as `rankwise.interleave` drafts
-        them, or with the ``credit`` of a click, as `rankwise.interleave.optimised` does; or one row per request, with
-        the credit of each team in columns such as ``credit_a`` and ``credit_b``.
+        One row per item that was shown, with its ``team``, request, user and position, as
+        `rankwise.interleave` drafts them, or with the ``credit`` of a click, as
+        `rankwise.interleave.optimised` does; or one row per request, with the credit of each team
+        in columns such as ``credit_a`` and ``credit_b``.
     outcomes : table or path, optional
         One row per outcome, as for `rankwise.off_policy`.
     teams : sequence of str, optional
@@ -153,8 +171,12 @@ def interleaving(
     if credit == "winner":
         best = pl.max_horizontal(names)
         alone = pl.sum_horizontal(*((pl.col(name) == best).cast(pl.Int64) for name in names)) == 1
-        requests = requests.with_columns(*(((pl.col(name) == best) & alone).cast(pl.Float64) for name in names))
-    sums = requests.group_by("user").agg(pl.len().alias("requests"), *(pl.col(name).sort().sum() for name in names))
+        requests = requests.with_columns(
+            *(((pl.col(name) == best) & alone).cast(pl.Float64) for name in names)
+        )
+    sums = requests.group_by("user").agg(
+        pl.len().alias("requests"), *(pl.col(name).sort().sum() for name in names)
+    )
     per_user = sums.sort("user")
     fair = bool(draft["fair"].all())
     table, test = _pairs(per_user, names, alpha, fair)
@@ -163,7 +185,12 @@ def interleaving(
 
 
 def _credits(
-    exposures: Any, outcomes: Any, columns: Columns | None, window: Any, missing: OnMissing, teams: Sequence[str] | None
+    exposures: Any,
+    outcomes: Any,
+    columns: Columns | None,
+    window: Any,
+    missing: OnMissing,
+    teams: Sequence[str] | None,
 ) -> tuple[pl.DataFrame, list[str], pl.DataFrame, dict[str, int]]:
     """Return the credit of each team by request, the teams, the check of the draft, and counts."""
     direct = _credit_columns(exposures)
@@ -172,18 +199,30 @@ def _credits(
     results = read_outcomes(outcomes, columns, None)
     log = read_log(exposures, results, columns, window=window)
     frame = log.frame
-    numbers = {"request": pl.Series(log.request)} | ({} if "user" in frame.columns else {"user": pl.Series(log.user)})
+    numbers = {"request": pl.Series(log.request)} | (
+        {} if "user" in frame.columns else {"user": pl.Series(log.user)}
+    )
     frame = frame.with_columns(**numbers)
     if "team" not in frame.columns:
         requests = _credits_of_clicks(frame, log.table)
-        counts = ({} if results is None else check_outcomes(results, log.outcomes, missing)) | log.counts
-        return requests, ["A", "B"], _draft_check(None, []), {name: count for name, count in counts.items() if count}
+        counts = (
+            {} if results is None else check_outcomes(results, log.outcomes, missing)
+        ) | log.counts
+        return (
+            requests,
+            ["A", "B"],
+            _draft_check(None, []),
+            {name: count for name, count in counts.items() if count},
+        )
     frame = frame.with_columns(pl.col("team").cast(pl.String))
-    names = list(teams) if teams is not None else frame["team"].drop_nulls().unique().sort().to_list()
+    names = (
+        list(teams) if teams is not None else frame["team"].drop_nulls().unique().sort().to_list()
+    )
     unknown = set(frame["team"].drop_nulls().to_list()) - set(names)
     if len(names) < 2 or unknown:
         raise ParameterError(
-            "an experiment has two teams or more, all of them named", found=", ".join([*names, *unknown])
+            "an experiment has two teams or more, all of them named",
+            found=", ".join([*names, *unknown]),
         )
     draft = _draft_check(frame, names)
     counts = {} if results is None else check_outcomes(results, log.outcomes, missing)
@@ -208,20 +247,26 @@ def _credits_of_clicks(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
         If there is no such credit, as in a balanced draft.
     """
     if "credit" not in frame.columns:
-        error = missing_column("there is no column for the team, and none for credits", "exposures.team", table)
+        error = missing_column(
+            "there is no column for the team, and none for credits", "exposures.team", table
+        )
         if "first" not in frame.columns:
             raise error
         raise ColumnError(
-            "a balanced draft has no teams, and a random click prefers one of two lists that differ by a shift",
+            "a balanced draft has no teams, and a random click prefers one of two lists that "
+            "differ by a shift",
             where=table.source,
             found=error.found,
-            hint="draft with rankwise.interleave.team_draft, or optimised; of an old log count the clicks of both "
+            hint="draft with rankwise.interleave.team_draft, or optimised; of an old log count the "
+            "clicks of both "
             "rankers yourself, in columns credit_a and credit_b",
         )
     credit = pl.col("credit").cast(pl.Float64)
     if frame["credit"].null_count() or not frame.select(credit.is_finite().all()).item():
         raise InputError(
-            "a credit is missing", where=table.source, hint="each row of a draft has the credit of a click"
+            "a credit is missing",
+            where=table.source,
+            hint="each row of a draft has the credit of a click",
         )
     earned = {"A": credit.clip(lower_bound=0.0), "B": (-credit).clip(lower_bound=0.0)}
     sums = [(pl.col("reward") * value).sum().alias(name) for name, value in earned.items()]
@@ -237,25 +282,41 @@ def _credit_columns(exposures: Any) -> tuple[pl.DataFrame, list[str]] | None:
     found = [name for name in table.frame.columns if name.lower().startswith(prefix)]
     if len(found) < 2:
         return None
-    names = [name[len(prefix) :].upper() if len(name) == len(prefix) + 1 else name[len(prefix) :] for name in found]
+    names = [
+        name[len(prefix) :].upper() if len(name) == len(prefix) + 1 else name[len(prefix) :]
+        for name in found
+    ]
     values = table.frame.select(
         pl.col(name).cast(pl.Float64).alias(team) for name, team in zip(found, names, strict=True)
     )
-    if values.null_count().sum_horizontal()[0] or values.select(pl.any_horizontal(pl.all().is_nan().any())).item():
+    if (
+        values.null_count().sum_horizontal()[0]
+        or values.select(pl.any_horizontal(pl.all().is_nan().any())).item()
+    ):
         raise InputError(
-            "a credit is missing", where=table.source, hint="give each request a credit, 0 if there was none"
+            "a credit is missing",
+            where=table.source,
+            hint="give each request a credit, 0 if there was none",
         )
-    user = table.frame["user"] if "user" in table.frame.columns else pl.Series("user", range(len(values)))
+    user = (
+        table.frame["user"]
+        if "user" in table.frame.columns
+        else pl.Series("user", range(len(values)))
+    )
     return values.insert_column(0, user.alias("user")), names
 
 
-def _pairs(per_user: pl.DataFrame, names: Sequence[str], alpha: float, fair: bool) -> tuple[pl.DataFrame, str]:
+def _pairs(
+    per_user: pl.DataFrame, names: Sequence[str], alpha: float, fair: bool
+) -> tuple[pl.DataFrame, str]:
     """Return one row per pair of teams, and the name of the test."""
     pairs = list(combinations(names, 2))
     gaps = np.column_stack([(per_user[one] - per_user[other]).to_numpy() for one, other in pairs])
     large = len(per_user) >= MANY
     tests = [paired_t(gap) if large else sign_flip(gap) for gap in gaps.T]
-    intervals = [(t_interval if large else sign_flip_interval)(gap, confidence=1 - alpha) for gap in gaps.T]
+    intervals = [
+        (t_interval if large else sign_flip_interval)(gap, confidence=1 - alpha) for gap in gaps.T
+    ]
     p = [test.p for test in tests]
     adjusted = p if len(p) == 1 or np.isnan(p).any() else max_t(gaps).tolist()
     rows = []
@@ -272,14 +333,23 @@ def _pairs(per_user: pl.DataFrame, names: Sequence[str], alpha: float, fair: boo
             "high": intervals[at].high,
         }
         row |= {"error": deviation / math.sqrt(len(gap)), "p": p[at], "p_adjusted": adjusted[at]}
-        row |= {"wins": int((gap > 0).sum()), "ties": int((gap == 0).sum()), "losses": int((gap < 0).sum())}
-        row |= {"share": float(per_user[one].sum()) / total if total else math.nan, "users": len(gap)}
+        row |= {
+            "wins": int((gap > 0).sum()),
+            "ties": int((gap == 0).sum()),
+            "losses": int((gap < 0).sum()),
+        }
+        row |= {
+            "share": float(per_user[one].sum()) / total if total else math.nan,
+            "users": len(gap),
+        }
         row["users_needed"] = users_needed(effect, alpha=alpha) if effect > 1e-3 else None
         better = one if mean > 0 else other
         decided = f"{better} is preferred" if adjusted[at] < alpha else "not shown"
         row["verdict"] = decided if fair else "no verdict (the draft was not fair)"
         rows.append(row)
-    table = pl.DataFrame(rows, schema_overrides={"users_needed": pl.Int64}, infer_schema_length=None)
+    table = pl.DataFrame(
+        rows, schema_overrides={"users_needed": pl.Int64}, infer_schema_length=None
+    )
     return table, "paired t" if large else "sign flips"
 
 
@@ -301,10 +371,22 @@ def _draft_check(frame: pl.DataFrame | None, names: Sequence[str]) -> pl.DataFra
                 hits = int((teams == names[0]).sum())
                 p = float(binomtest(hits, len(teams), 0.5).pvalue)
                 rows.append(
-                    {"position": 2 * at + 1, "team": names[0], "rows": len(teams), "share": hits / len(teams), "p": p}
+                    {
+                        "position": 2 * at + 1,
+                        "team": names[0],
+                        "rows": len(teams),
+                        "share": hits / len(teams),
+                        "p": p,
+                    }
                 )
     adjusted = adjust([row["p"] for row in rows], "holm").tolist() if rows else []
     for row, p in zip(rows, adjusted, strict=True):
         row |= {"p_adjusted": p, "fair": p >= 0.01}
-    schema = {"position": pl.Int64, "team": pl.String, "rows": pl.Int64, "share": pl.Float64, "p": pl.Float64}
+    schema = {
+        "position": pl.Int64,
+        "team": pl.String,
+        "rows": pl.Int64,
+        "share": pl.Float64,
+        "p": pl.Float64,
+    }
     return pl.DataFrame(rows, schema={**schema, "p_adjusted": pl.Float64, "fair": pl.Boolean})

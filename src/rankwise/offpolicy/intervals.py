@@ -1,7 +1,8 @@
 """Confidence intervals of weighted values by user, which allow for one unseen request as heavy as the heaviest.
 
-An `Estimate` is described by user sums that have mean 0 at the true value. Its interval is the wider of two:
-empirical likelihood with one more value (Gaffke's limit), and CR2 with Satterthwaite's degrees of freedom.
+An `Estimate` is described by user sums that have mean 0 at the true value. Its interval is the
+wider of two: empirical likelihood with one more value (Gaffke's limit), and CR2 with
+Satterthwaite's degrees of freedom.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Estimate:
     base, slope : array, shape (users,)
         The user sums, as a line in the value.
     upper, lower : tuple of float
-        Base and slope of the request that would raise, or lower, the estimate most if it came once more.
+        Base and slope of the request that would raise, or lower, the estimate most if it came once
+        more.
     sizes : array, shape (users,)
         The sizes of the users for CR2: their shares of the weight.
     low, high : float
@@ -88,7 +90,9 @@ class Estimate:
     def is_constant(self) -> bool:
         """Whether nothing varies: two equal policies have a difference of 0, for which there is no doubt."""
         least = _DIGITS * (self.high - self.low)
-        upper, lower = (abs(base - self.value * slope) / slope for base, slope in (self.upper, self.lower))
+        upper, lower = (
+            abs(base - self.value * slope) / slope for base, slope in (self.upper, self.lower)
+        )
         users = np.abs(self.residuals).max(initial=0.0) / float(self.slope.max(initial=1.0))
         return bool(max(upper, lower, users) <= least)
 
@@ -138,7 +142,9 @@ class Estimate:
         if self.is_constant:
             return Limits(self.value, self.value)
         one, other = self.unseen(alpha), self.student(alpha)
-        return Limits(max(self.low, min(one.low, other.low)), min(self.high, max(one.high, other.high)))
+        return Limits(
+            max(self.low, min(one.low, other.low)), min(self.high, max(one.high, other.high))
+        )
 
     def p(self, value: float) -> float:
         """Return the p-value of a value: the larger of both tests."""
@@ -163,5 +169,7 @@ class Estimate:
         from scipy.special import stdtr
 
         error, freedom = self.cr2
-        student = 1.0 if not error > 0 else float(stdtr(freedom, -side * (value - self.value) / error))
+        student = (
+            1.0 if not error > 0 else float(stdtr(freedom, -side * (value - self.value) / error))
+        )
         return max(self.tail(value, side)[0], student)

@@ -58,46 +58,51 @@ def off_policy(
 ) -> OffPolicy:
     """Estimate what other policies would have earned on logged requests, and whether that may be said.
 
-    Values are self-normalised, differences are paired by user, and intervals hold for few and for rare rewards. Where
-    the log cannot carry an estimate no number is returned: ``support`` is then "none", and ``reasons`` say why.
+    Values are self-normalised, differences are paired by user, and intervals hold for few and for
+    rare rewards. Where the log cannot carry an estimate no number is returned: ``support`` is then
+    "none", and ``reasons`` say why.
 
     Parameters
     ----------
     exposures : table or path
-        One row per item that was shown: the item, and if they exist the request, user, position, propensity, reward
-        and any columns of the context.
+        One row per item that was shown: the item, and if they exist the request, user, position,
+        propensity, reward and any columns of the context.
     outcomes : table or path, optional
-        One row per outcome: request (or user and timestamp), item and reward. Without a reward each row counts 1.
+        One row per outcome: request (or user and timestamp), item and reward. Without a reward each
+        row counts 1.
     targets : mapping of str to target
-        Policies by name: a column of the exposures with the probability of each row; a table of probabilities, or of
-        recommendation lists; a dict of lists; or one of `rankwise.policies`.
+        Policies by name: a column of the exposures with the probability of each row; a table of
+        probabilities, or of recommendation lists; a dict of lists; or one of `rankwise.policies`.
     baseline : str, default="logged"
         The policy that the others are compared with.
     propensity : str, table or policy, optional
-        The probability of what was shown: by default the column of the exposures. Another column, ``"uniform"``, a
-        table or policy as for targets, or ``"shares"`` to estimate it from the log.
+        The probability of what was shown: by default the column of the exposures. Another column,
+        ``"uniform"``, a table or policy as for targets, or ``"shares"`` to estimate it from the
+        log.
     within : sequence of str, default=()
-        The columns on which the logging policy depended, besides the position. Propensities are checked within them:
-        those of another request may fit on average alone. For ``"shares"`` they are needed; a regressor has them as
-        features.
+        The columns on which the logging policy depended, besides the position. Propensities are
+        checked within them: those of another request may fit on average alone. For ``"shares"``
+        they are needed; a regressor has them as features.
     propensities : {"conditional", "prefix", "list", "marginal"}, optional
-        For requests with several rows, what a row's propensity is of: its item after those above it, the list up to
-        it, the full list, or its item at this position alone.
+        For requests with several rows, what a row's propensity is of: its item after those above
+        it, the list up to it, the full list, or its item at this position alone.
     slates : {"auto", "interaction", "independent", "cascade_dr"}, default="auto"
-        The weight of a row: of the list up to it; of its item alone; or the first with predictions. By default the
-        most reliable that the propensities allow.
+        The weight of a row: of the list up to it; of its item alone; or the first with predictions.
+        By default the most reliable that the propensities allow.
     estimator : {"auto", "snips", "ips", "beta_ips", "sndr", "dr"}, default="auto"
         By default snips, or sndr with predictions.
     predictions : table, path or regressor, optional
-        Predicted rewards by request (or context) and item, for sndr and dr, from other data or cross-fitted by user.
-        A regressor with ``fit`` and ``predict``, as scikit-learn has them, is cross-fitted by user here, on the item
-        and the numeric columns that join a target or stand in ``within``.
+        Predicted rewards by request (or context) and item, for sndr and dr, from other data or
+        cross-fitted by user. A regressor with ``fit`` and ``predict``, as scikit-learn has them, is
+        cross-fitted by user here, on the item and the numeric columns that join a target or stand
+        in ``within``.
     items : iterable, optional
         All items that can be shown; by default those of the log.
     reward : mapping of str to float, optional
         The reward of each kind of outcome, ``{"click": 1, "buy": 10}``.
     reward_range : tuple of float, optional
-        The smallest and the largest possible reward; by default 0 and 1 for clicks, else that of the log.
+        The smallest and the largest possible reward; by default 0 and 1 for clicks, else that of
+        the log.
     window : str or timedelta, optional
         For outcomes without a request: how long after an exposure they count. By default one day.
     by : str, optional
@@ -107,17 +112,19 @@ def off_policy(
     correction : str, default="holm"
         The correction over the pairs with the baseline; other pairs are exploratory (bh).
     margin : float or str, optional
-        The largest difference that does not matter: a number, or a share of the baseline such as ``"1%"``.
+        The largest difference that does not matter: a number, or a share of the baseline such as
+        ``"1%"``.
     missing : {"error", "drop", "logged"}, default="error"
-        If over 1 % of the outcomes belong to no exposure, or a target says nothing about over 1 % of the rows: an
-        error, leave them out, or let the target do as the log.
+        If over 1 % of the outcomes belong to no exposure, or a target says nothing about over 1 %
+        of the rows: an error, leave them out, or let the target do as the log.
     columns : mapping of str to str or None, optional
         Names of columns that are not recognised: ``{"exposures.propensity": "p"}``.
     threads : int, optional
         Threads to use, by default one per processor; the result does not depend on it.
     chunk_rows : int, optional
-        Read a Parquet file of exposures, or a folder or list of them, in chunks of about this many rows, so that it
-        need not fit in memory. Its rows must be grouped by user; the result does not depend on it.
+        Read a Parquet file of exposures, or a folder or list of them, in chunks of about this many
+        rows, so that it need not fit in memory. Its rows must be grouped by user; the result does
+        not depend on it.
     progress : bool, optional
         Whether to show a progress bar for chunks; by default on a terminal, after a second.
 

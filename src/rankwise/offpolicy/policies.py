@@ -22,7 +22,17 @@ from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import align
 
-__all__ = ["Column", "Kind", "Lists", "Logged", "Policy", "Probabilities", "Scores", "Uniform", "as_policy"]
+__all__ = [
+    "Column",
+    "Kind",
+    "Lists",
+    "Logged",
+    "Policy",
+    "Probabilities",
+    "Scores",
+    "Uniform",
+    "as_policy",
+]
 
 Kind: TypeAlias = Literal["conditional", "prefix", "list", "marginal"]
 """What the propensity of a row is of: the item after those above it, the list up to it, the list, or the item alone."""
@@ -52,7 +62,9 @@ class MissingRows:
     keys: str
 
     def __add__(self, other: MissingRows) -> MissingRows:
-        earlier = min((one for one in (self, other) if one.rows), key=lambda gap: gap.first, default=self)
+        earlier = min(
+            (one for one in (self, other) if one.rows), key=lambda gap: gap.first, default=self
+        )
         return replace(earlier, rows=self.rows + other.rows, of=self.of + other.of)
 
     def check(self, name: str) -> None:
@@ -62,7 +74,8 @@ class MissingRows:
                 f"the target {name} says nothing about some requests",
                 where=self.where,
                 found=f"{self.rows:,} of {self.of:,} rows, joined by {self.keys}",
-                hint='missing="logged" lets it do there what the log did; missing="drop" leaves these rows out',
+                hint='missing="logged" lets it do there what the log did; missing="drop" leaves '
+                "these rows out",
             )
 
 
@@ -70,8 +83,8 @@ class MissingRows:
 class Situation:
     """What a policy is asked about: a log, how its columns are called, and the items that can be shown.
 
-    What is counted of the rows of the log adds up over its pieces (``counts``, ``gaps``); what is counted of the
-    tables of a policy (``of_tables``) is the same for each.
+    What is counted of the rows of the log adds up over its pieces (``counts``, ``gaps``); what is
+    counted of the tables of a policy (``of_tables``) is the same for each.
     """
 
     log: Log
@@ -108,8 +121,12 @@ class Policy:
     @property
     def description(self) -> str:
         """The kind of policy with its parameters; tables are known by their cards."""
-        options = ((name, value) for name, value in vars(self).items() if name not in ("table", "items"))
-        given = ", ".join(f"{name}={value!r}" for name, value in options if value not in (None, 0.0))
+        options = (
+            (name, value) for name, value in vars(self).items() if name not in ("table", "items")
+        )
+        given = ", ".join(
+            f"{name}={value!r}" for name, value in options if value not in (None, 0.0)
+        )
         return type(self).__name__ + (f"({given})" if given else "")
 
 
@@ -157,7 +174,8 @@ class Column(Policy):
     Parameters
     ----------
     name : str
-        The column. In slates its probabilities are of what ``propensities`` says of the propensities.
+        The column. In slates its probabilities are of what ``propensities`` says of the
+        propensities.
 
     Examples
     --------
@@ -177,11 +195,14 @@ class Column(Policy):
                 f"the exposures have no column {self.name!r} for {situation.name}",
                 where=situation.log.table.source,
                 found=quoted_columns(situation.log.table.frame.columns),
-                hint="a target that is no column is a table, a dict of lists, or one of rw.policies",
+                hint="a target that is no column is a table, a dict of lists, or one of "
+                "rw.policies",
             )
         values = frame[self.name]
         if not values.dtype.is_numeric():
-            raise ColumnError(f"column {self.name!r} does not hold probabilities", found=str(values.dtype))
+            raise ColumnError(
+                f"column {self.name!r} does not hold probabilities", found=str(values.dtype)
+            )
         probability = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
         _check_probabilities(probability, situation, self.name)
         return probability
@@ -200,16 +221,22 @@ def _check_probabilities(values: Any, situation: Situation, column: str) -> None
 
 def _is_lists(source: Any) -> bool:
     """Whether a source is a dict of lists by user, and not columns by name."""
-    names = [name for name in source if isinstance(name, str)] if isinstance(source, Mapping) else []
+    names = (
+        [name for name in source if isinstance(name, str)] if isinstance(source, Mapping) else []
+    )
     return isinstance(source, Mapping) and not names_of(names, "targets", "item")
 
 
 def _keys(table: Table, log: Log) -> list[str]:
     """Return the columns that join a target with the log: request, else user, else context; and the position."""
     names = table.frame.columns
-    ids: list[str] = [name for name in ("request", "user") if name in names and name in log.table.frame.columns]
+    ids: list[str] = [
+        name for name in ("request", "user") if name in names and name in log.table.frame.columns
+    ]
     keys: list[str] = ids[:1] or [name for name in log.context if name in names]
-    return keys + ["position"] * ("position" in names and "position" in log.frame.columns and "position" not in keys)
+    return keys + ["position"] * (
+        "position" in names and "position" in log.frame.columns and "position" not in keys
+    )
 
 
 def _joinable(table: Table, log: Log, keys: Sequence[str]) -> Table:
@@ -222,7 +249,11 @@ def _joinable(table: Table, log: Log, keys: Sequence[str]) -> Table:
 
 
 def _read(source: Any, role: TableRole, columns: Columns | None) -> Table:
-    return read_table(source, "recommendations") if _is_lists(source) else read_rows(source, role, columns)
+    return (
+        read_table(source, "recommendations")
+        if _is_lists(source)
+        else read_rows(source, role, columns)
+    )
 
 
 class OfTable(Policy):
@@ -244,7 +275,9 @@ class OfTable(Policy):
             situation.tables[key] = _joinable(table, log, keys), keys
         return situation.tables[key]
 
-    def joined(self, situation: Situation, table: Table, keys: list[str], value: str) -> tuple[pl.Series, Any]:
+    def joined(
+        self, situation: Situation, table: Table, keys: list[str], value: str
+    ) -> tuple[pl.Series, Any]:
         """Return the value of each logged row, null where there is none, and which rows have no context at all."""
         log, frame = situation.log, table.frame
         rows = frame.select(*keys, "item", value)
@@ -257,19 +290,27 @@ class OfTable(Policy):
                 found=f"{rows.row(row)} ({int(repeated.sum()):,} such rows)",
             )
         ours = log.frame.select(*keys, "item")
-        values = ours.join(rows, on=[*keys, "item"], how="left", maintain_order="left", nulls_equal=True)[value]
+        values = ours.join(
+            rows, on=[*keys, "item"], how="left", maintain_order="left", nulls_equal=True
+        )[value]
         contexts = rows.select(keys).unique().with_columns(_known=True) if keys else None
         if contexts is None:
             absent = np.zeros(log.rows, dtype=bool)
         else:
-            known = ours.join(contexts, on=keys, how="left", maintain_order="left", nulls_equal=True)["_known"]
+            known = ours.join(
+                contexts, on=keys, how="left", maintain_order="left", nulls_equal=True
+            )["_known"]
             absent = known.is_null().to_numpy()
         count = int(absent.sum())
         first = log.frame[ROW].to_numpy()[absent].min() if count else 0
         where = f"{log.table.source}, row {first}"
-        situation.gaps[situation.name] = MissingRows(count, log.rows, int(first), where, ", ".join(keys))
+        situation.gaps[situation.name] = MissingRows(
+            count, log.rows, int(first), where, ", ".join(keys)
+        )
         unknown = ~ours["item"].is_in(frame["item"].unique().implode()).to_numpy() & ~absent
-        situation.counts["exposures of items that the target does not know, which it never shows"] = int(unknown.sum())
+        situation.counts[
+            "exposures of items that the target does not know, which it never shows"
+        ] = int(unknown.sum())
         return values, absent
 
 
@@ -280,8 +321,9 @@ class Probabilities(OfTable):
     Parameters
     ----------
     table : table or path
-        Columns for the item and the probability, and for what joins it with the exposures: the request, else the
-        user, else all columns that both tables have. With a position, probabilities are of the item at it.
+        Columns for the item and the probability, and for what joins it with the exposures: the
+        request, else the user, else all columns that both tables have. With a position,
+        probabilities are of the item at it.
 
     Examples
     --------
@@ -299,10 +341,14 @@ class Probabilities(OfTable):
         """Return the table and its keys; raise if probabilities are none, or add up to more than 1."""
         table, keys = self.read(situation)
         if "probability" not in table.frame.columns:
-            raise missing_column(f"the target {situation.name} has no probability", "targets.probability", table)
+            raise missing_column(
+                f"the target {situation.name} has no probability", "targets.probability", table
+            )
         p = table.frame["probability"]
         if ((p < 0) | (p > 1)).any():
-            raise bad_row(table, "probability", (p < 0) | (p > 1), "a probability lies outside 0 to 1")
+            raise bad_row(
+                table, "probability", (p < 0) | (p > 1), "a probability lies outside 0 to 1"
+            )
         frame = table.frame if keys else table.frame.with_columns(_all=0)
         sums = frame.group_by(keys or ["_all"]).agg(pl.col("probability").sum())
         above = sums.filter(pl.col("probability") > _SUM).sort(keys or ["_all"])
@@ -310,7 +356,8 @@ class Probabilities(OfTable):
             raise InputError(
                 f"probabilities of the target {situation.name} add up to more than 1",
                 where=", ".join(f"{key} {above[key][0]!r}" for key in keys) or table.source,
-                found=f"{number(above['probability'][0])} ({len(above):,} of {len(sums):,} contexts)",
+                found=f"{number(above['probability'][0])} ({len(above):,} of {len(sums):,} "
+                "contexts)",
             )
         below = int((sums["probability"] < 0.999).sum())
         situation.of_tables["contexts whose probabilities add up to less than 0.999"] = below
@@ -320,7 +367,9 @@ class Probabilities(OfTable):
         """Return the probability of each row, 0 for items that the table does not have."""
         table, keys = self.checked(situation)
         values, absent = self.joined(situation, table, keys, "probability")
-        return _of_kind(np.where(absent, np.nan, values.fill_null(0.0).to_numpy()), situation.log, kind)
+        return _of_kind(
+            np.where(absent, np.nan, values.fill_null(0.0).to_numpy()), situation.log, kind
+        )
 
     def distribution(self, situation: Situation) -> tuple[list[str], pl.DataFrame] | None:
         """Return the table."""
@@ -335,8 +384,9 @@ class Lists(OfTable):
     Parameters
     ----------
     table : table, path or dict
-        Recommendations as `rankwise.evaluate` takes them, per user, request or context. At each position the policy
-        shows the item of this rank; in requests with several rows, the best item that is not above it.
+        Recommendations as `rankwise.evaluate` takes them, per user, request or context. At each
+        position the policy shows the item of this rank; in requests with several rows, the best
+        item that is not above it.
     epsilon : float, default=0.0
         The share of positions that show an item at random, of ``items`` that are not above it.
 
@@ -385,9 +435,15 @@ class Lists(OfTable):
             best = _first_unused(rank, log)
             left = len(situation.items) - log.place
         else:
-            position = log.frame["position"].to_numpy() if "position" in log.frame.columns else np.zeros(log.rows)
+            position = (
+                log.frame["position"].to_numpy()
+                if "position" in log.frame.columns
+                else np.zeros(log.rows)
+            )
             best, left = position - log.first_position, np.full(log.rows, len(situation.items))
-        known = log.frame["item"].is_in(situation.items.implode()).to_numpy() if self.epsilon else 1.0
+        known = (
+            log.frame["item"].is_in(situation.items.implode()).to_numpy() if self.epsilon else 1.0
+        )
         p = (1 - self.epsilon) * (rank == best) + self.epsilon * known / np.maximum(left, 1)
         return _of_kind(np.where(absent, np.nan, p), log, kind)
 
@@ -396,7 +452,9 @@ class Lists(OfTable):
         if self.epsilon or situation.log.is_slate or "position" in situation.log.frame.columns:
             return None
         table, keys = self.ranked(situation)
-        return keys, table.frame.filter(pl.col("rank") == 0).select(*keys, "item", probability=pl.lit(1.0))
+        return keys, table.frame.filter(pl.col("rank") == 0).select(
+            *keys, "item", probability=pl.lit(1.0)
+        )
 
 
 def _first_unused(rank: Any, log: Log) -> Any:
@@ -420,11 +478,14 @@ class Scores(OfTable):
     Parameters
     ----------
     table : table or path
-        Columns for the item and the score, and for what joins it with the exposures, as for `Probabilities`.
+        Columns for the item and the score, and for what joins it with the exposures, as for
+        `Probabilities`.
     temperature : float, optional
-        Probabilities are softmax(score / temperature); in slates without replacement (Plackett–Luce).
+        Probabilities are softmax(score / temperature); in slates without replacement
+        (Plackett–Luce).
     epsilon : float, optional
-        With a temperature, the share of exploration; without, items are ranked by score as in `Lists`.
+        With a temperature, the share of exploration; without, items are ranked by score as in
+        `Lists`.
 
     Examples
     --------
@@ -447,7 +508,9 @@ class Scores(OfTable):
             check_share("epsilon", self.epsilon)
         check_number("temperature", self.temperature)
         if self.temperature is not None and self.temperature <= 0:
-            raise ParameterError("temperature must be above 0", found=f"temperature={self.temperature!r}")
+            raise ParameterError(
+                "temperature must be above 0", found=f"temperature={self.temperature!r}"
+            )
 
     @property
     def needs_items(self) -> bool:
@@ -457,7 +520,9 @@ class Scores(OfTable):
     def _softmax(self, situation: Situation) -> tuple[Table, list[str]]:
         table, keys = self.read(situation)
         if "score" not in table.frame.columns:
-            raise missing_column(f"the target {situation.name} has no score", "targets.score", table)
+            raise missing_column(
+                f"the target {situation.name} has no score", "targets.score", table
+            )
         by: list[Any] = [*keys] or [pl.lit(0)]
         power = (pl.col("score") - pl.col("score").max().over(by)) / self.temperature
         frame = table.frame.with_columns(_power=power.exp())
@@ -471,7 +536,8 @@ class Scores(OfTable):
         log, epsilon = situation.log, self.epsilon or 0.0
         if log.is_slate and kind == "marginal":
             raise ParameterError(
-                "the probability of an item at a position has no closed form for a softmax without replacement",
+                "the probability of an item at a position has no closed form for a softmax without "
+                "replacement",
                 found=f'propensities="marginal" and the target {situation.name}',
                 hint="pass a table of these probabilities",
             )
@@ -500,7 +566,8 @@ class Uniform(Policy):
     Parameters
     ----------
     items : iterable, optional
-        The items that can be shown; by default ``items`` of `rankwise.off_policy`, or all items of the log.
+        The items that can be shown; by default ``items`` of `rankwise.off_policy`, or all items of
+        the log.
 
     Examples
     --------
@@ -519,13 +586,19 @@ class Uniform(Policy):
 
     def shown(self, situation: Situation) -> pl.Series:
         """Return the items that can be shown."""
-        return situation.items if self.items is None else item_series(self.items, situation.log.table)
+        return (
+            situation.items if self.items is None else item_series(self.items, situation.log.table)
+        )
 
     def probabilities(self, situation: Situation, kind: Kind) -> Any:
         """Return 1 divided by the number of items, or of those that are left."""
         items, log = self.shown(situation), situation.log
         known = log.frame["item"].is_in(items.implode()).to_numpy()
-        left = len(items) - log.place if log.is_slate and kind != "marginal" else np.full(log.rows, len(items))
+        left = (
+            len(items) - log.place
+            if log.is_slate and kind != "marginal"
+            else np.full(log.rows, len(items))
+        )
         return _of_kind(known / np.maximum(left, 1), log, kind)
 
     def distribution(self, situation: Situation) -> tuple[list[str], pl.DataFrame] | None:
@@ -533,7 +606,9 @@ class Uniform(Policy):
         if situation.log.is_slate:
             return None
         items = self.shown(situation)
-        return [], pl.DataFrame({"item": items, "probability": np.full(len(items), 1.0 / len(items))})
+        return [], pl.DataFrame(
+            {"item": items, "probability": np.full(len(items), 1.0 / len(items))}
+        )
 
 
 def item_series(items: Any, exposures: Table) -> pl.Series:
@@ -553,7 +628,8 @@ def check_share(name: str, value: object) -> None:
 def _three_policies() -> ParameterError:
     return ParameterError(
         "scores alone may mean three policies",
-        hint="rw.policies.Scores(table, temperature=1.0) for softmax; rw.policies.Scores(table, epsilon=0.0) for the "
+        hint="rw.policies.Scores(table, temperature=1.0) for softmax; rw.policies.Scores(table, "
+        "epsilon=0.0) for the "
         "best item, or with a share of exploration; rw.policies.Lists(table) for the ranked list",
     )
 
@@ -563,7 +639,9 @@ def as_policy(value: Any, columns: Columns | None) -> Policy:
     if isinstance(value, Policy):
         return value
     if isinstance(value, type) and issubclass(value, Policy):
-        raise ParameterError("a target is a policy, not its class", found=value.__name__, hint=f"{value.__name__}()")
+        raise ParameterError(
+            "a target is a policy, not its class", found=value.__name__, hint=f"{value.__name__}()"
+        )
     if isinstance(value, str) and not Path(value).suffix:  # a path has one
         return Logged() if value == "logged" else Column(value)
     if _is_lists(value):

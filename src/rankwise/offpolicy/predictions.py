@@ -39,13 +39,16 @@ class Predictions(OfTable):
     def of(cls, source: Any, situation: Situation, features: Sequence[str]) -> Predictions:
         """Return the predictions of a table, or those of a regressor of features, cross-fitted by user.
 
-        Features are columns of the context: one that depends on the item that was shown would bias the estimate.
+        Features are columns of the context: one that depends on the item that was shown would bias
+        the estimate.
         """
         if hasattr(source, "fit") and hasattr(source, "predict"):
             return cls(*_cross_fitted(source, situation, features))
         table, keys = _Source(source).read(situation, "predictions")
         if "reward" not in table.frame.columns:
-            raise missing_column("predictions have a column for the reward", "predictions.reward", table)
+            raise missing_column(
+                "predictions have a column for the reward", "predictions.reward", table
+            )
         return cls(table.frame.select(*keys, "item", "reward"), keys)
 
     def of_policy(self, policy: Policy, situation: Situation) -> tuple[Floats, Floats]:
@@ -55,21 +58,24 @@ class Predictions(OfTable):
         distribution = policy.distribution(situation)
         if distribution is None:
             raise ParameterError(
-                f"predictions need the probabilities of all items, which the target {situation.name} does not tell",
+                "predictions need the probabilities of all items, which the target "
+                f"{situation.name} does not tell",
                 found=type(policy).__name__,
-                hint="pass a table of probabilities, rw.policies.Probabilities, or leave predictions out",
+                hint="pass a table of probabilities, rw.policies.Probabilities, or leave "
+                "predictions out",
             )
         log, keys = situation.log, list(self.keys)
         ours = self._rows(log).select(*keys, "item")
-        predicted = ours.join(self.table, on=[*keys, "item"], how="left", maintain_order="left", nulls_equal=True)[
-            "reward"
-        ]
+        predicted = ours.join(
+            self.table, on=[*keys, "item"], how="left", maintain_order="left", nulls_equal=True
+        )["reward"]
         if predicted.null_count():
             row = int(predicted.is_null().arg_true()[0])
             raise InputError(
                 "an item that was shown has no prediction",
                 where=log.where(row),
-                found=f"{predicted.null_count():,} such rows, joined by {', '.join([*keys, 'item'])}",
+                found=f"{predicted.null_count():,} such rows, joined by "
+                f"{', '.join([*keys, 'item'])}",
             )
         return predicted.to_numpy(), self._expected(*distribution, log)
 
@@ -84,7 +90,9 @@ class Predictions(OfTable):
         contexts = frame.select(keys).unique()
         on = list(target_keys)
         items = (
-            contexts.join(target, on=on, how="inner", nulls_equal=True) if on else contexts.join(target, how="cross")
+            contexts.join(target, on=on, how="inner", nulls_equal=True)
+            if on
+            else contexts.join(target, how="cross")
         )
         items = items.filter(pl.col("probability") > 0)
         items = items.join(self.table, on=[*self.keys, "item"], how="left", nulls_equal=True)
@@ -97,7 +105,9 @@ class Predictions(OfTable):
             )
         value = (pl.col("probability") * pl.col("reward")).sort_by("item").sum()
         sums = items.group_by(keys).agg(value.alias("value"))
-        values = frame.select(keys).join(sums, on=keys, how="left", maintain_order="left", nulls_equal=True)["value"]
+        values = frame.select(keys).join(
+            sums, on=keys, how="left", maintain_order="left", nulls_equal=True
+        )["value"]
         return values.fill_null(0).to_numpy()
 
 
@@ -106,7 +116,9 @@ class _Source(OfTable):
     table: Any
 
 
-def _cross_fitted(regressor: Any, situation: Situation, features: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+def _cross_fitted(
+    regressor: Any, situation: Situation, features: Sequence[str]
+) -> tuple[pl.DataFrame, list[str]]:
     """Return predictions for each fold of users, context and item, from a model of the other folds."""
     from copy import deepcopy
 
@@ -150,9 +162,12 @@ def _design(frame: pl.DataFrame, numeric: Sequence[str], items: pl.Series) -> An
     codes = (
         frame["item"]
         .to_frame()
-        .join(items.alias("item").to_frame().with_row_index("_code"), on="item", how="left", maintain_order="left")[
-            "_code"
-        ]
+        .join(
+            items.alias("item").to_frame().with_row_index("_code"),
+            on="item",
+            how="left",
+            maintain_order="left",
+        )["_code"]
     )
     columns = [frame[name].cast(pl.Float64).to_numpy() for name in numeric]
     one_hot = (codes.to_numpy()[:, None] == np.arange(len(items))).astype(np.float64)

@@ -126,30 +126,34 @@ class OffPolicy(SavedTables):
     Attributes
     ----------
     table : polars.DataFrame
-        One row per policy: ``value`` per request with its interval ``low`` to ``high``, the ``support`` (observed,
-        sound, weak, none) with its ``reasons``, ``n`` requests, ``users``, and the diagnostics: effective users, with
-        a reward, users with weight, largest share and weight, mean weight with its error and z, share of unused
-        requests, effective requests, perplexity, Pareto k, mass without support, and item calibration. With ``by``
-        also ``by`` and ``group``.
+        One row per policy: ``value`` per request with its interval ``low`` to ``high``, the
+        ``support`` (observed, sound, weak, none) with its ``reasons``, ``n`` requests, ``users``,
+        and the diagnostics: effective users, with a reward, users with weight, largest share and
+        weight, mean weight with its error and z, share of unused requests, effective requests,
+        perplexity, Pareto k, mass without support, and item calibration. With ``by`` also ``by``
+        and ``group``.
     differences : polars.DataFrame
-        One row per pair: ``baseline``, ``system``, the means of both, the paired ``difference`` with the interval of
-        the test and the level of its verdict (``confidence``), and that of the pair alone (``low_alone`` to
-        ``high_alone``), ``p``, ``p_adjusted``, ``p_non_inferior`` (of a loss of the margin or more) with its one-sided
-        limits, ``p_equivalence``, ``p_margin_adjusted`` (of what the margin shows, after correction), ``verdict``, the
-        ``minimum_detectable`` difference (power 0.8), ``users``, whether it is ``primary``, ``flips_at`` (the largest
-        clip of the weights at which the sign turns) and ``flags``.
+        One row per pair: ``baseline``, ``system``, the means of both, the paired ``difference``
+        with the interval of the test and the level of its verdict (``confidence``), and that of the
+        pair alone (``low_alone`` to ``high_alone``), ``p``, ``p_adjusted``, ``p_non_inferior`` (of
+        a loss of the margin or more) with its one-sided limits, ``p_equivalence``,
+        ``p_margin_adjusted`` (of what the margin shows, after correction), ``verdict``, the
+        ``minimum_detectable`` difference (power 0.8), ``users``, whether it is ``primary``,
+        ``flips_at`` (the largest clip of the weights at which the sign turns) and ``flags``.
     sensitivity : polars.DataFrame
-        One row per policy, ``method`` (ips, clip, switch, shrink, dm, standard) and ``parameter``: the ``value`` by
-        estimators whose bias is unknown, and its ``difference`` from the printed one. They have no interval.
+        One row per policy, ``method`` (ips, clip, switch, shrink, dm, standard) and ``parameter``:
+        the ``value`` by estimators whose bias is unknown, and its ``difference`` from the printed
+        one. They have no interval.
     positions : polars.DataFrame
         One row per policy and position: its part of the value, and the effective users.
     per_user : polars.DataFrame
-        One row per user: ``requests``, ``reward``, and for each policy the weighted reward (NaN without support) and
-        the weight.
+        One row per user: ``requests``, ``reward``, and for each policy the weighted reward (NaN
+        without support) and the weight.
     counts : dict
         What was joined, and what was not.
     sources : dict
-        The cards of the exposures, the outcomes and the tables of policies: columns, and hashes of files.
+        The cards of the exposures, the outcomes and the tables of policies: columns, and hashes of
+        files.
     settings : dict
         All options, with the estimator and the range of rewards.
     """
@@ -168,7 +172,9 @@ class OffPolicy(SavedTables):
         """Return the row of one policy, with ``by`` that of one group."""
         rows = self.table.filter(pl.col("policy") == policy)
         if "group" in rows.columns:
-            rows = rows.filter(pl.col("group").is_null() if group is None else pl.col("group") == str(group))
+            rows = rows.filter(
+                pl.col("group").is_null() if group is None else pl.col("group") == str(group)
+            )
         if len(rows) != 1:
             raise MissingValueError(
                 f"there is no single row of the policy {policy!r}",
@@ -192,7 +198,15 @@ class OffPolicy(SavedTables):
             With ``by``: the group of requests; by default all of them.
         """
         row, confidence = self.row(policy, group), 1 - self.settings["alpha"]
-        return Interval(row["value"], row["low"], row["high"], confidence, METHOD, row["users"], tuple(row["reasons"]))
+        return Interval(
+            row["value"],
+            row["low"],
+            row["high"],
+            confidence,
+            METHOD,
+            row["users"],
+            tuple(row["reasons"]),
+        )
 
     def requests_needed(self, policy: str, *, difference: float) -> int:
         """Return the number of requests of this kind with which a difference from the baseline would be found.
@@ -208,7 +222,9 @@ class OffPolicy(SavedTables):
         row = self.row(policy)
         pairs = self.differences.filter(pl.col("primary") & (pl.col("system") == policy))
         if pairs.is_empty() or math.isnan(pairs["minimum_detectable"][0]):
-            raise ParameterError("there is no difference from the baseline for this policy", found=repr(policy))
+            raise ParameterError(
+                "there is no difference from the baseline for this policy", found=repr(policy)
+            )
         ratio = pairs["minimum_detectable"][0] / difference
         requests: int = math.ceil(row["n"] * ratio**2)
         return requests
@@ -265,7 +281,8 @@ class OffPolicy(SavedTables):
         chosen = self.differences.filter(pl.col("system") == system, pl.col("baseline") == baseline)
         if chosen.is_empty():
             raise ParameterError(
-                f"{system} was not compared with {baseline}", hint=f"off_policy(…, baseline={baseline!r})"
+                f"{system} was not compared with {baseline}",
+                hint=f"off_policy(…, baseline={baseline!r})",
             )
         rows = []
         for row in chosen.iter_rows(named=True):
@@ -278,9 +295,18 @@ class OffPolicy(SavedTables):
             ]
             unknown: dict[str, Any] = {"p": math.nan, "p_non_inferior": math.nan} if weak else {}
             unknown["users"] = supports[system]["users"]
-            head = {"metric": reward, "by": None if group is None else row["by"], "group": group, "up": True}
+            head = {
+                "metric": reward,
+                "by": None if group is None else row["by"],
+                "group": group,
+                "up": True,
+            }
             more = {"p_bound": math.nan, "users_needed": None, "flags": [*weak, *row["flags"]]}
-            more |= {"level": self.settings["alpha"], "margin_lift_low": math.nan, "margin_lift_high": math.nan}
+            more |= {
+                "level": self.settings["alpha"],
+                "margin_lift_low": math.nan,
+                "margin_lift_high": math.nan,
+            }
             more |= {"margin_low": row["low_non_inferior"], "margin_high": row["high_non_inferior"]}
             rows.append({**row, **head, **more, **unknown})
         return rows
@@ -289,7 +315,10 @@ class OffPolicy(SavedTables):
     def views(self) -> list[TableView]:
         """The tables for readers: values, differences, and notes."""
         values = _value_view(self.table)
-        return [replace(values, caption="\n".join([*self.doubts, *self.sentences])), _difference_view(self)]
+        return [
+            replace(values, caption="\n".join([*self.doubts, *self.sentences])),
+            _difference_view(self),
+        ]
 
 
 def is_off_policy(path: Path) -> bool:
@@ -301,14 +330,27 @@ def is_off_policy(path: Path) -> bool:
 
 
 def _value_view(table: pl.DataFrame) -> TableView:
-    head = ("", "value", "interval", "support", "effective users", "with reward", "largest share", "mean weight")
+    head = (
+        "",
+        "value",
+        "interval",
+        "support",
+        "effective users",
+        "with reward",
+        "largest share",
+        "mean weight",
+    )
     return TableView(head, [_value_cells(row) for row in table.iter_rows(named=True)], left=(0,))
 
 
 def _value_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     z = row["mean_weight_z"]
     observed = row["support"] == "observed"
-    mean = "1" if observed else f"{row['mean_weight']:.3f}" + ("" if math.isnan(z) else f" (z {z:+.1f})")
+    mean = (
+        "1"
+        if observed
+        else f"{row['mean_weight']:.3f}" + ("" if math.isnan(z) else f" (z {z:+.1f})")
+    )
     return (
         f"{row['policy']}{_group(row)}",
         number(row["value"]),
@@ -338,7 +380,13 @@ def _group(row: Mapping[str, Any]) -> str:
 
 def _deciding_p(row: Mapping[str, Any]) -> float:
     """Return the p-value that decided the verdict of a pair: of a margin that of its test."""
-    return float(row["p_margin_adjusted" if row["verdict"] in ("equivalent", "within the margin") else "p_adjusted"])
+    return float(
+        row[
+            "p_margin_adjusted"
+            if row["verdict"] in ("equivalent", "within the margin")
+            else "p_adjusted"
+        ]
+    )
 
 
 def _level_beside(row: Mapping[str, Any], level: float) -> str:
@@ -349,7 +397,11 @@ def _level_beside(row: Mapping[str, Any], level: float) -> str:
 
 
 def _difference_view(result: OffPolicy) -> TableView:
-    levels = {row["confidence"] for row in result.differences.to_dicts() if not math.isnan(row["confidence"])}
+    levels = {
+        row["confidence"]
+        for row in result.differences.to_dicts()
+        if not math.isnan(row["confidence"])
+    }
     level = levels.pop() if len(levels) == 1 else math.nan
     several = len(result.differences) > 1 and result.settings.get("correction") != "none"
     p_name = "p adjusted" if several else "p"
@@ -363,7 +415,13 @@ def _difference_view(result: OffPolicy) -> TableView:
         )
         for row in result.differences.iter_rows(named=True)
     ]
-    head = ("", "difference", "interval" if math.isnan(level) else f"{level_text(level)} interval", p_name, "verdict")
+    head = (
+        "",
+        "difference",
+        "interval" if math.isnan(level) else f"{level_text(level)} interval",
+        p_name,
+        "verdict",
+    )
     return TableView(head, rows, _notes(result), left=(0, 4))
 
 
@@ -372,7 +430,9 @@ def _sentence(result: OffPolicy, row: Mapping[str, Any]) -> str:
     system, baseline, verdict = row["system"], row["baseline"], row["verdict"]
     target = min((result.row(name) for name in (system, baseline)), key=worth)
     if verdict == "no number":
-        return f"The log cannot say what {target['policy']} would have earned: {target['reasons'][0]}."
+        return (
+            f"The log cannot say what {target['policy']} would have earned: {target['reasons'][0]}."
+        )
     means = f"{number(row['mean_system'])} against {number(row['mean_baseline'])} per {result.per}"
     if verdict in ("better", "worse"):
         return f"{system} is {verdict} than {baseline}: {means}."
@@ -380,7 +440,10 @@ def _sentence(result: OffPolicy, row: Mapping[str, Any]) -> str:
         said = "differs from" if verdict == "equivalent" else "loses against"
         return f"{system} {said} {baseline} by less than {number(row['margin'])}: {means}."
     if "weak" in verdict:
-        return f"No verdict on {target['policy']}, which the log supports weakly ({target['reasons'][0]}): {means}."
+        return (
+            f"No verdict on {target['policy']}, which the log supports weakly "
+            f"({target['reasons'][0]}): {means}."
+        )
     return f"{system} is not shown to differ from {baseline}: {means}."
 
 
@@ -403,8 +466,10 @@ def _notes(result: OffPolicy) -> list[str]:
     slates = f", {settings['slates']} by position" if settings["slates"] else ""
     notes = [
         (
-            f"{logged['n']:,} requests of {logged['users']:,} users; reward {number(logged['value'])} per {per}, "
-            f"from {low:g} to {high:g}{taken}. Values: {_ESTIMATORS[settings['estimator']]}{slates}. "
+            f"{logged['n']:,} requests of {logged['users']:,} users; reward "
+            f"{number(logged['value'])} per {per}, "
+            f"from {low:g} to {high:g}{taken}. Values: "
+            f"{_ESTIMATORS[settings['estimator']]}{slates}. "
             f"Intervals: {level_text(1 - settings['alpha'])}, {METHOD} as heavy as the heaviest."
         )
     ]
@@ -414,7 +479,9 @@ def _notes(result: OffPolicy) -> list[str]:
         if row["reasons"]
     ]
     for row in result.differences.iter_rows(named=True):
-        notes += [f"{row['system']} − {row['baseline']}{_group(row)}: {flag}" for flag in row["flags"]]
+        notes += [
+            f"{row['system']} − {row['baseline']}{_group(row)}: {flag}" for flag in row["flags"]
+        ]
     return notes + notes_of(result.counts)
 
 

@@ -14,8 +14,22 @@ from rankwise.comparison.comparison import Margin, check_margin, size_of
 from rankwise.offpolicy.intervals import Estimate
 from rankwise.offpolicy.result import LOGGED
 from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums, over_positions
-from rankwise.offpolicy.support import Support, decide_support, diagnostics_of, effective, logged_diagnostics
-from rankwise.offpolicy.values import Estimator, Value, clip_curve, difference_of, exact_columns, logged_value, value_of
+from rankwise.offpolicy.support import (
+    Support,
+    decide_support,
+    diagnostics_of,
+    effective,
+    logged_diagnostics,
+)
+from rankwise.offpolicy.values import (
+    Estimator,
+    Value,
+    clip_curve,
+    difference_of,
+    exact_columns,
+    logged_value,
+    value_of,
+)
 from rankwise.stats.differences import Floats
 from rankwise.stats.equivalence import minimum_detectable
 from rankwise.stats.many_systems import Correction, adjust, level_left
@@ -34,7 +48,8 @@ class Summary:
     head : mapping of str to str or None
         The columns ``by`` and ``group`` of each row, if there are groups.
     estimated, marginal : bool
-        Whether propensities are estimated, and whether they are those of an item at its position alone.
+        Whether propensities are estimated, and whether they are those of an item at its position
+        alone.
     calibration_p : float
         The p-value of item calibration; NaN if it was not tested.
     """
@@ -53,7 +68,10 @@ class Summary:
 
     def values(self) -> dict[str, Value]:
         """Return the value of each policy, that of the logging policy first."""
-        values = {name: value_of(self.sums, name, self.estimator, self.reward_range) for name in self.sums.policies}
+        values = {
+            name: value_of(self.sums, name, self.estimator, self.reward_range)
+            for name in self.sums.policies
+        }
         return {LOGGED: logged_value(self.sums, self.reward_range)} | values
 
     def table(self, values: Mapping[str, Value]) -> tuple[pl.DataFrame, dict[str, Support]]:
@@ -66,17 +84,27 @@ class Summary:
             reasons: list[str] = []
             diagnostics = logged_diagnostics(self.sums)
             if name != LOGGED:
-                diagnostics = diagnostics_of(self.sums, self.sums.policies[name], self.calibration_p)
-                support, reasons = decide_support(diagnostics, users, estimated=self.estimated, marginal=self.marginal)
+                diagnostics = diagnostics_of(
+                    self.sums, self.sums.policies[name], self.calibration_p
+                )
+                support, reasons = decide_support(
+                    diagnostics, users, estimated=self.estimated, marginal=self.marginal
+                )
             supports[name] = support
             shown = support != "none"
             low, high = value.estimate.limits(self.alpha) if shown else (math.nan, math.nan)
-            row: dict[str, Any] = {"policy": name, **self.head, "value": value.value if shown else math.nan}
+            row: dict[str, Any] = {
+                "policy": name,
+                **self.head,
+                "value": value.value if shown else math.nan,
+            }
             row |= {"low": float(low), "high": float(high), "support": support, "reasons": reasons}
             rows.append(row | {"n": self.sums.n, "users": users} | asdict(diagnostics))
         return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None), supports
 
-    def differences(self, values: Mapping[str, Value], supports: Mapping[str, Support]) -> pl.DataFrame:
+    def differences(
+        self, values: Mapping[str, Value], supports: Mapping[str, Support]
+    ) -> pl.DataFrame:
         """Return one row per pair: those with the baseline first, then the other targets."""
         targets = [name for name in values if name != LOGGED]
         pairs = [(name, self.baseline, True) for name in values if name != self.baseline]
@@ -90,10 +118,17 @@ class Summary:
         curves[LOGGED] = np.full(len(CLIPS), values[LOGGED].value)
         rows: list[dict[str, Any]] = []
         for system, baseline, primary in pairs:
-            row: dict[str, Any] = {"baseline": baseline, "system": system, **self.head, "primary": primary}
+            row: dict[str, Any] = {
+                "baseline": baseline,
+                "system": system,
+                **self.head,
+                "primary": primary,
+            }
             row |= dict.fromkeys(_NUMBERS, math.nan) | _WITHOUT
             if "none" not in (supports[system], supports[baseline]):
-                row |= self._pair(values[system], values[baseline], curves[system] - curves[baseline])
+                row |= self._pair(
+                    values[system], values[baseline], curves[system] - curves[baseline]
+                )
             rows.append(row)
         for primary, method in ((True, self.correction), (False, "bh")):
             family = [row for row in rows if row["primary"] == primary and not math.isnan(row["p"])]
@@ -102,21 +137,31 @@ class Summary:
             words = [supports[row["system"]], supports[row["baseline"]]]
             row["verdict"] = self._verdict(row, words)
             if row["verdict"] in ("equivalent", "within the margin"):
-                row |= {"low": row["margin_low"], "high": row["margin_high"], "confidence": row["margin_confidence"]}
+                row |= {
+                    "low": row["margin_low"],
+                    "high": row["margin_high"],
+                    "confidence": row["margin_confidence"],
+                }
         names = ("margin_low", "margin_high", "margin_confidence")
         table = [{name: value for name, value in row.items() if name not in names} for row in rows]
         return pl.DataFrame(table, schema_overrides=_TYPES, infer_schema_length=None)
 
-    def _correct(self, family: list[dict[str, Any]], method: Correction, values: Mapping[str, Value]) -> None:
+    def _correct(
+        self, family: list[dict[str, Any]], method: Correction, values: Mapping[str, Value]
+    ) -> None:
         """Correct the tests of a family of pairs, those of a margin too, with intervals of the level that is left."""
         if not family:
             return
         p = [row["p"] for row in family]
         level = level_left(p, method, self.alpha)
-        margins = {name: [row[name] for row in family] for name in ("p_non_inferior", "p_equivalence")}
+        margins = {
+            name: [row[name] for row in family] for name in ("p_non_inferior", "p_equivalence")
+        }
         adjusted = {name: adjust(tests, method).tolist() for name, tests in margins.items()}
         levels = {name: level_left(tests, method, self.alpha) for name, tests in margins.items()}
-        for at, (row, p_adjusted) in enumerate(zip(family, adjust(p, method).tolist(), strict=True)):
+        for at, (row, p_adjusted) in enumerate(
+            zip(family, adjust(p, method).tolist(), strict=True)
+        ):
             estimate = difference_of(values[row["system"]], values[row["baseline"]])
             row["p_adjusted"] = p_adjusted
             low, high = estimate.limits(level)
@@ -128,7 +173,11 @@ class Summary:
             of_word = "p_equivalence" if row["equivalent"] else "p_non_inferior"
             row["p_margin_adjusted"], margin_level = adjusted[of_word][at], levels[of_word]
             low, high = estimate.limits(2 * margin_level)
-            row |= {"margin_low": float(low), "margin_high": float(high), "margin_confidence": 1 - 2 * margin_level}
+            row |= {
+                "margin_low": float(low),
+                "margin_high": float(high),
+                "margin_confidence": 1 - 2 * margin_level,
+            }
 
     def _pair(self, system: Value, baseline: Value, curve: Floats) -> dict[str, Any]:
         """Return the numbers of one pair, except its adjusted p-value and verdict."""
@@ -156,7 +205,11 @@ class Summary:
         if self.margin is not None:
             margin = size_of(check_margin(self.margin), baseline.value)  # type: ignore[arg-type]
             row["margin"] = margin
-            p = (math.nan, math.nan) if margin is None else (estimate.p_above(-margin), estimate.p_below(margin))
+            p = (
+                (math.nan, math.nan)
+                if margin is None
+                else (estimate.p_above(-margin), estimate.p_below(margin))
+            )
             row |= {"p_non_inferior": p[0], "p_equivalence": max(p)}
             low, high = estimate.limits(2 * self.alpha)
             row |= {"low_non_inferior": float(low), "high_non_inferior": float(high)}
@@ -174,25 +227,43 @@ class Summary:
             return "equivalent"
         return "within the margin" if row["within_margin"] else "not shown"
 
-    def sensitivity(self, values: Mapping[str, Value], supports: Mapping[str, Support]) -> pl.DataFrame:
+    def sensitivity(
+        self, values: Mapping[str, Value], supports: Mapping[str, Support]
+    ) -> pl.DataFrame:
         """Return the values by estimators whose bias is unknown, which have no interval."""
         out = []
         for name, policy in self.sums.policies.items():
             if supports[name] == "none":
                 continue
             printed = values[name].value
-            plain = value_of(self.sums, name, "ips", self.reward_range).value if policy.expected is None else math.nan
+            plain = (
+                value_of(self.sums, name, "ips", self.reward_range).value
+                if policy.expected is None
+                else math.nan
+            )
             others = [("ips", math.nan, plain)] if not math.isnan(plain) else []
             curve = clip_curve(self.sums, name, self.estimator)
-            others += [("clip", float(clip), float(value)) for clip, value in zip(CLIPS, curve, strict=True)]
             others += [
-                (method, math.nan if parameter is None else float(parameter), total.value / self.sums.n)
+                ("clip", float(clip), float(value))
+                for clip, value in zip(CLIPS, curve, strict=True)
+            ]
+            others += [
+                (
+                    method,
+                    math.nan if parameter is None else float(parameter),
+                    total.value / self.sums.n,
+                )
                 for (method, parameter), total in policy.models.items()
             ]
             others += _full_list(self.sums, policy)
-            out += [(name, method, parameter, value, value - printed) for method, parameter, value in others]
+            out += [
+                (name, method, parameter, value, value - printed)
+                for method, parameter, value in others
+            ]
         numbers = dict.fromkeys(("parameter", "value", "difference"), pl.Float64)
-        return pl.DataFrame(out, schema={"policy": pl.String, "method": pl.String, **numbers}, orient="row")
+        return pl.DataFrame(
+            out, schema={"policy": pl.String, "method": pl.String, **numbers}, orient="row"
+        )
 
 
 _TYPES: dict[str, Any] = {
@@ -203,7 +274,16 @@ _TYPES: dict[str, Any] = {
     "margin": pl.Float64,
 }
 _NUMBERS = (
-    *("mean_baseline", "mean_system", "difference", "low", "high", "confidence", "low_alone", "high_alone"),
+    *(
+        "mean_baseline",
+        "mean_system",
+        "difference",
+        "low",
+        "high",
+        "confidence",
+        "low_alone",
+        "high_alone",
+    ),
     *(
         "error",
         "p",
@@ -240,7 +320,8 @@ def _flags(estimate: Estimate, row: Mapping[str, Any], alpha: float) -> list[str
     for name, limit, other in (("upper", row["high"], seen.high), ("lower", row["low"], seen.low)):
         if abs(limit - row["difference"]) > 3 * abs(other - row["difference"]) > 0:
             flags.append(
-                f"the {name} limit allows for one unseen request as heavy as the heaviest; without, {other:+.4f}"
+                f"the {name} limit allows for one unseen request as heavy as the heaviest; "
+                f"without, {other:+.4f}"
             )
     if row["flips_at"] is not None and row["p"] < alpha:
         flags.append(f"the sign turns where weights are clipped at {row['flips_at']:g}")
@@ -263,8 +344,20 @@ def positions_of(values: Mapping[str, Value], supports: Mapping[str, Support]) -
     for name, value in values.items():
         weight = value.sums.rows if value.policy is None else value.policy.weight
         for at, part in enumerate(value.by_position.tolist()):
-            out.append((name, at + 1, part if supports[name] != "none" else math.nan, effective(weight[:, at])))
-    schema = {"policy": pl.String, "position": pl.Int64, "value": pl.Float64, "effective_users": pl.Float64}
+            out.append(
+                (
+                    name,
+                    at + 1,
+                    part if supports[name] != "none" else math.nan,
+                    effective(weight[:, at]),
+                )
+            )
+    schema = {
+        "policy": pl.String,
+        "position": pl.Int64,
+        "value": pl.Float64,
+        "effective_users": pl.Float64,
+    }
     return pl.DataFrame(out, schema=schema, orient="row")
 
 
@@ -279,7 +372,11 @@ def per_user(sums: Sums, supports: Mapping[str, Support]) -> pl.DataFrame:
         "reward": over_positions(sums.reward),
     }
     for name, policy in sums.policies.items():
-        rewards = over_positions(policy.reward) if supports[name] != "none" else np.full(len(sums.requests), math.nan)
+        rewards = (
+            over_positions(policy.reward)
+            if supports[name] != "none"
+            else np.full(len(sums.requests), math.nan)
+        )
         columns[f"weighted_reward({name})"] = rewards
         columns[f"weight({name})"] = over_positions(policy.weight)
     frame = pl.DataFrame(columns)

@@ -1,7 +1,8 @@
 """User sums of a log: all that values, intervals and diagnostics need. Sums of pieces with whole users merge.
 
-Sums by user have one order, that of the user's rows; all others are exact or do not depend on an order. So the sums of
-a log have the same bits for every order of its rows, and in any number of pieces.
+Sums by user have one order, that of the user's rows; all others are exact or do not depend on an
+order. So the sums of a log have the same bits for every order of its rows, and in any number of
+pieces.
 """
 
 from __future__ import annotations
@@ -21,10 +22,20 @@ from rankwise.offpolicy.exposures import Log, hashes_of
 from rankwise.offpolicy.policies import Kind, running
 from rankwise.stats.differences import Floats
 
-__all__ = ["CLIPS", "PolicySums", "Rows", "Sums", "inverse_propensity", "sums_of", "tail_length", "weights_of"]
+__all__ = [
+    "CLIPS",
+    "PolicySums",
+    "Rows",
+    "Sums",
+    "inverse_propensity",
+    "sums_of",
+    "tail_length",
+    "weights_of",
+]
 
 CLIPS = np.array(
-    [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 70, 100, 200, 500, 1000, 1e4, 1e6], dtype=np.float64
+    [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 70, 100, 200, 500, 1000, 1e4, 1e6],
+    dtype=np.float64,
 )
 """The clips of the sensitivity curve."""
 _HEAVIEST = 64
@@ -47,7 +58,8 @@ class Rows:
     before : array, shape (rows,), or None
         The weight of the list above each row; None where all are 1.
     predicted, expected : array, shape (rows,), or None
-        The prediction of the reward of the row's item, and its mean over the policy's items; None without predictions.
+        The prediction of the reward of the row's item, and its mean over the policy's items; None
+        without predictions.
     """
 
     weight: Floats
@@ -90,15 +102,19 @@ class PolicySums:
     weight, reward : array, shape (users, positions)
         Σ w and Σ w (r − q).
     expected, before : array, shape (users, positions), or None
-        With predictions Σ w' dm and Σ w', where w' is the weight of the list above; `before` is None where all are 1.
+        With predictions Σ w' dm and Σ w', where w' is the weight of the list above; `before` is
+        None where all are 1.
     kept : array, shape (4, requests, positions)
-        Weight, prediction, weight above and expected prediction of the kept requests; 0 at positions they lack.
+        Weight, prediction, weight above and expected prediction of the kept requests; 0 at
+        positions they lack.
     clips : array of object, shape (4, clips, positions)
-        Number of rows, and the exact Σ w (r − q), Σ w and Σ (r − q), of the rows in each interval of weights.
+        Number of rows, and the exact Σ w (r − q), Σ w and Σ (r − q), of the rows in each interval
+        of weights.
     full : array of object, shape (2, positions)
         In slates the exact Σ w r and Σ w, with the weight of the full list at every position.
     models : mapping of (str, float or None) to ExactTotal
-        With predictions, the exact sum of each estimator that relies on them, by its name and parameter.
+        With predictions, the exact sum of each estimator that relies on them, by its name and
+        parameter.
     outside : ExactTotal or None
         Over all requests, the probability of items that the log cannot show; None if unknown.
     largest : float
@@ -148,8 +164,8 @@ class Sums:
     binary : bool
         Whether every reward is 0 or 1.
     shown : polars.DataFrame
-        ``item``, ``place``, ``stratum`` of the context, ``code`` (of 1 / propensity) and ``rows``, for the calibration
-        of items.
+        ``item``, ``place``, ``stratum`` of the context, ``code`` (of 1 / propensity) and ``rows``,
+        for the calibration of items.
     """
 
     users: pl.Series | None
@@ -172,13 +188,21 @@ class Sums:
         """Return the sums of all pieces, with the users in order; the order of the pieces does not matter."""
         tail = tail_length(int(sum(part.rows.sum() for part in parts)))
         width = max(part.rows.shape[1] for part in parts)
-        users = None if parts[0].users is None else pl.concat([part.users for part in parts if part.users is not None])
+        users = (
+            None
+            if parts[0].users is None
+            else pl.concat([part.users for part in parts if part.users is not None])
+        )
         requests = np.concatenate([part.requests for part in parts])
-        rows, reward = (_stacked([getattr(part, name) for part in parts], width) for name in ("rows", "reward"))
+        rows, reward = (
+            _stacked([getattr(part, name) for part in parts], width) for name in ("rows", "reward")
+        )
         present = _stacked([part.present for part in parts], width)
         names = parts[0].policies
         order = _order_of(users)
-        if users is None:  # every row is one: its place means nothing, so that they have the order of their sums
+        if (
+            users is None
+        ):  # every row is one: its place means nothing, so that they have the order of their sums
             sums = [
                 _stacked([getattr(p.policies[n], each) for p in parts], width)
                 for n in names
@@ -187,11 +211,16 @@ class Sums:
             ]
             order = np.lexsort(np.column_stack([rows, reward, *sums]).T)
             users = pl.Series("user", np.arange(len(order)))
-        kept = [np.concatenate([_padded(p.policies[n].kept, width) for p in parts], axis=1) for n in names]
+        kept = [
+            np.concatenate([_padded(p.policies[n].kept, width) for p in parts], axis=1)
+            for n in names
+        ]
         cells = [*present.T, *(column for each in kept for table in each for column in table.T)]
         chosen = _extremes([each[0].max(axis=1, initial=0.0) for each in kept], lambda: cells)
         policies = {
-            name: _merged_policy([part.policies[name] for part in parts], width, order, each[:, chosen], tail)
+            name: _merged_policy(
+                [part.policies[name] for part in parts], width, order, each[:, chosen], tail
+            )
             for name, each in zip(names, kept, strict=True)
         }
         ranges = [part.reward_range for part in parts]
@@ -199,7 +228,9 @@ class Sums:
         for part in parts[1:]:  # one by one: together they are larger than the sums of users
             both = pl.concat([shown, part.shown])
             shown = both.group_by("item", "place", "stratum", "code").agg(pl.col("rows").sum())
-        requests, rows, reward = (values if order is None else values[order] for values in (requests, rows, reward))
+        requests, rows, reward = (
+            values if order is None else values[order] for values in (requests, rows, reward)
+        )
         return cls(
             users if order is None else users[order],
             requests,
@@ -226,7 +257,11 @@ def _padded(values: Any, width: int) -> Any:
 
 def _stacked(parts: Sequence[Any], width: int) -> Any:
     """Return the arrays of all pieces, one below the other."""
-    return np.concatenate([_padded(part, width) for part in parts]) if len(parts) > 1 else _padded(parts[0], width)
+    return (
+        np.concatenate([_padded(part, width) for part in parts])
+        if len(parts) > 1
+        else _padded(parts[0], width)
+    )
 
 
 def _order_of(users: pl.Series | None) -> Any:
@@ -245,7 +280,9 @@ def _order_of(users: pl.Series | None) -> Any:
     return order
 
 
-def _merged_policy(parts: Sequence[PolicySums], width: int, order: Any, kept: Floats, tail: int) -> PolicySums:
+def _merged_policy(
+    parts: Sequence[PolicySums], width: int, order: Any, kept: Floats, tail: int
+) -> PolicySums:
     """Return the sums of one policy over all pieces."""
 
     def by_user(name: str) -> Any:
@@ -317,11 +354,20 @@ def sums_of(
     ones = np.broadcast_to(1.0, log.rows)
 
     def by_user(values: Any) -> Any:
-        return np.bincount(cell, values, n_users * width).reshape(n_users, width).astype(np.float64, copy=False)
+        return (
+            np.bincount(cell, values, n_users * width)
+            .reshape(n_users, width)
+            .astype(np.float64, copy=False)
+        )
 
     def cells() -> Iterable[Floats]:
-        columns = [ones, *(column for each in rows.values() for column in each.columns() if column is not None)]
-        return (by_place for column in columns for by_place in _by_request(column, log, width, None).T)
+        columns = [
+            ones,
+            *(column for each in rows.values() for column in each.columns() if column is not None),
+        ]
+        return (
+            by_place for column in columns for by_place in _by_request(column, log, width, None).T
+        )
 
     kept = _extremes([_heaviest(each.weight, log) for each in rows.values()], cells)
     counts = by_user(None)
@@ -329,13 +375,21 @@ def sums_of(
     users = log.frame["user"].gather(log.first_of_users) if "user" in log.frame.columns else None
     return Sums(
         None if users is None else users.rename("user"),
-        counts[:, 0] if not log.is_slate else np.bincount(log.user[first], minlength=n_users).astype(np.float64),
+        counts[:, 0]
+        if not log.is_slate
+        else np.bincount(log.user[first], minlength=n_users).astype(np.float64),
         counts,
         by_user(log.reward),
-        {name: _policy_sums(each, log, width, by_user, kept, masses[name], tail) for name, each in rows.items()},
+        {
+            name: _policy_sums(each, log, width, by_user, kept, masses[name], tail)
+            for name, each in rows.items()
+        },
         _by_request(ones, log, width, kept) > 0,
         (low, high),
-        bool(np.isin((low, high), (0.0, 1.0)).all() and ((log.reward == 0.0) | (log.reward == 1.0)).all()),
+        bool(
+            np.isin((low, high), (0.0, 1.0)).all()
+            and ((log.reward == 0.0) | (log.reward == 1.0)).all()
+        ),
         _shown(log, propensity, context),
     )
 
@@ -348,8 +402,8 @@ def _heaviest(weight: Floats, log: Log) -> Floats:
 def _extremes(heaviest: Sequence[Floats], cells: Callable[[], Iterable[Floats]]) -> Any:
     """Return the requests with the largest and smallest weights of each policy.
 
-    Which of equal requests are kept is decided by the weights of the other policies, and then by all ``cells``: the
-    order of the requests does not matter.
+    Which of equal requests are kept is decided by the weights of the other policies, and then by
+    all ``cells``: the order of the requests does not matter.
     """
     size = len(heaviest[0])
     if size <= 2 * _HEAVIEST:
@@ -419,9 +473,13 @@ def _policy_sums(
     models: dict[tuple[str, float | None], ExactTotal] = {}
     if modelled and not log.is_slate:
         models = {
-            k: ExactTotal.of(rows.expected + change(weight, x) * residual) for k, (change, x) in MODEL_BASED.items()
+            k: ExactTotal.of(rows.expected + change(weight, x) * residual)
+            for k, (change, x) in MODEL_BASED.items()
         }
-    tables = [np.zeros((len(kept), width)) if c is None else _by_request(c, log, width, kept) for c in rows.columns()]
+    tables = [
+        np.zeros((len(kept), width)) if c is None else _by_request(c, log, width, kept)
+        for c in rows.columns()
+    ]
     if rows.before is None:
         tables[2] = _by_request(np.broadcast_to(1.0, log.rows), log, width, kept)
     expected = rows.expected
@@ -456,7 +514,11 @@ def _clip_sums(weight: Any, reward: Any, log: Log, width: int) -> Any:
     cell = cell * width + log.place if log.is_slate else cell
     size = (len(CLIPS) + 1) * width
     rewarded = np.flatnonzero(reward)
-    out = [np.array([ExactTotal.of([count]) for count in np.bincount(cell, minlength=size)], dtype=object)]
+    out = [
+        np.array(
+            [ExactTotal.of([count]) for count in np.bincount(cell, minlength=size)], dtype=object
+        )
+    ]
     out.append(_totals_by(cell[rewarded], (weight * reward)[rewarded], size))
     out += [_totals_by(cell, weight, size), _totals_by(cell[rewarded], reward[rewarded], size)]
     return np.stack(out).reshape(4, len(CLIPS) + 1, width)
@@ -485,7 +547,9 @@ def _shown(log: Log, propensity: Any, context: Sequence[str]) -> pl.DataFrame:
     bits >>= _CODE_BITS  # few distinct values, with 8 binary digits
     columns = {"item": log.frame["item"], "code": pl.Series(bits)}
     if "position" in log.frame.columns or log.is_slate:
-        columns["place"] = log.frame["position"] if "position" in log.frame.columns else pl.Series(log.place)
+        columns["place"] = (
+            log.frame["position"] if "position" in log.frame.columns else pl.Series(log.place)
+        )
     if context:
         columns["stratum"] = _strata(log, context)
     numbers, values = zip(*map(_numbered, columns.values()), strict=True)
@@ -500,8 +564,14 @@ def _shown(log: Log, propensity: Any, context: Sequence[str]) -> pl.DataFrame:
     else:
         cell, counts = np.unique(cell, return_counts=True)
     numbers = np.unravel_index(cell, sizes[::-1])[::-1]
-    shown = {name: each.gather(number) for name, each, number in zip(columns, values, numbers, strict=True)}
-    whole = {name: shown.get(name, pl.zeros(len(counts), eager=True)) for name in ("item", "place", "stratum", "code")}
+    shown = {
+        name: each.gather(number)
+        for name, each, number in zip(columns, values, numbers, strict=True)
+    }
+    whole = {
+        name: shown.get(name, pl.zeros(len(counts), eager=True))
+        for name in ("item", "place", "stratum", "code")
+    }
     types = {"place": pl.Int64, "stratum": pl.Int16, "code": pl.Int32}
     return pl.DataFrame({**whole, "rows": counts}).cast(types)  # type: ignore[arg-type]
 
@@ -509,10 +579,14 @@ def _shown(log: Log, propensity: Any, context: Sequence[str]) -> pl.DataFrame:
 def _strata(log: Log, context: Sequence[str]) -> pl.Series:
     """Return the stratum of each row: a hash of its context, of which there are few however many contexts there are."""
     known = log.frame.select(context).unique()
-    text = pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in context], separator="\x1f")
+    text = pl.concat_str(
+        [pl.col(name).cast(pl.String).fill_null("") for name in context], separator="\x1f"
+    )
     stratum = hashes_of(known.select(text.alias("key"))["key"]) >> np.uint64(64 - _STRATA)
     known = known.with_columns(_stratum=pl.Series(stratum.astype(np.int64)))
-    rows = log.frame.select(context).join(known, on=context, how="left", maintain_order="left", nulls_equal=True)
+    rows = log.frame.select(context).join(
+        known, on=context, how="left", maintain_order="left", nulls_equal=True
+    )
     return rows["_stratum"]
 
 

@@ -14,7 +14,15 @@ from rankwise.offpolicy.values import exact_columns
 from rankwise.stats.bounded_means import probability_above
 from rankwise.stats.differences import Floats
 
-__all__ = ["Diagnostics", "Support", "calibration_p", "decide_support", "diagnostics_of", "effective", "pareto_k"]
+__all__ = [
+    "Diagnostics",
+    "Support",
+    "calibration_p",
+    "decide_support",
+    "diagnostics_of",
+    "effective",
+    "pareto_k",
+]
 
 Support: TypeAlias = Literal["observed", "sound", "weak", "none"]
 """Whether the log supports an estimate; ``observed`` for the logging policy itself."""
@@ -43,7 +51,8 @@ class Diagnostics:
     unused : float
         The share of requests of weight 0.
     effective_requests, perplexity, pareto_k : float
-        Effective number of rows; exp of the entropy of the weights; shape of the tail (bounded weights: below 0).
+        Effective number of rows; exp of the entropy of the weights; shape of the tail (bounded
+        weights: below 0).
     mass_without_support : float
         The mean probability of items that the log cannot show; NaN if unknown.
     calibration_p : float
@@ -94,7 +103,9 @@ def diagnostics_of(sums: Sums, policy: PolicySums, calibration_p: float) -> Diag
     users = np.array([effective(column) for column in policy.weight.T])
     worst = int(np.argmin(users))
     means = weights / rows
-    errors = np.array([_error(policy.weight[:, k], means[k], sums.rows[:, k]) for k in range(len(means))])
+    errors = np.array(
+        [_error(policy.weight[:, k], means[k], sums.rows[:, k]) for k in range(len(means))]
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         z = np.where(means == 1.0, 0.0, (means - 1.0) / errors)
     at = int(np.argmax(np.abs(np.where(np.isnan(z), np.inf, z))))
@@ -116,7 +127,9 @@ def diagnostics_of(sums: Sums, policy: PolicySums, calibration_p: float) -> Diag
         effective_requests=total**2 / square if square > 0 else 0.0,
         perplexity=total * math.exp(-policy.entropy.value / total) if total > 0 else 0.0,
         pareto_k=pareto_k(policy.tail),
-        mass_without_support=math.nan if policy.outside is None else policy.outside.value / float(rows.sum()),
+        mass_without_support=math.nan
+        if policy.outside is None
+        else policy.outside.value / float(rows.sum()),
         calibration_p=calibration_p,
     )
 
@@ -142,7 +155,9 @@ def decide_support(
     reasons += ["only propensities of items at a position are known"] if marginal else []
     if not reasons:
         return "sound", []
-    more = max(USERS / diagnostics.effective_users, REWARDED / max(diagnostics.effective_rewarded, 1e-9))
+    more = max(
+        USERS / diagnostics.effective_users, REWARDED / max(diagnostics.effective_rewarded, 1e-9)
+    )
     if more > 1 and diagnostics.effective_rewarded > 0:
         needed = max(_one_digit(users * more), _next_digit(users))
         reasons.append(f"about {needed:,} such users would do")
@@ -164,13 +179,17 @@ def _none(diagnostics: Diagnostics) -> list[str]:
         reasons.append(_mean_weight(diagnostics))
     if diagnostics.mass_without_support > _MOST_MASS:
         reasons.append(
-            f"{diagnostics.mass_without_support:.0%} of the target's probability is on items the log cannot show"
+            f"{diagnostics.mass_without_support:.0%} of the target's probability is on items the "
+            "log cannot show"
         )
     return reasons
 
 
 def _mean_weight(diagnostics: Diagnostics) -> str:
-    return f"the mean weight is {diagnostics.mean_weight:.3f} (z {diagnostics.mean_weight_z:+.1f}), and should be 1"
+    return (
+        f"the mean weight is {diagnostics.mean_weight:.3f} (z "
+        f"{diagnostics.mean_weight_z:+.1f}), and should be 1"
+    )
 
 
 def _weak(diagnostics: Diagnostics) -> list[str]:
@@ -188,11 +207,13 @@ def _weak(diagnostics: Diagnostics) -> list[str]:
         reasons.append(f"the mean weight is only known to ±{known:.2f}")
     if diagnostics.mass_without_support > MASS:
         reasons.append(
-            f"{diagnostics.mass_without_support:.1%} of the target's probability is on items the log cannot show"
+            f"{diagnostics.mass_without_support:.1%} of the target's probability is on items the "
+            "log cannot show"
         )
     if diagnostics.calibration_p < CALIBRATION:
         reasons.append(
-            f"the propensities of an item do not fit how often it was shown (p = {diagnostics.calibration_p:.4f})"
+            "the propensities of an item do not fit how often it was shown (p = "
+            f"{diagnostics.calibration_p:.4f})"
         )
     return reasons
 
@@ -220,9 +241,10 @@ def _one_digit(number: float) -> int:
 def calibration_p(shown: pl.DataFrame) -> float:
     """Return the p-value that the propensities of all items fit how often these were shown; NaN without a test.
 
-    The sum of 1 / propensity over the rows that show an item has the number of rows as its mean, if the item could be
-    shown in all of them; so it has within every stratum of contexts, which finds propensities of another request that
-    fit on average. Items and positions with 20 rows are tested by the tail of the intervals (Bonferroni).
+    The sum of 1 / propensity over the rows that show an item has the number of rows as its mean, if
+    the item could be shown in all of them; so it has within every stratum of contexts, which finds
+    propensities of another request that fit on average. Items and positions with 20 rows are tested
+    by the tail of the intervals (Bonferroni).
     """
     cells = [_cells(shown, [])]
     if shown["stratum"].n_unique() > 1:
@@ -247,9 +269,15 @@ def _cells(shown: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     sizes = shown.group_by("place", *by).agg(pl.col("rows").sum().alias("size"))
     total, square = (pl.col("rows") * pl.col("inverse") ** power for power in (1, 2))
     groups = merged.group_by("item", "place", *by, maintain_order=True).agg(
-        "code", "rows", pl.col("rows").sum().alias("shows"), total.sum().alias("total"), square.sum().alias("square")
+        "code",
+        "rows",
+        pl.col("rows").sum().alias("shows"),
+        total.sum().alias("total"),
+        square.sum().alias("square"),
     )
-    groups = groups.filter(pl.col("shows") >= _SHOWS).join(sizes, on=["place", *by], maintain_order="left")
+    groups = groups.filter(pl.col("shows") >= _SHOWS).join(
+        sizes, on=["place", *by], maintain_order="left"
+    )
     spread = pl.col("square") - pl.col("total") ** 2 / pl.col("size")
     z = (pl.col("total") - pl.col("size")).abs() / spread.clip(1e-9).sqrt()
     out = groups.select("item", "place", "code", "rows", "size", *by, z=z)
@@ -270,9 +298,13 @@ def _calibration_of(inverse: Floats, rows: Any, n: int) -> float:
 def pareto_k(tail: Floats) -> float:
     """Return the shape of a generalised Pareto distribution of the largest weights, with a weak prior at 0.5.
 
-    The estimate is that of Zhang and Stephens (2009), as Pareto-smoothed importance sampling has it.
+    The estimate is that of Zhang and Stephens (2009), as Pareto-smoothed importance sampling has
+    it.
     """
-    threshold, excess = (float(tail[0]) if len(tail) else 0.0), tail[tail > (tail[0] if len(tail) else 0)]
+    threshold, excess = (
+        (float(tail[0]) if len(tail) else 0.0),
+        tail[tail > (tail[0] if len(tail) else 0)],
+    )
     x = np.sort(excess - threshold)
     n = len(x)
     if n < 5 or x[-1] <= 0:

@@ -36,7 +36,8 @@ class Value:
     influence : array, shape (users,)
         The user sums of what each request adds to the estimate; their sum is 0.
     highest, lowest : array, shape (requests,)
-        What each kept request adds with the largest, and with the smallest, reward at each position.
+        What each kept request adds with the largest, and with the smallest, reward at each
+        position.
     sizes : array, shape (users,)
         The share of each user in the weights, in requests.
     by_position : array, shape (positions,)
@@ -64,9 +65,20 @@ class Value:
             weight = self.sums.rows[:, 0] if self.policy is None else self.policy.weight[:, 0]
             reward = self.sums.reward[:, 0] if self.policy is None else self.policy.reward[:, 0]
             heaviest = 1.0 if self.policy is None else self.policy.largest
-            upper, lower = (heaviest * self.reward_range[1], heaviest), (heaviest * self.reward_range[0], heaviest)
+            upper, lower = (
+                (heaviest * self.reward_range[1], heaviest),
+                (heaviest * self.reward_range[0], heaviest),
+            )
             return Estimate(self.value, reward, weight, upper, lower, self.sizes, low, high)
-        return _linear(self.value, self.influence, self.highest, self.lowest, self.sizes, self.sums, (low, high))
+        return _linear(
+            self.value,
+            self.influence,
+            self.highest,
+            self.lowest,
+            self.sizes,
+            self.sums,
+            (low, high),
+        )
 
 
 def _linear(
@@ -93,7 +105,9 @@ def logged_value(sums: Sums, reward_range: tuple[float, float]) -> Value:
     influence = over_positions(sums.reward) - value * sums.requests
     single = len(means) == 1
     sizes, by_position = over_positions(sums.rows), means * rows / sums.n
-    return Value(sums, None, value, influence, highest, lowest, sizes, by_position, reward_range, single)
+    return Value(
+        sums, None, value, influence, highest, lowest, sizes, by_position, reward_range, single
+    )
 
 
 def _extreme(present: Any, reward: float, value: float) -> Floats:
@@ -101,7 +115,9 @@ def _extreme(present: Any, reward: float, value: float) -> Floats:
     return out
 
 
-def value_of(sums: Sums, name: str, estimator: Estimator, reward_range: tuple[float, float]) -> Value:
+def value_of(
+    sums: Sums, name: str, estimator: Estimator, reward_range: tuple[float, float]
+) -> Value:
     """Return the value of a policy by an estimator."""
     policy = sums.policies[name]
     rows, weights = exact_columns(sums.rows), exact_columns(policy.weight)
@@ -146,12 +162,20 @@ def value_of(sums: Sums, name: str, estimator: Estimator, reward_range: tuple[fl
         excess = float(weights[0] / rows[0]) - 1.0
         value -= beta * excess
         parts = parts - beta * excess
-        influence = policy.reward[:, 0] - beta * (policy.weight[:, 0] - sums.requests) - value * sums.requests
-        highest, lowest = (w[:, 0] * reward - beta * (w[:, 0] - 1.0) - value for reward in reward_range[::-1])
+        influence = (
+            policy.reward[:, 0]
+            - beta * (policy.weight[:, 0] - sums.requests)
+            - value * sums.requests
+        )
+        highest, lowest = (
+            w[:, 0] * reward - beta * (w[:, 0] - 1.0) - value for reward in reward_range[::-1]
+        )
     single = estimator == "snips" and len(rows) == 1 and policy.expected is None
     by_position = (parts + models) * rows / sums.n
     bounds = reward_range
-    return Value(sums, policy, value, influence, highest, lowest, sizes, by_position, bounds, single)
+    return Value(
+        sums, policy, value, influence, highest, lowest, sizes, by_position, bounds, single
+    )
 
 
 def _model_sums(sums: Sums, policy: PolicySums) -> tuple[Floats, Floats]:
@@ -166,7 +190,18 @@ def _without_weight(sums: Sums, policy: PolicySums, reward_range: tuple[float, f
     """Return the value of a policy without weight at some position: NaN."""
     users, width = policy.weight.shape
     empty, kept = np.full(users, math.nan), np.full(len(sums.present), math.nan)
-    return Value(sums, policy, math.nan, empty, kept, kept, empty, np.full(width, math.nan), reward_range, False)
+    return Value(
+        sums,
+        policy,
+        math.nan,
+        empty,
+        kept,
+        kept,
+        empty,
+        np.full(width, math.nan),
+        reward_range,
+        False,
+    )
 
 
 def difference_of(system: Value, baseline: Value) -> Estimate:
@@ -174,7 +209,9 @@ def difference_of(system: Value, baseline: Value) -> Estimate:
     sums = system.sums
     width = len(system.by_position) * (system.reward_range[1] - system.reward_range[0])
     value = system.value - baseline.value
-    candidates = np.concatenate([system.highest - baseline.highest, system.lowest - baseline.lowest])
+    candidates = np.concatenate(
+        [system.highest - baseline.highest, system.lowest - baseline.lowest]
+    )
     return _linear(
         value,
         system.influence - baseline.influence,

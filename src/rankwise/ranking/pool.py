@@ -1,9 +1,10 @@
 """Which users are ranked over which items, in blocks of scores, and the exact top k of a block.
 
-The top k takes little more than one pass over a block. Items are dealt into groups, and one vectorised
-pass takes the largest score of every group. The k-th largest of these maxima is at most the k-th
-largest score, because k groups hold a score at least as large. So only scores from there up matter;
-they are in the few groups whose maximum is as large, and only those groups are read again.
+The top k takes little more than one pass over a block. Items are dealt into groups, and one
+vectorised pass takes the largest score of every group. The k-th largest of these maxima is at most
+the k-th largest score, because k groups hold a score at least as large. So only scores from there
+up matter; they are in the few groups whose maximum is as large, and only those groups are read
+again.
 """
 
 from __future__ import annotations
@@ -150,13 +151,17 @@ def make_pool(
             codes = np.unique(codes[codes >= 0])
             if not len(codes):
                 raise EmptyError(
-                    "no candidate has a score", where="candidates", hint="do item_ids and candidates name items alike?"
+                    "no candidate has a score",
+                    where="candidates",
+                    hint="do item_ids and candidates name items alike?",
                 )
             source, item_axis = source.subset(codes), item_axis.subset(codes)
     excluded = None
     if exclude is not None:
         _check_mask(exclude, source)
-        table = _with_ids(read_table(exclude, "train", columns), getattr(exclude, "shape", None), axes)
+        table = _with_ids(
+            read_table(exclude, "train", columns), getattr(exclude, "shape", None), axes
+        )
         excluded = _user_items("excluded", table, user_axis, item_axis, counts)
         protocol = replace(protocol, candidates=f"{protocol.candidates} less seen")
     ranked_users = _ranked_users(only, user_axis, counts)
@@ -169,7 +174,9 @@ def _with_ids(table: Table, shape: tuple[int, ...] | None, axes: tuple[Axis, Axi
         return table
     if shape != tuple(len(axis.ids) for axis in axes):
         _refuse_matrix(
-            "exclude", axes, f"shape {shape}, scores of {len(axes[0].ids)} users and {len(axes[1].ids)} items"
+            "exclude",
+            axes,
+            f"shape {shape}, scores of {len(axes[0].ids)} users and {len(axes[1].ids)} items",
         )
     for axis in axes:
         table = table.with_ids(axis.role, axis.ids.gather(table.frame[axis.role]))
@@ -199,7 +206,9 @@ def _check_mask(exclude: Any, scores: Scores) -> None:
         )
 
 
-def _user_items(name: str, table: Table, users: Axis, items: Axis, counts: Counter[str]) -> UserItems:
+def _user_items(
+    name: str, table: Table, users: Axis, items: Axis, counts: Counter[str]
+) -> UserItems:
     """Return the items of each user in a table, as codes; rows without a score are counted."""
     user, item = users.codes(table), items.codes(table)
     has_scores = (user >= 0) & (item >= 0)
@@ -279,7 +288,9 @@ def top(scores: Floats, largest: Floats, k: int) -> TopRows:
     return TopRows(user[row], layer * groups + group[row], kept[row, layer])
 
 
-def cut_lists(rows: TopRows, k: int, id_rank: Ints | None, *, descending: bool, keep_ties: bool) -> TopRows:
+def cut_lists(
+    rows: TopRows, k: int, id_rank: Ints | None, *, descending: bool, keep_ties: bool
+) -> TopRows:
     """Sort each user's rows by descending score, and cut the list at k.
 
     Equal scores are ordered by ``id_rank``, None for the item's code; ``keep_ties`` keeps all items
@@ -291,7 +302,9 @@ def cut_lists(rows: TopRows, k: int, id_rank: Ints | None, *, descending: bool, 
         number = rows.item[index] if id_rank is None else id_rank[rows.item[index]]
         return -number if descending else number
 
-    item, score = reorder(starts, rows.score, [rows.item, rows.score], breaker=breaker, descending=True)
+    item, score = reorder(
+        starts, rows.score, [rows.item, rows.score], breaker=breaker, descending=True
+    )
     keep = positions(starts) < k
     if keep_ties and len(item):
         lengths = np.diff(starts)
@@ -440,5 +453,6 @@ def _bad_score(pool: Pool, user: int, item: int, value: Any) -> ScoreError:
         "a score is NaN or infinite",
         where=f"scores, user {pool.users.ids[user]!r}, item {pool.items.ids[item]!r}",
         found=str(value),
-        hint="find out why the model gives no number; minus infinity excludes an item from the candidate set",
+        hint="find out why the model gives no number; minus infinity excludes an item from the "
+        "candidate set",
     )

@@ -194,7 +194,9 @@ def rank(
     check_positive(threads=threads, k=k)
     check_columns(columns, [] if exclude is None else ["train"])
     if k is None:
-        raise ParameterError("rank needs k, the length of the lists", found="no k", hint="rw.rank(scores, 10)")
+        raise ParameterError(
+            "rank needs k, the length of the lists", found="no k", hint="rw.rank(scores, 10)"
+        )
     pool = make_pool(
         scores,
         users,
@@ -248,7 +250,9 @@ def no_candidates(pool: Pool) -> EmptyError:
     )
 
 
-def _list_blocks(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | None) -> Iterator[TopRows]:
+def _list_blocks(
+    pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | None
+) -> Iterator[TopRows]:
     """Yield the lists of a block of users at a time, with users and items as codes."""
     groups = groups_for(k, pool.scores.n_items)
     id_rank, descending, keep_ties = pool.items.id_rank, ties == "item_desc", ties == "expected"
@@ -271,7 +275,9 @@ def _list_blocks(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool
         check_scores(pool, users, scores, largest)
         return lists(top(scores, largest, k), users)
 
-    return map_blocks(pool, of_all_items, of_candidates, groups=groups, threads=threads, progress=progress)
+    return map_blocks(
+        pool, of_all_items, of_candidates, groups=groups, threads=threads, progress=progress
+    )
 
 
 _FEW = 8  # judged items per user up to which counting is cheaper than sorting the user's scores
@@ -455,7 +461,9 @@ class _RankRows(NamedTuple):
     length: Ints
 
 
-def _rank_blocks(pool: Pool, judged: UserItems, threads: int, progress: bool | None) -> Iterator[_RankRows]:
+def _rank_blocks(
+    pool: Pool, judged: UserItems, threads: int, progress: bool | None
+) -> Iterator[_RankRows]:
     """Yield the ranks of the judged items of a block of users at a time."""
 
     def of_candidates(block: CandidateScores) -> _RankRows:
@@ -464,7 +472,9 @@ def _rank_blocks(pool: Pool, judged: UserItems, threads: int, progress: bool | N
     def of_all_items(users: Ints, scores: Floats) -> _RankRows:
         return _among_all_items(pool, users, scores, judged)
 
-    return map_blocks(pool, of_all_items, of_candidates, groups=PAD, threads=threads, progress=progress)
+    return map_blocks(
+        pool, of_all_items, of_candidates, groups=PAD, threads=threads, progress=progress
+    )
 
 
 def _among_all_items(pool: Pool, users: Ints, scores: Floats, judged: UserItems) -> _RankRows:
@@ -518,7 +528,11 @@ def _among_candidates(block: CandidateScores, judged: UserItems) -> _RankRows:
     return _sorted(user, item[rows], score[rows], above[rows], equal, length)
 
 
-def _sorted(user: Ints, item: Ints, score: Floats, above: Ints, equal: Ints, length: Ints) -> _RankRows:
+def _sorted(
+    user: Ints, item: Ints, score: Floats, above: Ints, equal: Ints, length: Ints
+) -> _RankRows:
     """Return the rows sorted by rank within each user; users keep their order."""
-    item, score, above, equal = reorder(runs(user), above, [item, score, above, equal], breaker=lambda rows: item[rows])
+    item, score, above, equal = reorder(
+        runs(user), above, [item, score, above, equal], breaker=lambda rows: item[rows]
+    )
     return _RankRows(user, item, score, above + 1, above + equal, length)

@@ -73,7 +73,9 @@ def read_labels(scores: Any, user_ids: Any, item_ids: Any) -> Labelled:
     elif _counts_rows(scores.columns):
         columns = None
     return Labelled(
-        scores.to_numpy(), rows if user_ids is None else user_ids, columns if item_ids is None else item_ids
+        scores.to_numpy(),
+        rows if user_ids is None else user_ids,
+        columns if item_ids is None else item_ids,
     )
 
 
@@ -229,7 +231,9 @@ class Factors(Scores):
 class Computed(Scores):
     """Scores from a function of at most ``batch_size`` user codes, which returns shape (B, I)."""
 
-    def __init__(self, function: Callable[[Ints], Floats], n_users: int, n_items: int, batch_size: int) -> None:
+    def __init__(
+        self, function: Callable[[Ints], Floats], n_users: int, n_items: int, batch_size: int
+    ) -> None:
         self.function, self.batch_size = function, batch_size
         self.n_users, self.n_items, self.dtype = n_users, n_items, np.dtype(np.float64)
 
@@ -251,18 +255,26 @@ class Computed(Scores):
 
     def subset(self, items: Ints) -> Computed:
         """Look up columns of what the function returns."""
-        return Computed(lambda users: self.function(users)[:, items], self.n_users, len(items), self.batch_size)
+        return Computed(
+            lambda users: self.function(users)[:, items], self.n_users, len(items), self.batch_size
+        )
 
 
 def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
     """Return scores from a score matrix, or from user and item factors with an optional bias."""
     if isinstance(scores, Scores):
         return scores
-    is_passed = {"scores": scores is not None, "users": users is not None, "items": items is not None}
+    is_passed = {
+        "scores": scores is not None,
+        "users": users is not None,
+        "items": items is not None,
+    }
     if list(is_passed.values()) not in ([True, False, False], [False, True, True]):
         raise ParameterError(
             "pass either scores, users by items, or the factors users= and items=",
-            found=", ".join(f"{name} {'' if passed else 'not '}given" for name, passed in is_passed.items()),
+            found=", ".join(
+                f"{name} {'' if passed else 'not '}given" for name, passed in is_passed.items()
+            ),
         )
     if scores is not None:
         if bias is not None:
@@ -283,7 +295,9 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
         )
     item_bias = None if bias is None else _array("bias", bias, 1)
     if item_bias is not None and len(item_bias) != len(item):
-        raise InputError("bias has one value per item", found=f"{len(item_bias)} values, {len(item)} items")
+        raise InputError(
+            "bias has one value per item", found=f"{len(item_bias)} values, {len(item)} items"
+        )
     source = Factors(user, item, item_bias)
     _check_size(user, item, item_bias, source.dtype)
     return source
@@ -297,7 +311,10 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
             hint="pass it to rw.evaluate as it is, or a dense matrix here",
         )
     if is_masked(values):
-        raise InputError(f"{name}: a masked array is not supported", hint="replace masked scores with minus infinity")
+        raise InputError(
+            f"{name}: a masked array is not supported",
+            hint="replace masked scores with minus infinity",
+        )
     try:
         array = np.asarray(_bits(values))
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor with gradients
@@ -307,7 +324,8 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
         shapes = {"scores": "(n_users, n_items)", "bias": "(n_items,)"}
         raise InputError(
             f"{name} must be numbers of shape {shapes.get(name, '(n, d)')}",
-            found=f"{'bfloat16' if array.dtype == _BFLOAT16 else array.dtype} of shape {array.shape}",
+            found=f"{'bfloat16' if array.dtype == _BFLOAT16 else array.dtype} of shape "
+            f"{array.shape}",
         )
     if array.dtype.kind in "iu" and not _is_exact(array):
         raise ScoreError(
@@ -321,7 +339,12 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
 def _bits(values: Any) -> Any:
     """Return bfloat16 numbers of PyTorch or ml_dtypes as their bits; anything else as it is."""
     kind = str(getattr(values, "dtype", ""))
-    if kind == "torch.bfloat16" and str(values.layout) == "torch.strided" and values.ndim and not values.requires_grad:
+    if (
+        kind == "torch.bfloat16"
+        and str(values.layout) == "torch.strided"
+        and values.ndim
+        and not values.requires_grad
+    ):
         return values.view(values[:0].short().dtype).numpy().view(_BFLOAT16)
     return values.view(_BFLOAT16) if kind == "bfloat16" else values
 
@@ -406,11 +429,14 @@ class Axis:
         self.ids = pl.Series(role, np.arange(size)) if ids is None else read_ids(role, ids, name)
         if len(self.ids) != size:
             raise ParameterError(
-                f"{name} must have one id for every {role} with scores", found=f"{len(self.ids)} ids, {size} {role}s"
+                f"{name} must have one id for every {role} with scores",
+                found=f"{len(self.ids)} ids, {size} {role}s",
             )
         if self.ids.n_unique() < size:
             raise IdError(
-                f"two {role}s have the same id", where=name, found=repr(self.ids.filter(self.ids.is_duplicated())[0])
+                f"two {role}s have the same id",
+                where=name,
+                found=repr(self.ids.filter(self.ids.is_duplicated())[0]),
             )
 
     def codes(self, table: Table) -> Ints:
@@ -483,5 +509,7 @@ def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:
         series = series.cast(pl.Int64)
     series = plain_strings(series)
     if series.null_count() or not (series.dtype.is_integer() or series.dtype == pl.String):
-        raise IdError("ids are integers or strings, and all of one kind", where=where, found=str(series.dtype))
+        raise IdError(
+            "ids are integers or strings, and all of one kind", where=where, found=str(series.dtype)
+        )
     return series.alias(role)

@@ -1,10 +1,11 @@
 """Altair charts of tidy frames; the only module that imports Altair.
 
-Colours mean verdicts: blue is better, orange worse, grey not shown; systems are named beside their marks, and only
-where lines cross each has a colour. A `Look` is a theme and a size. In the report colours are variables of the page, so
-that one chart serves light and dark pages and print. Names of systems and groups are data, never part of a
-specification that Vega would read as a field or an expression. Text is cleaned here: vl-convert ends the whole process
-at a character that XML does not allow.
+Colours mean verdicts: blue is better, orange worse, grey not shown; systems are named beside their
+marks, and only where lines cross each has a colour. A `Look` is a theme and a size. In the report
+colours are variables of the page, so that one chart serves light and dark pages and print. Names of
+systems and groups are data, never part of a specification that Vega would read as a field or an
+expression. Text is cleaned here: vl-convert ends the whole process at a character that XML does not
+allow.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ __all__ = [
     "stack_chart",
 ]
 
-Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart | alt.HConcatChart"
+Chart: TypeAlias = (
+    "alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart | alt.HConcatChart"
+)
 Theme: TypeAlias = Literal["light", "dark"]
 Size: TypeAlias = Literal["web", "column", "page", "slide"]
 
@@ -75,10 +78,28 @@ class Colours:
 
 THEMES = {
     "light": Colours(
-        "#191c20", "#59626d", "#e6e9ed", "#0b6a8f", "#b2441a", "#6d7681", "#f9e9e1", "#6a4c9c", "#7a6a00", "#ffffff"
+        "#191c20",
+        "#59626d",
+        "#e6e9ed",
+        "#0b6a8f",
+        "#b2441a",
+        "#6d7681",
+        "#f9e9e1",
+        "#6a4c9c",
+        "#7a6a00",
+        "#ffffff",
     ),
     "dark": Colours(
-        "#e8ebee", "#a6afb9", "#2a3038", "#62c0e3", "#f0905f", "#9aa3ad", "#3a2219", "#b79be6", "#d3c04a", "#14171b"
+        "#e8ebee",
+        "#a6afb9",
+        "#2a3038",
+        "#62c0e3",
+        "#f0905f",
+        "#9aa3ad",
+        "#3a2219",
+        "#b79be6",
+        "#d3c04a",
+        "#14171b",
     ),
 }
 _VARIABLES = ("ink", "soft", "grid", "better", "worse", "flat", "bad", "third", "fourth", "page")
@@ -137,7 +158,9 @@ def _clean(frame: pl.DataFrame) -> pl.DataFrame:
     names = [name for name in _NAMES if name in frame.columns]
     short = {name: _shortened(frame[name].unique(maintain_order=True)) for name in names}
     columns = [pl.col(name).replace_strict(short[name], return_dtype=pl.String) for name in names]
-    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String and name not in names]
+    texts = [
+        name for name, dtype in frame.schema.items() if dtype == pl.String and name not in names
+    ]
     return frame.with_columns(*columns, pl.col(texts).map_elements(_text, pl.String))
 
 
@@ -185,7 +208,9 @@ def _styled(chart: Any, look: Look, title: str = "", subtitle: str = "") -> Any:
     colours, text = look.colours, look.font
     if look.titled and (title or subtitle):
         lines = [_text(line) for line in subtitle.split("\n") if line]
-        wrapped = textwrap.wrap(_text(title), int(look.width / (9 * look.scale)), break_long_words=True)
+        wrapped = textwrap.wrap(
+            _text(title), int(look.width / (9 * look.scale)), break_long_words=True
+        )
         chart = chart.properties(title=alt.TitleParams(text=wrapped[:3], subtitle=lines))
     # At once: each call of a method of a chart copies all of it.
     return chart.configure(
@@ -216,7 +241,9 @@ def _styled(chart: Any, look: Look, title: str = "", subtitle: str = "") -> Any:
             labelLimit=0,
             labelAnchor="start",
         ),
-        legend=alt.LegendConfig(labelColor=colours.ink, labelLimit=0, labelFontSize=text, orient="top", symbolLimit=0),
+        legend=alt.LegendConfig(
+            labelColor=colours.ink, labelLimit=0, labelFontSize=text, orient="top", symbolLimit=0
+        ),
         title=alt.TitleConfig(
             color=colours.ink,
             fontSize=16 * look.scale,
@@ -257,7 +284,9 @@ def curve_chart(
     """Return metrics against the cut-off k, labelled at the right end, with bands for some of the systems."""
     look = SMALL if small else look or Look()
     banded = [_text(name) for name in banded]
-    marked = frame.with_columns(banded=pl.col("system").is_in(banded) if banded else pl.lit(value=True))
+    marked = frame.with_columns(
+        banded=pl.col("system").is_in(banded) if banded else pl.lit(value=True)
+    )
     panels = []
     metrics = _values(frame, "metric")
     for metric in metrics:
@@ -284,12 +313,18 @@ def _curve(frame: pl.DataFrame, look: Look, title: str, columns: int) -> Any:
     band = base.transform_filter("datum.banded").mark_area(opacity=0.15, aria=False)
     band = band.encode(y=alt.Y("low:Q", scale=_NEAR), y2="high:Q", color=colour)
     line = base.mark_line(aria=False, strokeWidth=1.5 * look.scale).encode(y=y, color=colour)
-    dots = base.mark_point(filled=True, size=40 * look.scale, opacity=1).encode(y=y, color=colour, **_SAID)
+    dots = base.mark_point(filled=True, size=40 * look.scale, opacity=1).encode(
+        y=y, color=colour, **_SAID
+    )
     ends = _apart(
-        frame.filter(pl.col("k") == pl.col("k").max().over("system")).drop_nulls("value"), "value", _span(frame)
+        frame.filter(pl.col("k") == pl.col("k").max().over("system")).drop_nulls("value"),
+        "value",
+        _span(frame),
     )
     labels = alt.Chart(ends).mark_text(align="left", dx=8, fontSize=look.font, aria=False)
-    labels = labels.encode(x="k:Q", y=alt.Y("label_at:Q", scale=_NEAR), text="system:N", color=colour)
+    labels = labels.encode(
+        x="k:Q", y=alt.Y("label_at:Q", scale=_NEAR), text="system:N", color=colour
+    )
     room = 7 * min(max(map(len, names), default=4), 18) * look.scale
     width = (look.width - 60) / columns - room - 40
     return (band + line + dots + labels).properties(width=max(width, 100), height=200 * look.scale)
@@ -302,7 +337,9 @@ def _apart(frame: pl.DataFrame, column: str, span: float) -> pl.DataFrame:
     order = values.arg_sort().to_list()
     for at in order:
         places.append(max(values[at], places[-1] + span / 14) if places else values[at])
-    return frame.with_columns(label_at=pl.Series([places[order.index(at)] for at in range(len(values))]))
+    return frame.with_columns(
+        label_at=pl.Series([places[order.index(at)] for at in range(len(values))])
+    )
 
 
 def _span(frame: pl.DataFrame) -> float:
@@ -328,7 +365,10 @@ def pareto_chart(
     colours = look.colours
     better = " and ".join([*(["lower"] if right is False else [])])
     frame = _clean(
-        frame.with_columns(frontier=pl.Series(_frontier(frame, up, right)), held=pl.col("system") == (baseline or ""))
+        frame.with_columns(
+            frontier=pl.Series(_frontier(frame, up, right)),
+            held=pl.col("system") == (baseline or ""),
+        )
     )
     ends = [v for name in ("x_value", "x_low", "x_high") for v in frame[name].drop_nulls()]
     tops = [v for name in ("value", "low", "high") for v in frame[name].drop_nulls()]
@@ -342,7 +382,12 @@ def pareto_chart(
         axis=alt.Axis(tickCount=5, titleAngle=0, titleAlign="left", titleY=-10, titleX=-30),
     )
     base = alt.Chart(frame)
-    rule: dict[str, Any] = {"aria": False, "color": colours.flat, "opacity": 0.75, "strokeWidth": 1.5 * look.scale}
+    rule: dict[str, Any] = {
+        "aria": False,
+        "color": colours.flat,
+        "opacity": 0.75,
+        "strokeWidth": 1.5 * look.scale,
+    }
     across = base.mark_rule(**rule).encode(x=alt.X("x_low:Q", scale=scales[0]), x2="x_high:Q", y=ys)
     upward = base.mark_rule(**rule).encode(x=xs, y=alt.Y("low:Q", scale=scales[1]), y2="high:Q")
     front = base.transform_filter("datum.frontier").mark_line(
@@ -357,7 +402,9 @@ def pareto_chart(
         **_SAID,
     )
     names = _apart(frame.drop_nulls(["value", "x_value"]), "value", 0.0)
-    labels = alt.Chart(names).mark_text(align="left", dx=9, dy=-9, fontSize=look.font, aria=False, color=colours.ink)
+    labels = alt.Chart(names).mark_text(
+        align="left", dx=9, dy=-9, fontSize=look.font, aria=False, color=colours.ink
+    )
     labels = labels.encode(x=xs, y=ys, text="system:N")
     height = 200 * look.scale if small else 300 * look.scale
     width = look.width - (110 if small else 150) * look.scale
@@ -367,7 +414,10 @@ def pareto_chart(
     corner = corner.encode(x=alt.value(width), y=alt.value(-14), text="said:N")
     layers = [across, upward, front, dots, labels, *([corner] if None not in (up, right) else [])]
     styled: Chart = _styled(
-        alt.layer(*layers).properties(width=width, height=height), look, title or f"{y} against {x}", subtitle
+        alt.layer(*layers).properties(width=width, height=height),
+        look,
+        title or f"{y} against {x}",
+        subtitle,
     )
     return styled
 
@@ -391,7 +441,8 @@ def _frontier(frame: pl.DataFrame, up: bool | None, right: bool | None) -> list[
     return [
         point is not None
         and not any(
-            other is not None and other != point and other[0] >= point[0] and other[1] >= point[1] for other in points
+            other is not None and other != point and other[0] >= point[0] and other[1] >= point[1]
+            for other in points
         )
         for point in points
     ]
@@ -412,17 +463,25 @@ def interval_chart(
 ) -> Chart:
     """Return a row for each estimate: a thick interval, a thin one around it, and its value and verdict at the right.
 
-    ``frame`` has ``value``, ``low``, ``high``, ``tone`` and ``right``, the text at the right; it may have ``thin_low``,
-    ``thin_high``, and with ``limit`` the end of what is not allowed, ``allowed``. ``panel`` is a column of panels.
+    ``frame`` has ``value``, ``low``, ``high``, ``tone`` and ``right``, the text at the right; it
+    may have ``thin_low``, ``thin_high``, and with ``limit`` the end of what is not allowed,
+    ``allowed``. ``panel`` is a column of panels.
     """
     look = look or Look()
     frame = _clean(frame)
     names, colours = _values(frame, row), look.colours
-    tones = alt.Scale(domain=["better", "worse", ""], range=[colours.better, colours.worse, colours.flat])
+    tones = alt.Scale(
+        domain=["better", "worse", ""], range=[colours.better, colours.worse, colours.flat]
+    )
     colour = alt.Color("tone:N", scale=tones, legend=None)
     rows = alt.Y(f"{row}:N", title=None, sort=names, scale=alt.Scale(paddingInner=0.2))
     ends = [v for name in ("low", "high", "value") for v in frame[name].drop_nulls()]
-    ends += [v for name in ("thin_low", "thin_high") if name in frame.columns for v in frame[name].drop_nulls()]
+    ends += [
+        v
+        for name in ("thin_low", "thin_high")
+        if name in frame.columns
+        for v in frame[name].drop_nulls()
+    ]
     scale = _padded([*ends, *([0.0] if zero else [])], reverse=False)
     form: dict[str, Any] = {"format": "+.0%"} if percent else {}
     x = alt.X("low:Q", title=_title(axis) or None, scale=scale, axis=alt.Axis(tickCount=5, **form))
@@ -435,19 +494,29 @@ def interval_chart(
         layers: list[Any] = []
         if limit:
             shade = alt.Chart(frame).mark_bar(color=colours.bad, aria=False, height=look.row)
-            layers.append(shade.encode(y=rows, x=alt.X("allowed:Q", scale=scale), x2=alt.X2("bound:Q")))
+            layers.append(
+                shade.encode(y=rows, x=alt.X("allowed:Q", scale=scale), x2=alt.X2("bound:Q"))
+            )
         if zero:
-            rule = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=colours.ink, strokeWidth=1.5, aria=False)
+            rule = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(
+                color=colours.ink, strokeWidth=1.5, aria=False
+            )
             layers.append(rule.encode(x=alt.X("zero:Q", scale=scale)))
         if "thin_low" in frame.columns:
             thin = base.mark_rule(strokeWidth=1.5 * look.scale, aria=False)
             layers.append(thin.encode(x=alt.X("thin_low:Q", scale=scale), x2="thin_high:Q"))
-        layers.append(base.mark_rule(strokeWidth=5 * look.scale, aria=False).encode(x=x, x2="high:Q"))
-        dots = base.mark_point(filled=True, size=80 * look.scale, opacity=1, stroke=colours.paper, strokeWidth=1.5)
+        layers.append(
+            base.mark_rule(strokeWidth=5 * look.scale, aria=False).encode(x=x, x2="high:Q")
+        )
+        dots = base.mark_point(
+            filled=True, size=80 * look.scale, opacity=1, stroke=colours.paper, strokeWidth=1.5
+        )
         layers.append(dots.encode(x=alt.X("value:Q", scale=scale), **_SAID))
         values = base.mark_text(align="left", fontSize=look.font + 1, aria=False)
         layers.append(values.encode(x=alt.value(width + 12), text="right:N"))
-        return alt.layer(*layers).properties(width=width, height=look.row * max(frame[row].n_unique(), 1))
+        return alt.layer(*layers).properties(
+            width=width, height=look.row * max(frame[row].n_unique(), 1)
+        )
 
     if panel is None:
         chart: Chart = _styled(drawn(frame), look, title, subtitle)
@@ -458,26 +527,40 @@ def interval_chart(
     return stacked
 
 
-def slice_chart(frame: pl.DataFrame, title: str, *, look: Look | None = None, subtitle: str = "") -> Chart:
+def slice_chart(
+    frame: pl.DataFrame, title: str, *, look: Look | None = None, subtitle: str = ""
+) -> Chart:
     """Return a metric within groups, one row per group and system; a rule marks all users, where they have a row."""
     look = look or Look(PAGE, 720, 12, titled=False)
     several = len(_values(frame, "system")) > 1
     labels = pl.format("{}: {}", "group", "system") if several else pl.col("group")
     rows = frame.with_columns(
-        name=labels, tone=pl.lit(""), right=pl.col("value").map_elements(lambda v: f"{v:.4f}", pl.String).fill_null("–")
+        name=labels,
+        tone=pl.lit(""),
+        right=pl.col("value").map_elements(lambda v: f"{v:.4f}", pl.String).fill_null("–"),
     )
     return interval_chart(rows, look=look, axis=title, title=title, subtitle=subtitle, zero=False)
 
 
 def stack_chart(
-    frame: pl.DataFrame, noun: str = "users", *, look: Look | None = None, title: str = "", subtitle: str = ""
+    frame: pl.DataFrame,
+    noun: str = "users",
+    *,
+    look: Look | None = None,
+    title: str = "",
+    subtitle: str = "",
 ) -> Chart:
     """Return how many users, or requests, lose, see no difference, and gain, as one bar per pair of systems."""
     look = look or Look()
     frame = _clean(frame)
     names, colours = _values(frame, "name"), look.colours
-    tones = alt.Scale(domain=["lose", "no difference", "gain"], range=[colours.worse, colours.grid, colours.better])
-    inks = alt.Scale(domain=["lose", "no difference", "gain"], range=[colours.paper, colours.ink, colours.paper])
+    tones = alt.Scale(
+        domain=["lose", "no difference", "gain"],
+        range=[colours.worse, colours.grid, colours.better],
+    )
+    inks = alt.Scale(
+        domain=["lose", "no difference", "gain"], range=[colours.paper, colours.ink, colours.paper]
+    )
     order = alt.Order("place:Q")
     y = alt.Y("name:N", title=None, sort=names)
     base = alt.Chart(frame).encode(y=y, order=order)
@@ -486,13 +569,18 @@ def stack_chart(
         x=x, color=alt.Color("side:N", scale=tones, legend=None), **_SAID
     )
     shown = frame.with_columns(
-        middle=(pl.col("users").cum_sum() - pl.col("users") / 2).over("name"), said=pl.format("{} {}", "users", "side")
+        middle=(pl.col("users").cum_sum() - pl.col("users") / 2).over("name"),
+        said=pl.format("{} {}", "users", "side"),
     ).filter(pl.col("users") > 0.12 * pl.col("users").sum().over("name"))
     labels = alt.Chart(shown).mark_text(fontSize=look.font, aria=False)
-    labels = labels.encode(y=y, x="middle:Q", text="said:N", color=alt.Color("side:N", scale=inks, legend=None))
+    labels = labels.encode(
+        y=y, x="middle:Q", text="said:N", color=alt.Color("side:N", scale=inks, legend=None)
+    )
     width = look.width - 6.6 * max(map(len, names), default=0) * look.scale - 60 * look.scale
     drawn = (
-        (bars + labels).resolve_scale(color="independent").properties(width=width, height=look.row * len(names) + 10)
+        (bars + labels)
+        .resolve_scale(color="independent")
+        .properties(width=width, height=look.row * len(names) + 10)
     )
     chart: Chart = _styled(drawn, look, title, subtitle)
     return chart
@@ -514,16 +602,29 @@ def histogram_chart(
     ends: list[Any] = [frame["left"].min(), frame["right"].max()]
     if signed:
         sides = {True: ("worse", "better"), False: ("better", "worse"), None: ("", "")}[better]
-        tone = pl.when(pl.col("left") > 0).then(pl.lit(sides[1])).when(pl.col("right") < 0).then(pl.lit(sides[0]))
+        tone = (
+            pl.when(pl.col("left") > 0)
+            .then(pl.lit(sides[1]))
+            .when(pl.col("right") < 0)
+            .then(pl.lit(sides[0]))
+        )
         frame = frame.with_columns(tone=tone.otherwise(pl.lit("")))
     else:
         frame = frame.with_columns(tone=pl.lit(""))
-    tones = alt.Scale(domain=["better", "worse", ""], range=[colours.better, colours.worse, colours.flat])
+    tones = alt.Scale(
+        domain=["better", "worse", ""], range=[colours.better, colours.worse, colours.flat]
+    )
     bars = (
         alt.Chart(frame.filter(pl.col("users") > 0))  # an empty bin is nothing to point at
         .mark_bar(stroke=colours.paper, strokeWidth=1)
         .encode(
-            x=alt.X("left:Q", title=_title(axis), bin="binned", scale=alt.Scale(domain=ends, nice=False), axis=_FEW),
+            x=alt.X(
+                "left:Q",
+                title=_title(axis),
+                bin="binned",
+                scale=alt.Scale(domain=ends, nice=False),
+                axis=_FEW,
+            ),
             x2="right:Q",
             y=alt.Y(
                 "users:Q",
@@ -536,17 +637,25 @@ def histogram_chart(
         .properties(width=look.width - 90 * look.scale, height=180 * look.scale)
     )
     names = _values(frame, "name")
-    drawn = bars.facet(facet=alt.Facet("name:N", title=None, sort=names), columns=1) if len(names) > 1 else bars
+    drawn = (
+        bars.facet(facet=alt.Facet("name:N", title=None, sort=names), columns=1)
+        if len(names) > 1
+        else bars
+    )
     styled: Chart = _styled(drawn, look, title, subtitle)
     return styled
 
 
-def overview_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str = "", subtitle: str = "") -> Chart:
+def overview_chart(
+    frame: pl.DataFrame, *, look: Look | None = None, title: str = "", subtitle: str = ""
+) -> Chart:
     """Return metrics by systems: the change in per cent, coloured by its verdict."""
     look = look or Look()
     frame, colours = _clean(frame), look.colours
     metrics, names = _values(frame, "metric"), _values(frame, "system")
-    tones = alt.Scale(domain=["better", "worse", ""], range=[colours.better, colours.worse, colours.soft])
+    tones = alt.Scale(
+        domain=["better", "worse", ""], range=[colours.better, colours.worse, colours.soft]
+    )
     cells = alt.Chart(frame).encode(
         x=alt.X("system:N", title=None, sort=names, axis=alt.Axis(orient="top", labelAngle=0)),
         y=alt.Y("metric:N", title=None, sort=metrics),
@@ -564,14 +673,28 @@ def overview_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str 
 
 
 def _with_diagonal(
-    frame: pl.DataFrame, look: Look, ends: pl.DataFrame, x: Any, y: Any, marks: Callable[[Any, Any], list[Any]]
+    frame: pl.DataFrame,
+    look: Look,
+    ends: pl.DataFrame,
+    x: Any,
+    y: Any,
+    marks: Callable[[Any, Any], list[Any]],
 ) -> Any:
     """Return lines of systems beside a dashed diagonal, with the names of the systems at their ends."""
     names = _values(frame, "system")
-    colour = alt.Color("system:N", scale=_lines(look, names), legend=alt.Legend(title=None) if len(names) > 1 else None)
-    dashed = alt.Chart(ends).mark_line(strokeDash=[4, 3], color=look.colours.soft, aria=False).encode(x=x, y=y)
+    colour = alt.Color(
+        "system:N",
+        scale=_lines(look, names),
+        legend=alt.Legend(title=None) if len(names) > 1 else None,
+    )
+    dashed = (
+        alt.Chart(ends)
+        .mark_line(strokeDash=[4, 3], color=look.colours.soft, aria=False)
+        .encode(x=x, y=y)
+    )
     return alt.layer(dashed, *marks(alt.Chart(frame), colour)).properties(
-        width=min(look.width - 110, 460) if look.width > 400 else look.width - 80, height=260 * look.scale
+        width=min(look.width - 110, 460) if look.width > 400 else look.width - 80,
+        height=260 * look.scale,
     )
 
 
@@ -608,7 +731,9 @@ def share_chart(
         ]
 
     equal = pl.DataFrame({x[0]: [0.0, 1.0], y[0]: [0.0, 1.0]})
-    chart: Chart = _styled(_with_diagonal(frame, look, equal, across, up, marks), look, title, subtitle)
+    chart: Chart = _styled(
+        _with_diagonal(frame, look, equal, across, up, marks), look, title, subtitle
+    )
     return chart
 
 
@@ -628,12 +753,18 @@ def line_chart(
     names = _values(frame, "system")
     colour = alt.Color("system:N", scale=_lines(look, names), legend=None)
     scale = alt.Scale(type="log", nice=False) if logarithmic else _NEAR
-    across = alt.X(f"{x[0]}:Q", title=x[1], scale=scale, axis=alt.Axis(tickCount=5, grid=False, format="~g"))
-    base = alt.Chart(frame).encode(x=across, y=alt.Y(f"{y[0]}:Q", title=y[1], scale=_NEAR, axis=_FEW), color=colour)
+    across = alt.X(
+        f"{x[0]}:Q", title=x[1], scale=scale, axis=alt.Axis(tickCount=5, grid=False, format="~g")
+    )
+    base = alt.Chart(frame).encode(
+        x=across, y=alt.Y(f"{y[0]}:Q", title=y[1], scale=_NEAR, axis=_FEW), color=colour
+    )
     last = frame.filter(pl.col(x[0]) == pl.col(x[0]).max().over("system")).drop_nulls(y[0])
     ends = _apart(last, y[0], float(np.ptp(frame[y[0]].drop_nulls().to_numpy())))
     labels = alt.Chart(ends).mark_text(align="left", dx=8, fontSize=look.font, aria=False)
-    labels = labels.encode(x=across, y=alt.Y("label_at:Q", scale=_NEAR), text="system:N", color=colour)
+    labels = labels.encode(
+        x=across, y=alt.Y("label_at:Q", scale=_NEAR), text="system:N", color=colour
+    )
     dots = base.mark_point(filled=True, size=30 * look.scale, opacity=1).encode(**_SAID)
     room = 7 * min(max(map(len, names), default=4), 18) * look.scale
     layers = alt.layer(base.mark_line(aria=False, strokeWidth=1.5 * look.scale), dots, labels)
@@ -642,21 +773,34 @@ def line_chart(
     return chart
 
 
-def reliability_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str = "", subtitle: str = "") -> Chart:
+def reliability_chart(
+    frame: pl.DataFrame, *, look: Look | None = None, title: str = "", subtitle: str = ""
+) -> Chart:
     """Return predicted against observed click rates, with intervals; the diagonal is perfect calibration."""
     look = look or replace(SMALL, width=600)
     frame = _clean(frame)
-    ends: list[Any] = [0.0, frame.select(pl.max_horizontal("predicted", "value", "high").max()).item()]
-    x = alt.X("predicted:Q", title="mean predicted probability", axis=alt.Axis(tickCount=5, grid=False))
+    ends: list[Any] = [
+        0.0,
+        frame.select(pl.max_horizontal("predicted", "value", "high").max()).item(),
+    ]
+    x = alt.X(
+        "predicted:Q", title="mean predicted probability", axis=alt.Axis(tickCount=5, grid=False)
+    )
     y = alt.Y("value:Q", title="observed rate", axis=_FEW)
 
     def marks(base: Any, colour: Any) -> list[Any]:
-        limits = base.mark_rule(aria=False, opacity=0.75).encode(x=x, y="low:Q", y2="high:Q", color=colour)
+        limits = base.mark_rule(aria=False, opacity=0.75).encode(
+            x=x, y="low:Q", y2="high:Q", color=colour
+        )
         lines = base.mark_line(aria=False).encode(x=x, y=y, color=colour)
         size = alt.Size("rows:Q", legend=None, scale=alt.Scale(range=[25, 200]))
-        dots = base.mark_point(filled=True, opacity=1).encode(x=x, y=y, size=size, color=colour, **_SAID)
+        dots = base.mark_point(filled=True, opacity=1).encode(
+            x=x, y=y, size=size, color=colour, **_SAID
+        )
         return [limits, lines, dots]
 
     diagonal = pl.DataFrame({"predicted": ends, "value": ends})
-    chart: Chart = _styled(_with_diagonal(frame, look, diagonal, x, y, marks), look, title, subtitle)
+    chart: Chart = _styled(
+        _with_diagonal(frame, look, diagonal, x, y, marks), look, title, subtitle
+    )
     return chart

@@ -9,7 +9,18 @@ from typing import Any
 
 from rankwise.core.terminal import change, decimals, signed
 
-__all__ = ["Axis", "Bar", "Board", "BoardCell", "Forest", "ForestRow", "Stack", "fitting", "percent_axis", "value_axis"]
+__all__ = [
+    "Axis",
+    "Bar",
+    "Board",
+    "BoardCell",
+    "Forest",
+    "ForestRow",
+    "Stack",
+    "fitting",
+    "percent_axis",
+    "value_axis",
+]
 
 _PAD = 0.08  # of the axis beyond the ends of intervals
 _FAR = 5.0  # times as far as every other row is a row that an axis is not made for
@@ -25,7 +36,9 @@ class Axis:
     text: Callable[[float], str]
 
     @classmethod
-    def of(cls, values: Iterable[float], text: Callable[[float], str], *, zero: bool = True) -> Axis:
+    def of(
+        cls, values: Iterable[float], text: Callable[[float], str], *, zero: bool = True
+    ) -> Axis:
         """Return the axis of values, with some room beyond them."""
         finite = [value for value in values if math.isfinite(value)] + ([0.0] if zero else [])
         low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
@@ -52,13 +65,16 @@ class Axis:
         scale = 10.0 ** math.floor(math.log10(raw))
         step = next(each * scale for each in _STEPS if each * scale >= raw * 0.999)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [(self.at(number * step), self.text(number * step)) for number in range(first, last + 1)]
+        return [
+            (self.at(number * step), self.text(number * step)) for number in range(first, last + 1)
+        ]
 
 
 def fitting(rows: Iterable[Sequence[float]], least: float) -> list[float]:
     """Return the values of the rows that an axis is made for: without rows that would turn all others into dots.
 
-    These reach beyond ``least``, and more than five times as far as every other row; the axis cuts their marks off.
+    These reach beyond ``least``, and more than five times as far as every other row; the axis cuts
+    their marks off.
 
     >>> fitting([(-0.02, 0.04), (0.1, 0.3), (150.0, 190.0)], least=1.0)
     [-0.02, 0.04, 0.1, 0.3]
@@ -103,13 +119,29 @@ class Bar:
     cut_high: bool = False
 
     @classmethod
-    def on(cls, axis: Axis, point: float, low: float, high: float, thin: tuple[float, float] | None = None) -> Bar:
+    def on(
+        cls,
+        axis: Axis,
+        point: float,
+        low: float,
+        high: float,
+        thin: tuple[float, float] | None = None,
+    ) -> Bar:
         """Return the places of an estimate with its limits, and where the axis cuts them off; NaN has none."""
         ends = (point, low, high, *(thin or (math.nan, math.nan)))
-        places = dict(zip(_ENDS, (axis.at(value) if math.isfinite(value) else None for value in ends), strict=True))
+        places = dict(
+            zip(
+                _ENDS,
+                (axis.at(value) if math.isfinite(value) else None for value in ends),
+                strict=True,
+            )
+        )
         if not axis.low <= point <= axis.high:
             places["point"] = None
-        cut_low, cut_high = any(value < axis.low for value in ends), any(value > axis.high for value in ends)
+        cut_low, cut_high = (
+            any(value < axis.low for value in ends),
+            any(value > axis.high for value in ends),
+        )
         return cls(**places, cut_low=cut_low, cut_high=cut_high)
 
     @property
@@ -127,8 +159,9 @@ class Bar:
 class ForestRow:
     """One row of a forest plot: a name, an interval, a value and an outcome; or only a heading.
 
-    ``note`` stands in the place of the interval. ``limit`` is the end of what is not allowed, which lies below it, or
-    above it if ``limit_above``. ``size`` is the share of all users, drawn as a bar below the name.
+    ``note`` stands in the place of the interval. ``limit`` is the end of what is not allowed, which
+    lies below it, or above it if ``limit_above``. ``size`` is the share of all users, drawn as a
+    bar below the name.
     """
 
     name: str
@@ -154,7 +187,11 @@ class ForestRow:
     def said(self) -> str:
         """What a screen reader says of the interval, and a pointer shows."""
         limits = "" if self.note else self.outcome
-        return ", ".join(filter(None, (f"{self.name} {self.small}".strip(), self.value, self.value_small, limits)))
+        return ", ".join(
+            filter(
+                None, (f"{self.name} {self.small}".strip(), self.value, self.value_small, limits)
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -181,7 +218,11 @@ class Forest:
         """Return the limits of an interval that lies wholly beyond the axis, in words; else nothing."""
         if row.low > self.axis.high:
             return f"{self.axis.text(row.low)} to {self.axis.text(row.high)} ▶"
-        return f"◀ {self.axis.text(row.low)} to {self.axis.text(row.high)}" if row.high < self.axis.low else ""
+        return (
+            f"◀ {self.axis.text(row.low)} to {self.axis.text(row.high)}"
+            if row.high < self.axis.low
+            else ""
+        )
 
     def shade(self, row: ForestRow) -> tuple[float, float] | None:
         """Return the left end and the width of what is not allowed."""

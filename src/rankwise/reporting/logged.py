@@ -24,7 +24,15 @@ from rankwise.reporting.report_head import Fact, Gap, Head, sure
 if TYPE_CHECKING:
     from rankwise.reporting.charts import Chart, Size, Theme
 
-__all__ = ["LoggedPlots", "clip_frame", "logged_blocks", "logged_head", "logged_sections", "pair_frame", "value_frame"]
+__all__ = [
+    "LoggedPlots",
+    "clip_frame",
+    "logged_blocks",
+    "logged_head",
+    "logged_sections",
+    "pair_frame",
+    "value_frame",
+]
 
 _POINTS = 101
 
@@ -36,7 +44,15 @@ def value_frame(result: OffPolicy) -> pl.DataFrame:
         said = "observed" if row["policy"] == LOGGED else f"{row['support']} support"
         value = "no number" if math.isnan(row["value"]) else number(row["value"])
         text = f"{row['policy']}: {value} ({limits_text(row['low'], row['high'], number)}), {said}"
-        rows.append({"name": row["policy"], "tone": "", "right": f"{value}  {said}", "text": text, **_limits(row)})
+        rows.append(
+            {
+                "name": row["policy"],
+                "tone": "",
+                "right": f"{value}  {said}",
+                "text": text,
+                **_limits(row),
+            }
+        )
     return _frame(rows)
 
 
@@ -46,25 +62,40 @@ def pair_frame(result: OffPolicy) -> pl.DataFrame:
     for row in result.primary.iter_rows(named=True):
         value = signed(row["difference"])
         tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
-        text = (
-            f"{row['system']} − {row['baseline']}: {value} ({limits_text(row['low'], row['high'])}), {row['verdict']}"
-        )
-        names = {"name": row["system"], "tone": tone, "right": f"{value}  {row['verdict']}", "text": text}
+        limits = limits_text(row["low"], row["high"])
+        text = f"{row['system']} − {row['baseline']}: {value} ({limits}), {row['verdict']}"
+        names = {
+            "name": row["system"],
+            "tone": tone,
+            "right": f"{value}  {row['verdict']}",
+            "text": text,
+        }
         rows.append(names | _limits(row | {"value": row["difference"]}))
     return _frame(rows)
 
 
 def clip_frame(result: OffPolicy) -> pl.DataFrame:
     """Return the value of every policy whose weights are clipped, by the clip, beside that of the log."""
-    clips = result.sensitivity.filter(method="clip").select(system="policy", clip="parameter", value="value")
+    clips = result.sensitivity.filter(method="clip").select(
+        system="policy", clip="parameter", value="value"
+    )
     largest = dict(
-        of_all_requests(result.table).filter(pl.col("policy") != LOGGED).select("policy", "largest_weight").rows()
+        of_all_requests(result.table)
+        .filter(pl.col("policy") != LOGGED)
+        .select("policy", "largest_weight")
+        .rows()
     )
     most = max((largest[name] for name in clips["system"].unique()), default=1.0)
     clips = clips.filter(pl.col("clip") <= max(2 * most, 2.0))
-    logged = clips.select("clip").unique().select(system=pl.lit(LOGGED), clip="clip", value=pl.lit(result[LOGGED]))
+    logged = (
+        clips.select("clip")
+        .unique()
+        .select(system=pl.lit(LOGGED), clip="clip", value=pl.lit(result[LOGGED]))
+    )
     said = pl.format("{}, weights clipped at {}: {}", "system", "clip", pl.col("value").round(4))
-    order = pl.col("system").replace_strict({name: at for at, name in enumerate([*result.policies[1:], LOGGED])})
+    order = pl.col("system").replace_strict(
+        {name: at for at, name in enumerate([*result.policies[1:], LOGGED])}
+    )
     return pl.concat([logged, clips]).sort(order, "clip").with_columns(text=said)
 
 
@@ -78,10 +109,14 @@ def weight_frame(result: OffPolicy) -> pl.DataFrame:
             continue
         shares = np.concatenate([[0.0], np.cumsum(weight) / total])
         at = np.unique(np.linspace(0, len(weight), _POINTS).round().astype(int))
-        frames.append(pl.DataFrame({"system": name, "users": at / len(weight), "weight": shares[at]}))
+        frames.append(
+            pl.DataFrame({"system": name, "users": at / len(weight), "weight": shares[at]})
+        )
     empty = pl.DataFrame(schema={"system": pl.String, "users": pl.Float64, "weight": pl.Float64})
     percent = [(100 * pl.col(name)).round(1) for name in ("users", "weight")]
-    said = pl.format("{}: the {} % of the users with the least weight have {} % of it", "system", *percent)
+    said = pl.format(
+        "{}: the {} % of the users with the least weight have {} % of it", "system", *percent
+    )
     return pl.concat([empty, *frames]).with_columns(text=said)
 
 
@@ -91,7 +126,9 @@ def _limits(row: Mapping[str, Any]) -> dict[str, float | None]:
 
 def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     texts = dict.fromkeys(("name", "tone", "right", "text"), pl.String)
-    return pl.DataFrame(list(rows), schema={**texts, **dict.fromkeys(("value", "low", "high"), pl.Float64)})
+    return pl.DataFrame(
+        list(rows), schema={**texts, **dict.fromkeys(("value", "low", "high"), pl.Float64)}
+    )
 
 
 class LoggedPlots:
@@ -145,7 +182,8 @@ class LoggedPlots:
         chart: Chart = charts().interval_chart(
             pair_frame(self._result),
             look=charts().look_of(size, theme),
-            axis=f"difference from {self._result.settings['baseline']} in reward per {self._result.per}",
+            axis=f"difference from {self._result.settings['baseline']} in reward per "
+            f"{self._result.per}",
             title=self._result.verdict,
             subtitle=self._subtitle(self._intervals),
         )
@@ -154,8 +192,8 @@ class LoggedPlots:
     def sensitivity(self, *, size: Size = "web", theme: Theme = "light") -> Chart:
         """Draw every value against the clip of its weights, which trades bias for variance.
 
-        A verdict is fragile if the order of the lines depends on the clip. Clipped values have no interval: their bias
-        is unknown.
+        A verdict is fragile if the order of the lines depends on the clip. Clipped values have no
+        interval: their bias is unknown.
 
         Parameters
         ----------
@@ -198,7 +236,9 @@ class LoggedPlots:
         return chart
 
 
-def logged_head(result: OffPolicy, title: str, decision: Decision | None, gaps: Sequence[Gap]) -> Head:
+def logged_head(
+    result: OffPolicy, title: str, decision: Decision | None, gaps: Sequence[Gap]
+) -> Head:
     """Return the first screen of the page: the verdict, the gain, the support, and what was not looked at."""
     logged = result.row(LOGGED)
     kick = [title, f"{logged['n']:,} requests", f"{logged['users']:,} users"]
@@ -210,7 +250,11 @@ def logged_head(result: OffPolicy, title: str, decision: Decision | None, gaps: 
     row = next(rows)
     if decision is not None:
         rule = decision.record["rule"]
-        row = next(row for row in result.pair_rows("reward", rule["baseline"], rule["system"]) if row["by"] is None)
+        row = next(
+            row
+            for row in result.pair_rows("reward", rule["baseline"], rule["system"])
+            if row["by"] is None
+        )
     return Head(kick, state, verdict, more, _facts(result, row), unseen)
 
 
@@ -222,8 +266,11 @@ def _facts(result: OffPolicy, row: Mapping[str, Any]) -> list[Fact]:
     support = Fact(
         "Can the log say so?",
         {"sound": "Yes", "weak": "Weakly", "none": "No", "observed": "Observed"}[table["support"]],
-        f"{table['effective_users']:,.0f} effective users, {table['effective_rewarded']:,.0f} with a reward.",
-        f"{reasons}." if reasons else f"The heaviest request has {table['largest_share']:.2%} of the weight.",
+        f"{table['effective_users']:,.0f} effective users, {table['effective_rewarded']:,.0f} with "
+        "a reward.",
+        f"{reasons}."
+        if reasons
+        else f"The heaviest request has {table['largest_share']:.2%} of the weight.",
         tone="" if table["support"] in ("sound", "observed") else "worse",
     )
     if is_missing(row["difference"]):
@@ -232,17 +279,29 @@ def _facts(result: OffPolicy, row: Mapping[str, Any]) -> list[Fact]:
     size = signed(row["difference"]) if math.isnan(lift) else change(lift)
     means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])} per {result.per}"
     tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
-    limits = f"{level_text(1 - alpha)} interval of the difference {limits_text(row['low'], row['high'])}."
+    limits = (
+        f"{level_text(1 - alpha)} interval of the difference "
+        f"{limits_text(row['low'], row['high'])}."
+    )
     gain = Fact("Difference", size, f"{means}, {system} against {baseline}.", limits, tone=tone)
     flips = row["flips_at"]
     turns = Fact("Robust", "Yes", "No clip of the weights turns the sign.")
     if flips is not None:
-        turns = Fact("Robust", f"{flips:g}", "is the clip of the weights at which the sign turns.", tone="worse")
+        turns = Fact(
+            "Robust",
+            f"{flips:g}",
+            "is the clip of the weights at which the sign turns.",
+            tone="worse",
+        )
     p, verdict = row["p_adjusted"], row["verdict"]
-    how = Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)}.", f"Level {alpha:g}, two-sided.")
+    how = Fact(
+        "How sure", sure(p, alpha), f"{named_p('p', p, alpha)}.", f"Level {alpha:g}, two-sided."
+    )
     if table["support"] == "weak":
         turns = Fact("Robust", "Unknown", "Few users carry the weight.")
-        how = Fact("How sure", "No verdict", f"{verdict}.", "The interval holds, and decides nothing.")
+        how = Fact(
+            "How sure", "No verdict", f"{verdict}.", "The interval holds, and decides nothing."
+        )
     return [gain, support, turns, how]
 
 
@@ -251,18 +310,22 @@ def logged_gaps(result: OffPolicy) -> list[Gap]:
     gaps = [
         Gap(
             "an experiment",
-            "An estimate from a log holds for the users, items and habits of the log; nobody has seen the new policy.",
+            "An estimate from a log holds for the users, items and habits of the log; nobody has "
+            "seen the new policy.",
             "A/B test, or rankwise interleaving …",
         ),
         Gap(
             "whether propensities are those of the requests",
-            "Weights cannot show in general that a propensity belongs to another request. The mean weight and the "
+            "Weights cannot show in general that a propensity belongs to another request. The mean "
+            "weight and the "
             "calibration of items find a part of it.",
         ),
     ]
     if result.settings["estimator"] == "snips" and not result.settings["slates"]:
         text = "A model of the reward narrows intervals where it predicts well."
-        gaps.append(Gap("predictions of the reward", text, "rankwise off-policy … --predictions FILE"))
+        gaps.append(
+            Gap("predictions of the reward", text, "rankwise off-policy … --predictions FILE")
+        )
     if result.settings["by"] is None:
         text = "No groups were evaluated: a mean can hide who loses."
         gaps.append(Gap("groups of requests", text, "rankwise off-policy … --by COLUMN"))
@@ -283,7 +346,9 @@ def logged_blocks(result: OffPolicy) -> list[Block]:
     ]
     clips, weights = clip_frame(result), weight_frame(result)
     if len(clips):
-        caption = "Values if large weights are clipped. Clipped values are biased, and have no interval."
+        caption = (
+            "Values if large weights are clipped. Clipped values are biased, and have no interval."
+        )
         blocks.append(Figure("logged-sensitivity", caption, clips, _clip_chart))
     if len(weights):
         caption = "How many users carry each value: on the diagonal all users weigh the same."
@@ -293,9 +358,16 @@ def logged_blocks(result: OffPolicy) -> list[Block]:
 
 def logged_sections(result: OffPolicy) -> list[Section]:
     """Return the sections of a page about one log."""
-    settings = [[name, str(value)] for name, value in result.settings.items() if value not in (None, [], "")]
+    settings = [
+        [name, str(value)] for name, value in result.settings.items() if value not in (None, [], "")
+    ]
     cards = [
-        [role, str(card.get("source", "")), f"{card.get('rows') or 0:,}", str(card.get("sha256") or "–")]
+        [
+            role,
+            str(card.get("source", "")),
+            f"{card.get('rows') or 0:,}",
+            str(card.get("sha256") or "–"),
+        ]
         for role, card in result.sources.items()
     ]
     sensitivity = [
@@ -311,7 +383,12 @@ def logged_sections(result: OffPolicy) -> list[Section]:
     head = ("policy", "method", "parameter", "value", "difference from the printed value")
     return [
         Section("logged", "Policies on logged impressions", logged_blocks(result)),
-        Section("sensitivity", "Other estimators", [Grid(TableView(head, sensitivity, left=(0, 1)))], folded=True),
+        Section(
+            "sensitivity",
+            "Other estimators",
+            [Grid(TableView(head, sensitivity, left=(0, 1)))],
+            folded=True,
+        ),
         Section(
             "settings",
             "Settings, inputs and versions",
@@ -356,7 +433,9 @@ def _forest_row(row: Mapping[str, Any]) -> ForestRow:
 
 def charts_of_pairs(frame: pl.DataFrame) -> Any:
     """Return the chart of differences that stands for that of the page among its files."""
-    return charts().interval_chart(frame, look=replace(charts().SMALL, width=720), axis="difference in reward")
+    return charts().interval_chart(
+        frame, look=replace(charts().SMALL, width=720), axis="difference in reward"
+    )
 
 
 def _clip_chart(frame: pl.DataFrame) -> Any:

@@ -16,12 +16,27 @@ import polars as pl
 
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision
-from rankwise.comparison.rows import deciding_p, interval_text, is_missing, margin_level, margin_mark, named_p, places
+from rankwise.comparison.rows import (
+    deciding_p,
+    interval_text,
+    is_missing,
+    margin_level,
+    margin_mark,
+    named_p,
+    places,
+)
 from rankwise.comparison.view import group_name, natural_key, verdict_sentences
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice
 from rankwise.core.terminal import brief, change, count_of, level_text, number, signed
-from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError, nearest, printable
+from rankwise.errors import (
+    MetricError,
+    ParameterError,
+    RankwiseError,
+    UsageError,
+    nearest,
+    printable,
+)
 from rankwise.metrics.base import parse
 from rankwise.metrics.inputs import label
 from rankwise.results.result import Result
@@ -102,7 +117,9 @@ class Estimates:
         """Every value that any result has."""
         return list(dict.fromkeys(cell for r in self.results.values() for cell in r.values))
 
-    def of(self, system: str, cell: str, by: str | None = None, group: str | None = None) -> Estimate:
+    def of(
+        self, system: str, cell: str, by: str | None = None, group: str | None = None
+    ) -> Estimate:
         """Return the value of a system, over all users or those of one group."""
         key = (system, cell, by, group)
         if key not in self._estimates:
@@ -149,7 +166,13 @@ def limits(estimate: Estimate) -> dict[str, Any]:
 
 
 _LIMITS = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
-SLICES: dict[str, Any] = {"group": pl.String, "system": pl.String, "text": pl.String, "users": pl.Int64, **_LIMITS}
+SLICES: dict[str, Any] = {
+    "group": pl.String,
+    "system": pl.String,
+    "text": pl.String,
+    "users": pl.Int64,
+    **_LIMITS,
+}
 """The columns of a metric within groups."""
 
 
@@ -172,7 +195,9 @@ def curve_frame(estimates: Estimates, curves: Mapping[str, Mapping[int, str]]) -
             for k, cell in cells.items():
                 estimate = estimates.of(system, cell)
                 text = f"{system}: {cell} = {estimate}"
-                rows.append({"metric": metric, "system": system, "k": k, "text": text} | limits(estimate))
+                rows.append(
+                    {"metric": metric, "system": system, "k": k, "text": text} | limits(estimate)
+                )
     return _frame(rows, "metric", "system", k=pl.Int64, **_LIMITS)
 
 
@@ -185,7 +210,9 @@ def pareto_frame(estimates: Estimates, y: str, xs: Sequence[str]) -> pl.DataFram
             text = f"{system}: {x} = {across}, {y} = {up}"
             sides = {f"x_{name}": value for name, value in limits(across).items()}
             rows.append({"metric": x, "system": system, "text": text} | sides | limits(up))
-    return _frame(rows, "metric", "system", **{f"x_{name}": pl.Float64 for name in _LIMITS}, **_LIMITS)
+    return _frame(
+        rows, "metric", "system", **{f"x_{name}": pl.Float64 for name in _LIMITS}, **_LIMITS
+    )
 
 
 def groups_of(results: Mapping[str, Result]) -> dict[str, list[tuple[str | None, int]]]:
@@ -208,7 +235,9 @@ def _by_of(columns: Collection[str], by: str | None, no_groups: str) -> str:
     return next(iter(columns)) if by is None else by
 
 
-def slice_frame(estimates: Estimates, cell: str, by: str, groups: Sequence[tuple[str | None, int]]) -> pl.DataFrame:
+def slice_frame(
+    estimates: Estimates, cell: str, by: str, groups: Sequence[tuple[str | None, int]]
+) -> pl.DataFrame:
     """Return a metric within groups, one row per group and system."""
     rows = []
     for group, users in groups:
@@ -216,27 +245,44 @@ def slice_frame(estimates: Estimates, cell: str, by: str, groups: Sequence[tuple
         for system in estimates.systems:
             estimate = estimates.of(system, cell, by, group)
             text = f"{system}, {by} = {name} ({users:,} users): {cell} = {estimate}"
-            rows.append({"group": name, "users": users, "system": system, "text": text} | limits(estimate))
+            rows.append(
+                {"group": name, "users": users, "system": system, "text": text} | limits(estimate)
+            )
     return pl.DataFrame(rows, schema=SLICES)
 
 
-def difference_frame(pairs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> pl.DataFrame:
+def difference_frame(
+    pairs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
+) -> pl.DataFrame:
     """Return paired differences with their intervals, from rows of a comparison, the best first.
 
-    Thick is the interval of a pair alone, thin that of the level of its verdict, where it is another one.
+    Thick is the interval of a pair alone, thin that of the level of its verdict, where it is
+    another one.
     """
     rows = []
     baseline = settings.get("baseline")
     for row in sorted(pairs, key=lambda row: (row["metric"], -row["difference"])):
-        pair = str(row["system"]) if baseline is not None else f"{row['system']} − {row['baseline']}"
+        pair = (
+            str(row["system"]) if baseline is not None else f"{row['system']} − {row['baseline']}"
+        )
         pair += "" if row["group"] is None else f" ({row['group']})"
         estimate = Estimate(row["difference"], row["low_alone"], row["high_alone"])
         deciding = deciding_p(row)
-        p = "" if is_missing(deciding) else f", {named_p('p', deciding, settings['alpha'])}{margin_mark(row)}"
+        p = (
+            ""
+            if is_missing(deciding)
+            else f", {named_p('p', deciding, settings['alpha'])}{margin_mark(row)}"
+        )
         value = signed(row["difference"], places(row))
-        text = f"{pair}: {row['metric']} {value} ({interval_text(row, signed)}{margin_level(row)}){p}, {row['verdict']}"
+        text = (
+            f"{pair}: {row['metric']} {value} "
+            f"({interval_text(row, signed)}{margin_level(row)}){p}, {row['verdict']}"
+        )
         low, high = decided_limits(row) or (math.nan, math.nan)
-        wide = {"thin_low": low if math.isfinite(low) else None, "thin_high": high if math.isfinite(high) else None}
+        wide = {
+            "thin_low": low if math.isfinite(low) else None,
+            "thin_high": high if math.isfinite(high) else None,
+        }
         tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
         looks = {"tone": tone, "right": f"{value}  {row['verdict']}", "verdict": row["verdict"]}
         names = {"metric": row["metric"], "name": pair, "text": text}
@@ -294,7 +340,15 @@ def histogram_frame(values: Mapping[str, Floats], *, symmetric: bool = False) ->
         counts, _ = np.histogram(one[np.isfinite(one)], edges)
         for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
             text = f"{name}: {int(count):,} users from {number(left)} to {number(right)}"
-            rows.append({"name": name, "text": text, "left": float(left), "right": float(right), "users": int(count)})
+            rows.append(
+                {
+                    "name": name,
+                    "text": text,
+                    "left": float(left),
+                    "right": float(right),
+                    "users": int(count),
+                }
+            )
     return _frame(rows, "name", left=pl.Float64, right=pl.Float64, users=pl.Int64)
 
 
@@ -313,7 +367,14 @@ def lorenz_frame(exposures: Mapping[str, Floats]) -> pl.DataFrame:
             across = float(index / max(len(shares) - 1, 1))
             text = f"{system}: the least recommended {across:.1%} of the items get "
             text += f"{shares[index]:.1%} of the recommendations"
-            rows.append({"system": system, "text": text, "items": across, "recommendations": float(shares[index])})
+            rows.append(
+                {
+                    "system": system,
+                    "text": text,
+                    "items": across,
+                    "recommendations": float(shares[index]),
+                }
+            )
     return _frame(rows, "system", items=pl.Float64, recommendations=pl.Float64)
 
 
@@ -329,7 +390,10 @@ def reliability_frame(estimates: Estimates, name: str, by: str | None = None) ->
             curve = system if by is None else "–" if group is None else printable(group)
             cell = f"{name}[{label(bin=row['bin'], of='observed')}]"
             observed = estimates.of(system, cell) if by is None else Estimate(row["observed"])
-            text = f"{curve}, {number(row['low'])} to {number(row['high'])} ({row['rows']:,.0f} rows): predicted "
+            text = (
+                f"{curve}, {number(row['low'])} to {number(row['high'])} ({row['rows']:,.0f} "
+                "rows): predicted "
+            )
             text += f"{number(row['predicted'])}, observed {observed}"
             numbers = {"predicted": row["predicted"], "rows": row["rows"]}
             rows.append({"system": curve, "text": text} | numbers | limits(observed))
@@ -346,7 +410,9 @@ def reliability_name(results: Mapping[str, Result], metric: str | None) -> str:
         if m.name == "reliability_curve" and all(m in result.metrics for result in results.values())
     ]
     if not names:
-        raise MetricError("no reliability curve was evaluated", hint='evaluate "reliability_curve" as well')
+        raise MetricError(
+            "no reliability curve was evaluated", hint='evaluate "reliability_curve" as well'
+        )
     return names[0]
 
 
@@ -382,8 +448,8 @@ def _subtitle(text: str, alpha: float, sample: str = "") -> str:
 class ResultPlots:
     """Charts of one result, as Altair charts: show them in a notebook, or ``save`` them.
 
-    Each takes ``size``: ``"web"``, ``"slide"``, or ``"column"`` and ``"page"`` of a paper, which have no title, because
-    their caption has it; and ``theme``: ``"light"`` or ``"dark"``.
+    Each takes ``size``: ``"web"``, ``"slide"``, or ``"column"`` and ``"page"`` of a paper, which
+    have no title, because their caption has it; and ``theme``: ``"light"`` or ``"dark"``.
     """
 
     def __init__(self, result: Result, name: str = "result") -> None:
@@ -436,14 +502,24 @@ class ResultPlots:
         rest = values[values != 0]
         zeros = len(values) - len(rest)
         frame = histogram_frame({self._name: rest if len(rest) else values})
-        text = f"{zeros:,} of {len(values):,} users have 0, and are not drawn" if zeros and len(rest) else "All users"
+        text = (
+            f"{zeros:,} of {len(values):,} users have 0, and are not drawn"
+            if zeros and len(rest)
+            else "All users"
+        )
         look = charts().look_of(size, theme)
         chart: Chart = charts().histogram_chart(
-            frame, cell, look=look, title=f"{cell} of {len(values):,} users", subtitle=f"{text}\nrankwise {__version__}"
+            frame,
+            cell,
+            look=look,
+            title=f"{cell} of {len(values):,} users",
+            subtitle=f"{text}\nrankwise {__version__}",
         )
         return chart
 
-    def slices(self, metric: str, by: str | None = None, *, size: Size = "web", theme: Theme = "light") -> Chart:
+    def slices(
+        self, metric: str, by: str | None = None, *, size: Size = "web", theme: Theme = "light"
+    ) -> Chart:
         """Draw a metric within groups of users or items, with 95 % confidence intervals.
 
         Parameters
@@ -464,14 +540,25 @@ class ResultPlots:
         frame = slice_frame(self._estimates, cell, by, groups).with_columns(
             group=pl.format("{} ({})", "group", "users")
         )
-        few = f"; the {MOST_GROUPS} largest of {len(columns[by]):,}" if len(columns[by]) > MOST_GROUPS else ""
+        few = (
+            f"; the {MOST_GROUPS} largest of {len(columns[by]):,}"
+            if len(columns[by]) > MOST_GROUPS
+            else ""
+        )
         look = charts().look_of(size, theme)
-        subtitle = _subtitle(f"Mean {cell}, number of users in brackets{few}", self._estimates.alpha)
+        subtitle = _subtitle(
+            f"Mean {cell}, number of users in brackets{few}", self._estimates.alpha
+        )
         chart: Chart = charts().slice_chart(frame, f"{cell} by {by}", look=look, subtitle=subtitle)
         return chart
 
     def reliability(
-        self, metric: str | None = None, *, by: str | None = None, size: Size = "web", theme: Theme = "light"
+        self,
+        metric: str | None = None,
+        *,
+        by: str | None = None,
+        size: Size = "web",
+        theme: Theme = "light",
     ) -> Chart:
         """Draw predicted against observed click rates; the diagonal is perfect calibration.
 
@@ -480,7 +567,8 @@ class ResultPlots:
         Parameters
         ----------
         metric : str, optional
-            A curve with parameters, ``"reliability_curve(bins=equal_mass)"``; by default the first that was evaluated.
+            A curve with parameters, ``"reliability_curve(bins=equal_mass)"``; by default the first
+            that was evaluated.
         by : str, optional
             A column of groups of users: one curve per group.
         size : {"web", "column", "page", "slide"}, default="web"
@@ -509,11 +597,13 @@ def _largest(groups: Sequence[tuple[str | None, int]]) -> list[tuple[str | None,
 class ComparisonPlots:
     """Charts of a comparison, as Altair charts: show them in a notebook, or ``save`` them.
 
-    Each takes ``size``: ``"web"``, ``"slide"``, or ``"column"`` and ``"page"`` of a paper, which have no title, because
-    their caption has it; and ``theme``: ``"light"`` or ``"dark"``.
+    Each takes ``size``: ``"web"``, ``"slide"``, or ``"column"`` and ``"page"`` of a paper, which
+    have no title, because their caption has it; and ``theme``: ``"light"`` or ``"dark"``.
     """
 
-    def __init__(self, table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]) -> None:
+    def __init__(
+        self, table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]
+    ) -> None:
         self._table, self._settings, self._results = table, settings, results
         self._primary: str = settings["primary"]
         self._estimates = Estimates(results, settings["alpha"])
@@ -521,8 +611,8 @@ class ComparisonPlots:
     def differences(self, *metrics: str, size: Size = "web", theme: Theme = "light") -> Chart:
         """Draw paired differences with their confidence intervals; by default of the primary metric.
 
-        The thick interval is of one pair alone, the thin one at the level that the correction left to it: the verdict
-        follows the thin one.
+        The thick interval is of one pair alone, the thin one at the level that the correction left
+        to it: the verdict follows the thin one.
 
         Parameters
         ----------
@@ -534,15 +624,22 @@ class ComparisonPlots:
             The colours.
         """
         compared = self._table["metric"].unique(maintain_order=True).to_list()
-        names = [name if name in compared else str(parse(name)) for name in metrics] or [self._primary]
+        names = [name if name in compared else str(parse(name)) for name in metrics] or [
+            self._primary
+        ]
         rows = self._table.filter(pl.col("metric").is_in(names))
         if rows.is_empty():
             raise MetricError("none of these metrics was compared", found=", ".join(names))
         unit = SamplingUnit.of_comparison(self._settings)
         base, alpha = self._settings["baseline"], self._settings["alpha"]
-        name, baseline = names[0] if len(names) == 1 else "several metrics", f" from {base}" if base else ""
+        name, baseline = (
+            names[0] if len(names) == 1 else "several metrics",
+            f" from {base}" if base else "",
+        )
         title = (
-            verdict_sentences(self._table, self._settings)[0] if names == [self._primary] else f"Difference{baseline}"
+            verdict_sentences(self._table, self._settings)[0]
+            if names == [self._primary]
+            else f"Difference{baseline}"
         )
         frame = difference_frame(rows.to_dicts(), self._settings)
         chart: Chart = charts().interval_chart(
@@ -560,7 +657,12 @@ class ComparisonPlots:
         return chart
 
     def slices(
-        self, metric: str | None = None, by: str | None = None, *, size: Size = "web", theme: Theme = "light"
+        self,
+        metric: str | None = None,
+        by: str | None = None,
+        *,
+        size: Size = "web",
+        theme: Theme = "light",
     ) -> Chart:
         """Draw the differences from the baseline within groups of users, a panel per system.
 
@@ -569,7 +671,8 @@ class ComparisonPlots:
         metric : str, optional
             The metric; by default the primary one.
         by : str, optional
-            The column of the groups, with which the results were evaluated; required if there are several.
+            The column of the groups, with which the results were evaluated; required if there are
+            several.
         size : {"web", "column", "page", "slide"}, default="web"
             Where the chart goes.
         theme : {"light", "dark"}, default="light"
@@ -618,7 +721,9 @@ class ComparisonPlots:
             look=charts().look_of(size, theme),
             axis=f"difference in mean {cell}",
             title=name,
-            subtitle=_subtitle("Number of users in brackets; verdicts corrected over groups", settings["alpha"]),
+            subtitle=_subtitle(
+                "Number of users in brackets; verdicts corrected over groups", settings["alpha"]
+            ),
             panel="system",
         )
         return chart
@@ -641,13 +746,24 @@ class ComparisonPlots:
             shown = f"{change(row['lift'])} {marks.get(row['verdict'], '·')}"
             text = f"{name}: {row['metric']} {shown}, {row['verdict']}"
             tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
-            rows.append({"metric": row["metric"], "system": name, "shown": shown, "tone": tone, "text": text})
+            rows.append(
+                {
+                    "metric": row["metric"],
+                    "system": name,
+                    "shown": shown,
+                    "tone": tone,
+                    "text": text,
+                }
+            )
         if not rows:
             raise MetricError("nothing was compared over all users")
         frame = _frame(rows, "metric", "system", "shown", "tone")
         baseline = self._settings["baseline"]
         title = f"Change against {baseline}" if baseline else "Change between systems"
-        subtitle = f"▲ better, ▼ worse, · not shown; all but {self._primary} exploratory\nrankwise {__version__}"
+        subtitle = (
+            f"▲ better, ▼ worse, · not shown; all but {self._primary} exploratory\nrankwise "
+            f"{__version__}"
+        )
         look = charts().look_of(size, theme)
         chart: Chart = charts().overview_chart(frame, look=look, title=title, subtitle=subtitle)
         return chart
@@ -711,20 +827,34 @@ class ComparisonPlots:
         title = f"{who} gain and lose with {system} in place of {baseline}"
         if kind == "bar":
             sides = (int((changed < 0).sum()), same, int((changed > 0).sum()))
-            frame = stack_frame({pair: sides if up is not False else sides[::-1]}, one.sampling_unit.rows)
+            frame = stack_frame(
+                {pair: sides if up is not False else sides[::-1]}, one.sampling_unit.rows
+            )
             bar: Chart = charts().stack_chart(
-                frame, one.sampling_unit.rows, look=look, title=title, subtitle=f"{cell}\nrankwise {__version__}"
+                frame,
+                one.sampling_unit.rows,
+                look=look,
+                title=title,
+                subtitle=f"{cell}\nrankwise {__version__}",
             )
             return bar
         frame = histogram_frame({pair: changed}, symmetric=True)
         rest = f"{count_of(same, one.sampling_unit.row)} without a difference not drawn"
         text = f"Difference in {cell}; {rest}\nrankwise {__version__}"
         chart: Chart = charts().histogram_chart(
-            frame, f"difference in {cell}", signed=True, better=up, look=look, title=title, subtitle=text
+            frame,
+            f"difference in {cell}",
+            signed=True,
+            better=up,
+            look=look,
+            title=title,
+            subtitle=text,
         )
         return chart
 
-    def pareto(self, x: str, y: str | None = None, *, size: Size = "web", theme: Theme = "light") -> Chart:
+    def pareto(
+        self, x: str, y: str | None = None, *, size: Size = "web", theme: Theme = "light"
+    ) -> Chart:
         """Draw the trade-off of two metrics: one point per system, with intervals on both axes; upper right is better.
 
         Parameters
@@ -749,18 +879,22 @@ class ComparisonPlots:
             baseline=self._settings["baseline"],
             look=charts().look_of(size, theme),
             subtitle=_subtitle(
-                "The dashed line joins the systems that no other beats on both", self._settings["alpha"]
+                "The dashed line joins the systems that no other beats on both",
+                self._settings["alpha"],
             ),
         )
         return chart
 
-    def reliability(self, metric: str | None = None, *, size: Size = "web", theme: Theme = "light") -> Chart:
+    def reliability(
+        self, metric: str | None = None, *, size: Size = "web", theme: Theme = "light"
+    ) -> Chart:
         """Draw predicted against observed click rates of all systems; the diagonal is perfect calibration.
 
         Parameters
         ----------
         metric : str, optional
-            A curve with parameters, ``"reliability_curve(bins=equal_mass)"``; by default the first that was evaluated.
+            A curve with parameters, ``"reliability_curve(bins=equal_mass)"``; by default the first
+            that was evaluated.
         size : {"web", "column", "page", "slide"}, default="web"
             Where the chart goes.
         theme : {"light", "dark"}, default="light"
@@ -788,7 +922,9 @@ class ComparisonPlots:
         """
         results = self._needed()
         best = max(results, key=lambda name: results[name].values.get(self._primary, -math.inf))
-        marked = [name for name in dict.fromkeys((self._settings["baseline"], best)) if name is not None]
+        marked = [
+            name for name in dict.fromkeys((self._settings["baseline"], best)) if name is not None
+        ]
         return _curve(self._estimates, metrics, size, theme, marked)
 
     def _needed(self) -> Mapping[str, Result]:
@@ -806,7 +942,9 @@ class ComparisonPlots:
         return results[name]
 
 
-def _slice_differences(rows: Sequence[Mapping[str, Any]], alpha: float, unit: SamplingUnit) -> pl.DataFrame:
+def _slice_differences(
+    rows: Sequence[Mapping[str, Any]], alpha: float, unit: SamplingUnit
+) -> pl.DataFrame:
     """Return differences within groups, one row per system and group."""
     drawn = []
     for row in rows:
@@ -814,12 +952,26 @@ def _slice_differences(rows: Sequence[Mapping[str, Any]], alpha: float, unit: Sa
         name = f"{group_name(row['group'])} ({users:,})"
         value = signed(row["difference"], places(row))
         few = users < FEWEST_USERS
-        estimate = Estimate(row["difference"]) if few else Estimate(row["difference"], row["low"], row["high"])
+        estimate = (
+            Estimate(row["difference"])
+            if few
+            else Estimate(row["difference"], row["low"], row["high"])
+        )
         said = f"{users} users: no interval" if few else row["verdict"]
         tone = row["verdict"] if row["verdict"] in ("better", "worse") and not few else ""
-        p = "" if few or is_missing(row["p_adjusted"]) else f", {named_p('p', row['p_adjusted'], alpha)}"
+        p = (
+            ""
+            if few or is_missing(row["p_adjusted"])
+            else f", {named_p('p', row['p_adjusted'], alpha)}"
+        )
         text = f"{row['system']}, {name}: {value}, {said}{p}"
-        names = {"system": row["system"], "name": name, "tone": tone, "right": f"{value}  {said}", "text": text}
+        names = {
+            "system": row["system"],
+            "name": name,
+            "tone": tone,
+            "right": f"{value}  {said}",
+            "text": text,
+        }
         drawn.append(names | limits(estimate))
     return _frame(drawn, "system", "name", "tone", "right", **_LIMITS)
 
@@ -828,7 +980,11 @@ def decision_frame(decision: Decision) -> pl.DataFrame:
     """Return the checks of a decision in shares of the baseline, one row per metric and slice."""
     rows, below = [], []
     for row in decision.rows:
-        name = row["metric"] if row["by"] is None else f"{row['metric']}, {row['by']} {group_name(row['group'])}"
+        name = (
+            row["metric"]
+            if row["by"] is None
+            else f"{row['metric']}, {row['by']} {group_name(row['group'])}"
+        )
         up, mean = row["metric"] not in decision.record["lower_is_better"], row["mean_baseline"]
         margin = row["margin"] / abs(mean) if row["margin"] and mean else None
         allowed = 0.0 if row["role"] != "guardrail" else margin and (-margin if up else margin)
@@ -863,10 +1019,21 @@ def decision_frame(decision: Decision) -> pl.DataFrame:
 def stack_frame(sides: Mapping[str, tuple[int, int, int]], noun: str = "users") -> pl.DataFrame:
     """Return how many users, or their requests, lose, see no difference and gain, one row per pair and side."""
     rows = [
-        {"name": name, "side": side, "place": place, "users": count, "text": f"{name}: {count:,} {noun} {said}"}
+        {
+            "name": name,
+            "side": side,
+            "place": place,
+            "users": count,
+            "text": f"{name}: {count:,} {noun} {said}",
+        }
         for name, counts in sides.items()
         for place, (side, said, count) in enumerate(
-            zip(("lose", "no difference", "gain"), ("lose", "see no difference", "gain"), counts, strict=True)
+            zip(
+                ("lose", "no difference", "gain"),
+                ("lose", "see no difference", "gain"),
+                counts,
+                strict=True,
+            )
         )
     ]
     return _frame(rows, "name", "side", place=pl.Int64, users=pl.Int64)
@@ -875,10 +1042,18 @@ def stack_frame(sides: Mapping[str, tuple[int, int, int]], noun: str = "users") 
 def _both(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> pl.DataFrame:
     """Return the users who have a value in both systems."""
     one = system.filter(pl.col(cell).is_not_nan()).select(pl.col("user").cast(pl.String))
-    return one.join(baseline.filter(pl.col(cell).is_not_nan()).select(pl.col("user").cast(pl.String)), on="user")
+    return one.join(
+        baseline.filter(pl.col(cell).is_not_nan()).select(pl.col("user").cast(pl.String)), on="user"
+    )
 
 
-def _curve(estimates: Estimates, metrics: Sequence[str], size: Size, theme: Theme, banded: Sequence[str] = ()) -> Chart:
+def _curve(
+    estimates: Estimates,
+    metrics: Sequence[str],
+    size: Size,
+    theme: Theme,
+    banded: Sequence[str] = (),
+) -> Chart:
     curves = curves_of(estimates.results)
     names = [str(parse(name) @ ()) for name in metrics] or list(curves)
     missing = [name for name in names if name not in curves]
@@ -891,5 +1066,7 @@ def _curve(estimates: Estimates, metrics: Sequence[str], size: Size, theme: Them
     frame = curve_frame(estimates, {name: curves[name] for name in names})
     who = f"Bands: {' and '.join(banded)}" if banded else "Mean over users"
     look = charts().look_of(size, theme)
-    chart: Chart = charts().curve_chart(frame, look=look, banded=banded, subtitle=_subtitle(who, estimates.alpha))
+    chart: Chart = charts().curve_chart(
+        frame, look=look, banded=banded, subtitle=_subtitle(who, estimates.alpha)
+    )
     return chart

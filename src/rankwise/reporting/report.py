@@ -1,7 +1,8 @@
 """`report`: an HTML report of results and their comparison.
 
 Charts are SVG inside the page, in its colours and fonts. Text in SVG of Vega has neither ``<`` nor
-``>``, and attributes have no quotes, so that expressions for tags never change what strangers wrote.
+``>``, and attributes have no quotes, so that expressions for tags never change what strangers
+wrote.
 """
 
 from __future__ import annotations
@@ -99,7 +100,12 @@ def on_white(svg: str) -> str:
     colours = charts().THEMES["light"]
     names = dict(zip(asdict(charts().PAGE).values(), asdict(colours).values(), strict=True))
     svg = _TAG.sub(lambda tag: _VARIABLE.sub(lambda name: names[name[0]], tag[0]), svg)
-    return re.sub(r"(<svg[^>]*>)", rf'\1<rect width="100%" height="100%" fill="{colours.paper}"/>', svg, count=1)
+    return re.sub(
+        r"(<svg[^>]*>)",
+        rf'\1<rect width="100%" height="100%" fill="{colours.paper}"/>',
+        svg,
+        count=1,
+    )
 
 
 _VARIABLE = re.compile(r"var\(--\w+\)")
@@ -123,10 +129,14 @@ def sections_of(material: ReportData) -> list[Section]:
         },
         ("curves", "Metrics against k"): {"curves": sections.curves},
         ("exposure", "Exposure of items"): {"the exposure of items": sections.exposure},
-        ("calibration", "Calibration of probabilities"): {"reliability curves": sections.calibration},
+        ("calibration", "Calibration of probabilities"): {
+            "reliability curves": sections.calibration
+        },
         ("fairness", "Fairness: values of groups"): {"metrics of groups": sections.fairness},
         ("evidence", "Evidence of other studies"): {"the evidence": sections.evidence},
-        ("examples", "Users where the systems differ most"): {"examples of users": sections.examples},
+        ("examples", "Users where the systems differ most"): {
+            "examples of users": sections.examples
+        },
         ("method", "How it was done"): {"the method": sections.method},
         ("pairs", "All paired comparisons"): {"the table of pairs": sections.pair_table},
         ("values", "All values"): {"all values": sections.all_values},
@@ -139,9 +149,19 @@ def sections_of(material: ReportData) -> list[Section]:
         },
         ("words", "Words"): {"the glossary": data.glossary},
     }
-    curves = any(m.name == "reliability_curve" for r in material.results.values() for m in r.metrics)
-    asked = {"decision": material.decision is not None, "evidence": bool(material.evidence), "calibration": curves}
-    made = [section(name, title, material, parts) for (name, title), parts in builders.items() if asked.get(name, True)]
+    curves = any(
+        m.name == "reliability_curve" for r in material.results.values() for m in r.metrics
+    )
+    asked = {
+        "decision": material.decision is not None,
+        "evidence": bool(material.evidence),
+        "calibration": curves,
+    }
+    made = [
+        section(name, title, material, parts)
+        for (name, title), parts in builders.items()
+        if asked.get(name, True)
+    ]
     return [replace(part, folded=part.name in _FOLDED) for part in made]
 
 
@@ -256,7 +276,10 @@ class Report:
     def _svg(self, figure: Figure) -> Mapping[str, str]:
         """Return the chart of a figure as SVG, or why it could not be drawn."""
         try:
-            return {"svg": inlined(_drawn(figure), figure.name, printable(figure.caption)), "why": ""}
+            return {
+                "svg": inlined(_drawn(figure), figure.name, printable(figure.caption)),
+                "why": "",
+            }
         except Exception as error:  # noqa: BLE001 - one chart is not worth a page
             return {"svg": "", "why": reason(error)}
 
@@ -265,7 +288,9 @@ def _template() -> Template:
     try:
         import jinja2
     except ImportError as error:
-        raise UsageError("a report is written with Jinja2", hint='pip install "rankwise[report]"') from error
+        raise UsageError(
+            "a report is written with Jinja2", hint='pip install "rankwise[report]"'
+        ) from error
     text = resources.files("rankwise.reporting").joinpath("page.html.j2").read_text("utf-8")
     environment = jinja2.Environment(
         autoescape=True,
@@ -316,7 +341,9 @@ def _drawn(figure: Figure) -> str:
     try:
         import vl_convert
     except ImportError as error:
-        raise UsageError("charts are drawn with vl-convert", hint='pip install "rankwise[report]"') from error
+        raise UsageError(
+            "charts are drawn with vl-convert", hint='pip install "rankwise[report]"'
+        ) from error
     svg: str = vl_convert.vegalite_to_svg(charts().specification(figure.draw(figure.data)))
     return svg
 
@@ -342,7 +369,10 @@ def _data(figure: Figure) -> Mapping[str, Any]:
     """Return the data of a chart as a table for the page, and how many rows are left out."""
     frame = figure.data.drop("text", strict=False)
     rows = [
-        ["–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
+        [
+            "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+            for value in row
+        ]
         for row in frame.head(_ROWS).iter_rows()
     ]
     left = [index for index, dtype in enumerate(frame.dtypes) if not dtype.is_numeric()]
@@ -407,7 +437,9 @@ def make_report(
         check_plain_design(comparison[1], "a report", over_requests=True)
     unknown = [name for name in runs or {} if name not in results]
     if unknown:
-        raise ParameterError(f"recommendations of {unknown[0]!r}, which is not a result", found=", ".join(results))
+        raise ParameterError(
+            f"recommendations of {unknown[0]!r}, which is not a result", found=", ".join(results)
+        )
     checks = None if audit is None else getattr(audit, "table", None)
     if audit is not None and not isinstance(checks, pl.DataFrame):
         raise ParameterError("audit takes what rankwise.audit returns", found=type(audit).__name__)
@@ -415,11 +447,14 @@ def make_report(
     absent = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
     if absent:
         raise ParameterError(
-            f"the decision is about {absent[0]!r}, which is not a result here", found=", ".join(results)
+            f"the decision is about {absent[0]!r}, which is not a result here",
+            found=", ".join(results),
         )
     studies = list(evidence) if isinstance(evidence, list | tuple) else [evidence]
     logs = [study for study in studies if isinstance(study, OffPolicy)]
-    views: list[list[TableView]] = [getattr(each, "views", []) for each in studies if each not in logs]
+    views: list[list[TableView]] = [
+        getattr(each, "views", []) for each in studies if each not in logs
+    ]
     if not all(views):
         raise ParameterError(
             "evidence takes what rankwise.off_policy, validate_metrics and judged return",
@@ -442,11 +477,17 @@ def make_report(
         decision,
         other_views,
     )
-    heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
+    heading = (
+        title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
+    )
     sections = sections_of(material)
     at = next(number for number, part in enumerate(sections) if part.name == "examples")
-    sections[at:at] = [Section("logged", "Policies on logged impressions", logged_blocks(log)) for log in logs]
-    missing = {b.what: b.why for part in sections for b in _every(part.blocks) if isinstance(b, Missing)}
+    sections[at:at] = [
+        Section("logged", "Policies on logged impressions", logged_blocks(log)) for log in logs
+    ]
+    missing = {
+        b.what: b.why for part in sections for b in _every(part.blocks) if isinstance(b, Missing)
+    }
     found = gaps(material, missing)
     try:
         first = head(material, heading, found)
@@ -457,7 +498,9 @@ def make_report(
 
 def _checked_decision(decision: Any) -> Decision:
     if not isinstance(decision, Decision):
-        raise ParameterError("decision takes what rankwise.decide returns", found=type(decision).__name__)
+        raise ParameterError(
+            "decision takes what rankwise.decide returns", found=type(decision).__name__
+        )
     return decision
 
 
@@ -487,15 +530,16 @@ def report(
 ) -> Report:
     """Make an HTML report: the verdict, what it rests on, for whom, at what cost, and what was not looked at.
 
-    The report is one self-contained HTML file, which opens without a network. What cannot be computed is listed at
-    its end with the reason, and the command that would compute it. Recommendation lists and tables are read again from
-    the files that the results name, if these are unchanged; pass tables that were passed.
+    The report is one self-contained HTML file, which opens without a network. What cannot be
+    computed is listed at its end with the reason, and the command that would compute it.
+    Recommendation lists and tables are read again from the files that the results name, if these
+    are unchanged; pass tables that were passed.
 
     Parameters
     ----------
     results : Result, Comparison, OffPolicy, list of Result, or mapping of str to Result
-        The results to report. Several results are compared; in a list they are called A, B, …. Of the result of
-        `rankwise.off_policy` a report takes ``title`` and ``decision`` alone.
+        The results to report. Several results are compared; in a list they are called A, B, …. Of
+        the result of `rankwise.off_policy` a report takes ``title`` and ``decision`` alone.
     primary : str, optional
         The primary metric; by default that of the comparison.
     baseline : str, optional
@@ -505,8 +549,9 @@ def report(
     recommendations : mapping of str to table or path, optional
         The recommendation lists of each result, for item exposure and examples of users.
     truth, train, items : table or path, optional
-        The ground truth, the training interactions, and the items with their titles. Of a split, or the folder of one,
-        the ground truth is the test part, and ``train`` the training part unless that is given.
+        The ground truth, the training interactions, and the items with their titles. Of a split, or
+        the folder of one, the ground truth is the test part, and ``train`` the training part unless
+        that is given.
     columns : mapping of str to str or None, optional
         The columns of tables that are passed here, where their names are not recognised:
         ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.
@@ -515,8 +560,8 @@ def report(
     decision : Decision, optional
         The decision, from `rankwise.decide`.
     evidence : OffPolicy, MetricValidation, JudgedResult, or a list of them, optional
-        Policies on logged impressions, from `rankwise.off_policy`; past launches, from `rankwise.validate_metrics`;
-        human and model labels, from `rankwise.judged`.
+        Policies on logged impressions, from `rankwise.off_policy`; past launches, from
+        `rankwise.validate_metrics`; human and model labels, from `rankwise.judged`.
 
     Returns
     -------
@@ -539,8 +584,18 @@ def report(
     True
     """
     if isinstance(results, OffPolicy):
-        others = {"primary": primary, "baseline": baseline, "recommendations": recommendations or None}
-        others |= {"truth": truth, "train": train, "items": items, "columns": columns or None, "audit": audit}
+        others = {
+            "primary": primary,
+            "baseline": baseline,
+            "recommendations": recommendations or None,
+        }
+        others |= {
+            "truth": truth,
+            "train": train,
+            "items": items,
+            "columns": columns or None,
+            "audit": audit,
+        }
         others |= {"evidence": None if evidence == () else evidence}
         _check_unused(others)
         return _of_log(results, title, decision)
@@ -582,11 +637,14 @@ def _of_log(result: OffPolicy, title: str | None, decision: Any) -> Report:
         unknown = {rule["baseline"], rule["system"]} - {*result.policies}
         if unknown:
             raise ParameterError(
-                f"the decision is about {min(unknown)!r}, which is no policy here", found=", ".join(result.policies)
+                f"the decision is about {min(unknown)!r}, which is no policy here",
+                found=", ".join(result.policies),
             )
         sections.insert(0, Section("decision", "The decision", report_sections.checks(decision)))
     gaps_of_log = logged_gaps(result)
-    return Report(heading, sections, logged_head(result, heading, decision, gaps_of_log), gaps_of_log)
+    return Report(
+        heading, sections, logged_head(result, heading, decision, gaps_of_log), gaps_of_log
+    )
 
 
 def _compared(

@@ -119,7 +119,9 @@ class Panels:
     charts: Sequence[Figure | Forest]
 
 
-Block: TypeAlias = "Text | Notes | Grid | Figure | Missing | Folded | Forest | Board | Stack | Panels"
+Block: TypeAlias = (
+    "Text | Notes | Grid | Figure | Missing | Folded | Forest | Board | Stack | Panels"
+)
 
 
 @dataclass(frozen=True)
@@ -136,13 +138,18 @@ def reason(error: Exception) -> str:
     """Return the message of an error on one line; that of an error that is no RankwiseError says so."""
     if not isinstance(error, RankwiseError):
         message = str(error).strip().splitlines()[:1]
-        return ": ".join(["an error inside rankwise", type(error).__name__, *(line[:200] for line in message)])
+        return ": ".join(
+            ["an error inside rankwise", type(error).__name__, *(line[:200] for line in message)]
+        )
     text = f"{error.what}: {error.found}" if error.found else error.what
     return f"{text} ({error.hint})" if error.hint else text
 
 
 def section(
-    name: str, title: str, material: ReportData, builders: Mapping[str, Callable[[ReportData], Sequence[Block]]]
+    name: str,
+    title: str,
+    material: ReportData,
+    builders: Mapping[str, Callable[[ReportData], Sequence[Block]]],
 ) -> Section:
     """Return a section of parts by what they are, of which each may fail alone.
 
@@ -261,7 +268,9 @@ class Lists:
 
     def _table(self, result: Result, role: TableRole, source: Any) -> Table:
         """Return a table of the caller, or read again from the file that the result names."""
-        return _read_again(result, role) if source is None else read_table(source, role, self.columns)
+        return (
+            _read_again(result, role) if source is None else read_table(source, role, self.columns)
+        )
 
 
 def _read_again(result: Result, role: TableRole) -> Table:
@@ -277,7 +286,9 @@ def _read_again(result: Result, role: TableRole) -> Table:
     if not path.exists():
         raise MetricError(f"the file of {role} is not there any more: {path}", hint=ask)
     if folder and (not is_table_folder(folder) or table_hash(folder) != digest):
-        raise MetricError(f"{role} came from a list of paths, which a result does not keep: {source}", hint=ask)
+        raise MetricError(
+            f"{role} came from a list of paths, which a result does not keep: {source}", hint=ask
+        )
     if table_hash(path) != digest:
         raise MetricError(f"the file of {role} was changed since the evaluation: {path}", hint=ask)
     columns = {f"{role}.{key}": name for key, name in card["columns"].items() if key != name}
@@ -398,7 +409,12 @@ class ReportData:
 
     @cached_property
     def _metrics(self) -> dict[str, Metric]:
-        pairs = ((cell, metric) for r in self.results.values() for metric in r.metrics for cell in metric.cells)
+        pairs = (
+            (cell, metric)
+            for r in self.results.values()
+            for metric in r.metrics
+            for cell in metric.cells
+        )
         metrics: dict[str, Metric] = {}
         for cell, metric in pairs:
             metrics.setdefault(cell, metric)
@@ -407,7 +423,9 @@ class ReportData:
     def in_families(self, families: Sequence[str]) -> list[str]:
         """Return the values of metrics of some families."""
         metrics = ((cell, self.metric_of(cell)) for cell in self.single_cells)
-        return [cell for cell, metric in metrics if metric is not None and metric.family in families]
+        return [
+            cell for cell, metric in metrics if metric is not None and metric.family in families
+        ]
 
     @property
     def k(self) -> int:
@@ -473,7 +491,8 @@ def split(material: ReportData) -> list[Block]:
     cold = (card.get("cold") or {}).get("test") or {}
     if "share_of_users" in cold:
         notes.append(
-            f"test users without training rows: {cold['share_of_users']:.2%}; test items: {cold['share_of_items']:.2%}"
+            f"test users without training rows: {cold['share_of_users']:.2%}; test items: "
+            f"{cold['share_of_items']:.2%}"
         )
     return [Text(tested), Grid(TableView(head, rows)), Notes(notes)]
 
@@ -512,18 +531,24 @@ def conventions(material: ReportData) -> list[Block]:
         for key in keys
         if key != "metrics"
     ]
-    blocks: list[Block] = [Grid(TableView(["setting", *settings], rows, left=range(len(settings) + 1)))]
+    blocks: list[Block] = [
+        Grid(TableView(["setting", *settings], rows, left=range(len(settings) + 1)))
+    ]
     rows = []
     for result in material.results.values():
         definitions = result.provenance.get("own_definitions", {})
         convention = result.provenance.get("settings", {}).get("convention", "default")
         for metric, options in result.provenance.get("metrics", {}).items():
-            parameters = ", ".join(f"{key}={_setting_text(value)}" for key, value in options.items())
+            parameters = ", ".join(
+                f"{key}={_setting_text(value)}" for key, value in options.items()
+            )
             whose = "rankwise" if metric in definitions or convention == "default" else convention
             rows.append([metric, parameters or "none", whose])
     if rows:
         listed = [list(row) for row in dict.fromkeys(map(tuple, rows))]
-        grid = Grid(TableView(["metric", "parameters in full", "definition of"], listed, left=(0, 1, 2)))
+        grid = Grid(
+            TableView(["metric", "parameters in full", "definition of"], listed, left=(0, 1, 2))
+        )
         blocks.append(Folded("Parameters of every metric", [grid]))
     return blocks
 
@@ -541,14 +566,21 @@ def inputs(material: ReportData) -> list[Block]:
         for role, card in result.provenance.get("inputs", {}).items():
             shared.setdefault((role, *_card(card)), []).append(system)
     every = len(material.results)
-    rows = [["all" if len(systems) == every > 1 else ", ".join(systems), *row] for row, systems in shared.items()]
+    rows = [
+        ["all" if len(systems) == every > 1 else ", ".join(systems), *row]
+        for row, systems in shared.items()
+    ]
     head = ["system", "table", "source", "format", "rows", "columns", "sha256"]
     versions = {
         ", ".join(f"{key} {value}" for key, value in versions.items()): None
         for r in material.results.values()
         if (versions := r.provenance.get("versions"))
     }
-    dates = {f"{name}: {r.provenance['date']}": None for name, r in material.results.items() if "date" in r.provenance}
+    dates = {
+        f"{name}: {r.provenance['date']}": None
+        for name, r in material.results.items()
+        if "date" in r.provenance
+    }
     return [
         Grid(TableView(head, rows, left=(0, 1, 2, 3, 5, 6))),
         Notes([*versions, *(f"evaluated {date}" for date in dates)]),
@@ -580,7 +612,13 @@ def remarks(material: ReportData) -> list[Block]:
 def glossary(material: ReportData) -> list[Block]:
     """Return the definition of each metric, from its docstring."""
     rows = [
-        [each.cls.name, FAMILIES.get(each.cls.family, each.cls.family), each.summary, each.range, each.better]
+        [
+            each.cls.name,
+            FAMILIES.get(each.cls.family, each.cls.family),
+            each.summary,
+            each.range,
+            each.better,
+        ]
         for each in material.descriptions
     ]
     if not rows:

@@ -11,8 +11,23 @@ import polars as pl
 
 from rankwise.comparison.decision import margin_text
 from rankwise.comparison.paper import left_out_users, unserved_words
-from rankwise.comparison.rows import deciding_p, interval_text, is_missing, margin_mark, named_p, oriented, places
-from rankwise.comparison.view import CORRECTIONS, costs, group_words, listing, system_order, verdict_sentences
+from rankwise.comparison.rows import (
+    deciding_p,
+    interval_text,
+    is_missing,
+    margin_mark,
+    named_p,
+    oriented,
+    places,
+)
+from rankwise.comparison.view import (
+    CORRECTIONS,
+    costs,
+    group_words,
+    listing,
+    system_order,
+    verdict_sentences,
+)
 from rankwise.core.terminal import brief, change, count_of, level_text, signed
 from rankwise.reporting.report_data import ReportData
 from rankwise.results.display import sample_text, split_words
@@ -59,12 +74,19 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
     decision = material.decision
     counts = [result.counts | {"users": _users_of(result)} for result in material.results.values()]
     sample = sample_text(max(counts, key=lambda count: count["users"]))
-    tested = next((split_words(result.split) for result in material.results.values() if result.split), "")
-    dates = {str(date)[:10] for r in material.results.values() if (date := r.provenance.get("date"))}
+    tested = next(
+        (split_words(result.split) for result in material.results.values() if result.split), ""
+    )
+    dates = {
+        str(date)[:10] for r in material.results.values() if (date := r.provenance.get("date"))
+    }
     kick = [title, sample, tested, max(dates, default="")]
     unseen = [*[gap.title for gap in found if gap is not _OFFLINE][:2], _OFFLINE.title]
     if material.pairs is None:
-        verdict, more = _of_results(material), [material.not_compared] if len(material.results) > 1 else []
+        verdict, more = (
+            _of_results(material),
+            [material.not_compared] if len(material.results) > 1 else [],
+        )
         return Head(kick, "", verdict, more, _single_facts(material), unseen)
     said = verdict_sentences(material.pairs, material.settings)
     if decision is not None:
@@ -72,9 +94,20 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
         rule = decision.record["rule"]
         pair = _pair(material, rule["system"], rule["baseline"])
         gain = _gain(row, decision.rows)
-        facts = [gain, _decision_cost(material, row["metric"]), _for_whom(material, row["metric"], pair)]
+        facts = [
+            gain,
+            _decision_cost(material, row["metric"]),
+            _for_whom(material, row["metric"], pair),
+        ]
         more = decision.reasons[1:]
-        return Head(kick, decision.outcome, decision.verdict, more, [*facts, _how_sure(material, row, pair)], unseen)
+        return Head(
+            kick,
+            decision.outcome,
+            decision.verdict,
+            more,
+            [*facts, _how_sure(material, row, pair)],
+            unseen,
+        )
     texts = {text for _, text in costs(material.pairs, material.settings)}
     more = [text for text in said[1:] if text not in texts]
     return Head(kick, "", said[0], more, _pair_facts(material), unseen)
@@ -88,7 +121,11 @@ def _users_of(result: Result) -> int:
 def reference(material: ReportData) -> str:
     """Return the system that differences are from: the baseline, or the one that leads."""
     baseline = material.settings.get("baseline")
-    return str(baseline) if baseline is not None else system_order(_primary(material), material.settings)[0]
+    return (
+        str(baseline)
+        if baseline is not None
+        else system_order(_primary(material), material.settings)[0]
+    )
 
 
 def _primary(material: ReportData) -> pl.DataFrame:
@@ -112,7 +149,9 @@ def _of_results(material: ReportData) -> str:
         limits = "" if math.isnan(estimate.low) else f" ({span})"
         counts = material.results[name].counts
         sample = (
-            count_of(estimate.users, "user") if estimate.users and "requests" not in counts else sample_text(counts)
+            count_of(estimate.users, "user")
+            if estimate.users and "requests" not in counts
+            else sample_text(counts)
         )
         who = "" if len(material.results) == 1 else f"{name}: "
         texts.append(f"{who}{material.primary} is {brief(estimate.value)}{limits} over {sample}.")
@@ -124,19 +163,24 @@ def _single_facts(material: ReportData) -> list[Fact]:
     result = next(iter(material.results.values()))
     counts = result.counts
     left = left_out_users(result)
-    columns = [] if result.slices is None else result.slices["by"].unique(maintain_order=True).to_list()
+    columns = (
+        [] if result.slices is None else result.slices["by"].unique(maintain_order=True).to_list()
+    )
     groups = 0 if result.slices is None else len(result.slices)
     without, unit = counts.get("users_without_list", 0), result.sampling_unit
     return [
         Fact(
             "Users counted",
             f"{_users_of(result):,}",
-            (f"{count_of(without, unit.row)} get" if unit.is_of_requests else f"{without:,} get") + " no list."
+            (f"{count_of(without, unit.row)} get" if unit.is_of_requests else f"{without:,} get")
+            + " no list."
             if without
             else "All have a list.",
         ),
         Fact(
-            f"{unit.rows.title()} left out", f"{left:,}", "have no relevant item." if left else _nobody_left_out(result)
+            f"{unit.rows.title()} left out",
+            f"{left:,}",
+            "have no relevant item." if left else _nobody_left_out(result),
         ),
         Fact(
             "Slices",
@@ -151,7 +195,11 @@ def _nobody_left_out(result: Result) -> str:
     """Return why no user is left out, as far as the result says it."""
     population = result.provenance.get("settings", {}).get("population")
     row = result.sampling_unit.row
-    return f"Every {row} has a relevant item." if population in ("truth", "both") else f"No {row} is left out."
+    return (
+        f"Every {row} has a relevant item."
+        if population in ("truth", "both")
+        else f"No {row} is left out."
+    )
 
 
 def _means(row: Mapping[str, Any]) -> str:
@@ -167,13 +215,19 @@ def _size(row: Mapping[str, Any], names: tuple[str, str, str]) -> tuple[str, str
         limits = f"{level}interval {change(low, unit='')} to {change(high)}." if known else ""
         return change(relative), limits
     limits = interval_text(row, signed)
-    return signed(row["difference"], places(row)), "" if limits == "–" else f"{level}interval {limits}."
+    return signed(
+        row["difference"], places(row)
+    ), "" if limits == "–" else f"{level}interval {limits}."
 
 
 def _gain(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Fact:
     """Return the difference that a decision is about, and which guardrails hold."""
     size, limits = _size(row, ("change", "change_low", "change_high"))
-    within = [r["metric"] for r in rows if r["role"] == "guardrail" and r["by"] is None and r["outcome"] == "passed"]
+    within = [
+        r["metric"]
+        for r in rows
+        if r["role"] == "guardrail" and r["by"] is None and r["outcome"] == "passed"
+    ]
     held = f"{listing(within, 'guardrails')}: within the margin." if within else ""
     tone = {"passed": "better", "failed": "worse"}.get(row["outcome"], "")
     return Fact("Difference", size, f"{_means(row)}.", f"{limits} {held}".strip(), tone=tone)
@@ -188,12 +242,20 @@ def _decision_cost(material: ReportData, success: str) -> Fact:
     failed = [row for row in decision.rows if row["outcome"] == "failed"]
     failed = [row for row in failed if row["metric"] != success or row["by"] is not None]
     if failed:
-        row = max(failed, key=lambda row: (row["by"] is None, 0.0 if math.isnan(row["change"]) else abs(row["change"])))
+        row = max(
+            failed,
+            key=lambda row: (
+                row["by"] is None,
+                0.0 if math.isnan(row["change"]) else abs(row["change"]),
+            ),
+        )
         margin = rule["guardrails"].get(row["metric"])
         allowed = "" if margin is None else f"Allowed: {margin_text(margin)}."
         inside = "" if row["by"] is None else f", {group_words(row['by'], row['group'])}"
         size, _ = _size(row, ("change", "change_low", "change_high"))
-        return Fact("Cost", size, f"{_means(row)}{inside}.", f"{allowed} {words}".strip(), tone="worse")
+        return Fact(
+            "Cost", size, f"{_means(row)}{inside}.", f"{allowed} {words}".strip(), tone="worse"
+        )
     if unguarded:
         size, _ = _size(unguarded[0], ("lift", "low", "high"))
         return Fact("Cost", size, words, "No rule looks at it.", tone="worse")
@@ -201,19 +263,31 @@ def _decision_cost(material: ReportData, success: str) -> Fact:
 
 
 def _cost_of_pair(
-    material: ReportData, system: str, other: str, metric: str, guarded: Collection[str] = frozenset()
+    material: ReportData,
+    system: str,
+    other: str,
+    metric: str,
+    guarded: Collection[str] = frozenset(),
 ) -> Fact:
     """Return the other metric on which a system loses most in place of another one, if it is shown to lose on any."""
     table = pl.DataFrame() if material.pairs is None else material.pairs
-    rows = [row for row in table.iter_rows(named=True) if {row["system"], row["baseline"]} == {system, other}]
-    rows = [oriented(row, other) for row in rows if row["group"] is None and row["metric"] != metric]
+    rows = [
+        row
+        for row in table.iter_rows(named=True)
+        if {row["system"], row["baseline"]} == {system, other}
+    ]
+    rows = [
+        oriented(row, other) for row in rows if row["group"] is None and row["metric"] != metric
+    ]
     worse = [row for row in rows if row["verdict"] == "worse" and row["metric"] not in guarded]
     if worse:
         row = max(worse, key=lambda row: 0.0 if is_missing(row["lift"]) else abs(row["lift"]))
         size, _ = _size(row, ("lift", "lift_low", "lift_high"))
         others = [each["metric"] for each in worse if each is not row]
         also = f" Also worse: {listing(others, 'metrics')}." if others else ""
-        return Fact("Cost", size, f"{_means(row)}.", f"Exploratory, and not guarded.{also}", tone="worse")
+        return Fact(
+            "Cost", size, f"{_means(row)}.", f"Exploratory, and not guarded.{also}", tone="worse"
+        )
     if not rows and not guarded:
         return Fact("Cost", "unknown", "No other metric was compared.")
     tested = {row["metric"] for row in rows} | {*guarded}
@@ -229,7 +303,13 @@ def _for_whom(material: ReportData, metric: str, row: Mapping[str, Any] | None) 
     total = max(gain + same + lose, 1)
     shares = f"{100 * gain / total:.0f} gain, {100 * lose / total:.0f} lose"
     rest = f"{same:,} see no difference in {metric}."
-    return Fact("For whom", shares, f"{count_of(gain, material.unit.row)} gain, {lose:,} lose,", rest, unit="of 100")
+    return Fact(
+        "For whom",
+        shares,
+        f"{count_of(gain, material.unit.row)} gain, {lose:,} lose,",
+        rest,
+        unit="of 100",
+    )
 
 
 def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, Any] | None) -> Fact:
@@ -238,7 +318,9 @@ def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, A
     if is_missing(p):
         return Fact("How sure", "Not tested", f"{row['metric']} could not be tested.")
     tests = len([r for r in material.decision.rows if r["role"] == "success"])  # type: ignore[union-attr]
-    planned = "as the one planned test" if tests == 1 else f"corrected over {tests} planned tests (Holm)"
+    planned = (
+        "as the one planned test" if tests == 1 else f"corrected over {tests} planned tests (Holm)"
+    )
     if tests == 1 and pair is not None and pair["metric"] == row["metric"] and pair["p"] < p:
         planned += ", valid for any distribution of users"
     other = ""
@@ -248,7 +330,10 @@ def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, A
         if pairs > 1 and abs(pair["p_adjusted"] - p) > 1e-9:
             shown = "is shown" if pair["p_adjusted"] < alpha else "is not shown"
             value = named_p("p", pair["p_adjusted"], alpha)
-            other = f"As one of {pairs} systems compared: {value}{f' ({method})' if method else ''}, which {shown}."
+            other = (
+                f"As one of {pairs} systems compared: "
+                f"{value}{f' ({method})' if method else ''}, which {shown}."
+            )
     return Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)} {planned}.", other)
 
 
@@ -276,7 +361,12 @@ def _pair_facts(material: ReportData) -> list[Fact]:
     if is_missing(p):
         certainty = Fact("How sure", "Not tested", f"{row['metric']} could not be tested.")
     else:
-        certainty = Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)}{over}.", f"Level {alpha:g}, {sides}.")
+        certainty = Fact(
+            "How sure",
+            sure(p, alpha),
+            f"{named_p('p', p, alpha)}{over}.",
+            f"Level {alpha:g}, {sides}.",
+        )
     return [gain, price, _for_whom(material, row["metric"], row), certainty]
 
 
@@ -296,17 +386,29 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
         names = listing([name for name, count in without.items() if count])
         rows = material.unit.rows
         all_rows = max(r.counts.get(rows, 0) for r in results.values())
-        cells = [material.primary, *(cell for cell in material.single_cells if cell != material.primary)]
+        cells = [
+            material.primary,
+            *(cell for cell in material.single_cells if cell != material.primary),
+        ]
         said = unserved_words(results, cells, material.settings.get("missing", "error"))
-        text = f"{most:,} of {all_rows:,} {rows} get no list from {names}{f'; each {said}' if said else ''}."
+        text = (
+            f"{most:,} of {all_rows:,} {rows} get no list from "
+            f"{names}{f'; each {said}' if said else ''}."
+        )
         text += " Add a fallback, or report them apart."
         found.append(
-            Gap(f"{count_of(most, material.unit.row)} without a list", text, "rankwise evaluate … --warm-and-cold")
+            Gap(
+                f"{count_of(most, material.unit.row)} without a list",
+                text,
+                "rankwise evaluate … --warm-and-cold",
+            )
         )
     if material.decision is not None and (unguarded := material.decision.record.get("unguarded")):
         names = listing([row["metric"] for row in unguarded], "metrics")
         command = f"rankwise decide … --deterioration {unguarded[0]['metric']}"
-        found.append(Gap("losses that no rule guards", f"{names}: worse, and not part of the rule.", command))
+        found.append(
+            Gap("losses that no rule guards", f"{names}: worse, and not part of the rule.", command)
+        )
     found.append(
         Gap(
             "chance in training",
@@ -316,19 +418,30 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
     )
     found.append(_OFFLINE)
     if any(result.split for result in results.values()):
-        text = "One split. The order of systems can change with the date: several windows would show it."
+        text = (
+            "One split. The order of systems can change with the date: several windows would "
+            "show it."
+        )
         found.append(Gap("another date", text, "rankwise split … --by windows"))
     left = max(map(left_out_users, results.values()), default=0)
     if left:
         rows = material.unit.rows
-        have = f"{count_of(left, material.unit.row)} {'has' if left == 1 else 'have'} no relevant item, and"
+        have = (
+            f"{count_of(left, material.unit.row)} {'has' if left == 1 else 'have'} no relevant "
+            "item, and"
+        )
         text = f"{have} {'is' if left == 1 else 'are'} in no mean."
-        found.append(Gap("users who do not count" if rows == "users" else f"{rows} that do not count", text))
+        found.append(
+            Gap("users who do not count" if rows == "users" else f"{rows} that do not count", text)
+        )
     if not any(r.slices is not None for r in results.values()):
         text = "No groups of users were evaluated: a mean can hide who loses."
         found.append(Gap("groups of users", text, "rankwise evaluate … --users FILE --by COLUMN"))
     reasons: dict[str, list[str]] = {}
     for metric, reason in material.settings.get("not_compared", {}).items():
         reasons.setdefault(reason, []).append(metric)
-    found += [Gap(f"{listing(names, 'metrics')} not compared", f"{reason}.") for reason, names in reasons.items()]
+    found += [
+        Gap(f"{listing(names, 'metrics')} not compared", f"{reason}.")
+        for reason, names in reasons.items()
+    ]
     return found + [Gap(what, f"{why}.") for what, why in missing.items()]

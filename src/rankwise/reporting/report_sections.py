@@ -152,7 +152,12 @@ def checks(made: Decision) -> list[Block]:
     limits = [_not_allowed(row, made) or 0.0 for row in rows]
     whole = fitting([[row[name] for name in names] for row in rows if row["by"] is None], least=1.0)
     far = 3 * max((abs(value) for value in (*whole, *limits) if not math.isnan(value)), default=1.0)
-    inside = [row[name] for row in rows for name in names if row["by"] is not None and abs(row[name]) <= far]
+    inside = [
+        row[name]
+        for row in rows
+        for name in names
+        if row["by"] is not None and abs(row[name]) <= far
+    ]
     axis = percent_axis([*whole, *inside, *limits])
     drawn: list[ForestRow] = []
     title = ""
@@ -161,7 +166,9 @@ def checks(made: Decision) -> list[Block]:
             drawn.append(ForestRow(row["title"], heading=True))
         title = row["title"]
         drawn.append(_decision_row(row, made))
-    text = f"{rule['system']} in place of {rule['baseline']}. Change in % of {rule['baseline']}, with "
+    text = (
+        f"{rule['system']} in place of {rule['baseline']}. Change in % of {rule['baseline']}, with "
+    )
     text += f"{_levels_text(rows)}. Shaded: not allowed."
     small = made.small_slices
     few = [Notes([f"Too few users to be checked: {', '.join(small)}."])] if small else []
@@ -175,7 +182,9 @@ def _levels_text(rows: Sequence[Mapping[str, Any]]) -> str:
     levels = levels_of(rows)
     if len(levels) < 2:
         return f"{next(iter(levels), '')} intervals".strip()
-    return "intervals of " + ", ".join(f"{level} ({', '.join(titles)})" for level, titles in levels.items())
+    return "intervals of " + ", ".join(
+        f"{level} ({', '.join(titles)})" for level, titles in levels.items()
+    )
 
 
 def charts_of(frame: pl.DataFrame, **options: Any) -> Any:
@@ -190,7 +199,11 @@ def _decision_row(row: Mapping[str, Any], made: Decision) -> ForestRow:
     name = group_name(row["group"]) if row["below"] and not several else row["name"]
     empty = row["outcome"] == "not checked" or not row["users"]
     needed = "" if row["users_needed"] is None else f"about {row['users_needed']:,} users needed"
-    p = "" if row["role"] != "success" or is_missing(row["p"]) else named_p("p", row["p"], made.record["rule"]["alpha"])
+    p = (
+        ""
+        if row["role"] != "success" or is_missing(row["p"])
+        else named_p("p", row["p"], made.record["rule"]["alpha"])
+    )
     tone = {"✓": "better", "✕": "worse"}.get(row["said"][0], "")
     return ForestRow(
         name,
@@ -198,12 +211,20 @@ def _decision_row(row: Mapping[str, Any], made: Decision) -> ForestRow:
         point=row["change"],
         low=row["change_low"],
         high=row["change_high"],
-        value="" if empty else change(row["change"]) if row["mean_baseline"] else signed(row["difference"]),
+        value=""
+        if empty
+        else change(row["change"])
+        if row["mean_baseline"]
+        else signed(row["difference"]),
         value_small="" if empty else f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}",
         outcome=row["said"],
         outcome_small=needed or p,
         tone=tone,
-        note=next(iter(row["flags"]), "no value") if empty else "" if row["mean_baseline"] else "no per cent of 0",
+        note=next(iter(row["flags"]), "no value")
+        if empty
+        else ""
+        if row["mean_baseline"]
+        else "no per cent of 0",
         limit=_not_allowed(row, made),
         limit_above=row["metric"] in made.record["lower_is_better"],
         indented=row["below"],
@@ -234,7 +255,9 @@ def systems(material: ReportData) -> list[Block]:
         rank = ranks.get(name)
         place = str(at) if rank is None else _span(rank["rank_low"], rank["rank_high"])
         note = "baseline" if name == baseline else "candidate" if name == candidate else ""
-        rows.append((place, name, note, "cand" if note else "", [column[1][name] for column in columns]))
+        rows.append(
+            (place, name, note, "cand" if note else "", [column[1][name] for column in columns])
+        )
     heads = [column[0] for column in columns]
     notes = [f"Bars: {material.level} intervals of one system."]
     if baseline is not None:
@@ -255,7 +278,9 @@ def _board_column(
     rows = [] if material.pairs is None else material.pairs.filter(metric=cell).to_dicts()
     rows = [row for row in rows if row["group"] is None]
     common = means_by_system(rows) if any(row["users_dropped"] for row in rows) else {}
-    verdicts = {row["system"]: row["verdict"] for row in rows} if material.settings.get("baseline") else {}
+    verdicts = (
+        {row["system"]: row["verdict"] for row in rows} if material.settings.get("baseline") else {}
+    )
     estimates = {name: material.estimates.of(name, cell) for name in order}
     ends = [v for e in estimates.values() for v in (e.value, e.low, e.high)]
     axis = Axis.of(ends, brief, zero=False)
@@ -264,10 +289,14 @@ def _board_column(
         value = common.get(name, estimate.value)
         verdict = verdicts.get(name, "")
         bar = (
-            Bar.on(axis, value, estimate.low, estimate.high) if not common else Bar.on(axis, value, math.nan, math.nan)
+            Bar.on(axis, value, estimate.low, estimate.high)
+            if not common
+            else Bar.on(axis, value, math.nan, math.nan)
         )
         said = f"{name}: {cell} = {estimate}"
-        cells[name] = BoardCell(cell, brief(value), said, bar, _tone(verdict), _MARKS.get(verdict, ""))
+        cells[name] = BoardCell(
+            cell, brief(value), said, bar, _tone(verdict), _MARKS.get(verdict, "")
+        )
     users = material.unit.counted_in(rows[0]) if common else ""
     down = "lower is better" if material.direction(cell) is False else ""
     return (cell, ", ".join(filter(None, (users, down)))), cells
@@ -280,7 +309,9 @@ def _columns(material: ReportData) -> list[str]:
         metric = material.metric_of(cell)
         name = cell if metric is None else str(metric @ ())
         kept = chosen.get(name)
-        if kept is None or (metric is not None and kept not in (material.primary, str(metric @ material.k))):
+        if kept is None or (
+            metric is not None and kept not in (material.primary, str(metric @ material.k))
+        ):
             chosen[name] = cell
     return list(chosen.values())[:_COLUMNS]
 
@@ -327,22 +358,50 @@ def differences(material: ReportData) -> list[Block]:
         for row in rows
     ]
     names = ("low_alone", "high_alone", "difference")
-    ends = [v for row in rows for v in (row[name] for name in names)] + [v for r in drawn for v in r.thin or ()]
+    ends = [v for row in rows for v in (row[name] for name in names)] + [
+        v for r in drawn for v in r.thin or ()
+    ]
     sample = material.unit.counted_in(rows[0])
-    text = f"Difference in mean {material.primary} from {other} ({brief(rows[0]['mean_baseline'])}), {sample}."
+    text = (
+        f"Difference in mean {material.primary} from {other} "
+        f"({brief(rows[0]['mean_baseline'])}), {sample}."
+    )
     text += f" Thick: {material.level} interval of one pair."
     same = [row for row in rows if row["verdict"] == "equivalent"]
     if any(decided_limits(row) for row in rows if row not in same):
-        text += " Thin: at the level that the correction leaves this pair; the verdict needs it clear of 0."
+        text += (
+            " Thin: at the level that the correction leaves this pair; the verdict needs it "
+            "clear of 0."
+        )
     if same:
         levels = " and ".join(dict.fromkeys(level_text(row["confidence"]) for row in same))
-        text += f" Thin, of equivalent systems: {levels} interval; the verdict needs it within the margin."
+        text += (
+            f" Thin, of equivalent systems: {levels} interval; the verdict needs it within the "
+            "margin."
+        )
     up = material.direction(material.primary) is not False
-    sides = (f"◀ {other} better", "better than it ▶") if up else ("◀ better than it", f"{other} better ▶")
-    notes = [Notes([lead_sentence(lead)]) for lead in material.settings.get("leads", ()) if lead["decides"]]
+    sides = (
+        (f"◀ {other} better", "better than it ▶")
+        if up
+        else ("◀ better than it", f"{other} better ▶")
+    )
+    notes = [
+        Notes([lead_sentence(lead)])
+        for lead in material.settings.get("leads", ())
+        if lead["decides"]
+    ]
     left = len(_pairs(material).filter("primary")) - len(rows)
     more: list[Block] = (
-        [Notes([f"{count_of(left, 'more pair')} {'is' if left == 1 else 'are'} in the table of all pairs."])]
+        [
+            Notes(
+                [
+                    (
+                        f"{count_of(left, 'more pair')} {'is' if left == 1 else 'are'} in the table of "
+                        "all pairs."
+                    )
+                ]
+            )
+        ]
         if left > 0
         else []
     )
@@ -350,7 +409,9 @@ def differences(material: ReportData) -> list[Block]:
     draw = partial(charts_of, axis=f"difference in mean {material.primary} from {other}")
     figure = Figure("differences", f"Differences in {material.primary} from {other}", frame, draw)
     axis = value_axis(ends)
-    forest = Forest(drawn, axis, heads=("difference", "verdict"), ends=sides, form="wide", figure=figure)
+    forest = Forest(
+        drawn, axis, heads=("difference", "verdict"), ends=sides, form="wide", figure=figure
+    )
     return [Text(text), forest, *notes, *more]
 
 
@@ -363,7 +424,9 @@ def other_metrics(material: ReportData) -> list[Block]:
         return []
     other = reference(material)
     rows = [oriented(row, other) for row in rows if other in (row["system"], row["baseline"])]
-    names = [name for name in material.ranked if any(row["system"] == name for row in rows)][:_SYSTEMS]
+    names = [name for name in material.ranked if any(row["system"] == name for row in rows)][
+        :_SYSTEMS
+    ]
     by_metric: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in rows:
         by_metric.setdefault(row["metric"], {})[row["system"]] = row
@@ -377,18 +440,32 @@ def other_metrics(material: ReportData) -> list[Block]:
                 continue
             verdict = pairs[name]["verdict"]
             text = f"{change(pairs[name]['lift'])} {_MARKS.get(verdict, '·')}"
-            cells.append(Marked(text, "better" if verdict == "better" else "worse" if verdict == "worse" else ""))
+            cells.append(
+                Marked(
+                    text, "better" if verdict == "better" else "worse" if verdict == "worse" else ""
+                )
+            )
         body.append(cells)
-    share = f"{100 * float(material.settings['alpha']):g} % of the differences shown are expected to be false."
+    share = (
+        f"{100 * float(material.settings['alpha']):g} % of the differences shown are expected "
+        "to be false."
+    )
     text = f"Exploratory: change against {other}, ▲ better, ▼ worse, · not shown; up to {share}"
-    return [Text(text), Grid(TableView(["metric", other, *names], body), compact=len(names) < _SYSTEMS)]
+    return [
+        Text(text),
+        Grid(TableView(["metric", other, *names], body), compact=len(names) < _SYSTEMS),
+    ]
 
 
 def for_whom(material: ReportData) -> list[Block]:
     """Return the differences within groups of users, a panel per system, and who gains and loses."""
     columns = groups_of(material.results)
     blocks: list[Block] = []
-    rows = _from_reference(material) if material.pairs is not None and material.settings.get("by") is None else []
+    rows = (
+        _from_reference(material)
+        if material.pairs is not None and material.settings.get("by") is None
+        else []
+    )
     for by, sizes in columns.items():
         panels = partial(_slice_panels, by=by, sizes=sizes, rows=rows)
         values = partial(_slice_values, by=by, sizes=sizes)
@@ -397,14 +474,20 @@ def for_whom(material: ReportData) -> list[Block]:
     if counts:
         shares = [(row["system"], row["losses"], row["ties"], row["wins"]) for row in counts]
         who = "who" if material.unit.row == "user" else "that"
-        text = f"{material.unit.rows.title()} {who} lose, see no difference and gain, of {sum(shares[0][1:]):,}, "
+        text = (
+            f"{material.unit.rows.title()} {who} lose, see no difference and gain, of "
+            f"{sum(shares[0][1:]):,}, "
+        )
         text += f"on {material.primary}."
         blocks += [Text(text), Stack(shares)]
     return blocks
 
 
 def _slice_panels(
-    material: ReportData, by: str, sizes: Sequence[tuple[str | None, int]], rows: Sequence[Mapping[str, Any]]
+    material: ReportData,
+    by: str,
+    sizes: Sequence[tuple[str | None, int]],
+    rows: Sequence[Mapping[str, Any]],
 ) -> list[Block]:
     """Return a panel per system: the difference from the reference among all users, and in each group."""
     other, settings = reference(material), material.settings
@@ -445,19 +528,29 @@ def _slice_panels(
     wide = [r for panel in drawn.values() for r in panel if r.strong or (r.size or 0) >= 0.05]
     axis = value_axis([v for r in wide for v in (r.point, r.low, r.high) if not r.note])
     forests = [Forest(panel, axis, form="mini", title=name) for name, panel in drawn.items()]
-    text = f"Difference in {material.primary} from {other}, by {by}; bars below the names are shares of users."
-    more = [Notes([f"The {MOST_GROUPS} largest of {len(sizes):,} groups."])] if len(sizes) > MOST_GROUPS else []
+    text = (
+        f"Difference in {material.primary} from {other}, by {by}; bars below the names are "
+        "shares of users."
+    )
+    more = (
+        [Notes([f"The {MOST_GROUPS} largest of {len(sizes):,} groups."])]
+        if len(sizes) > MOST_GROUPS
+        else []
+    )
     return [Text(text), Panels(forests), *more]
 
 
-def _no_list(results: Mapping[str, Result], row: Mapping[str, Any], by: str, group: str | None) -> bool:
+def _no_list(
+    results: Mapping[str, Result], row: Mapping[str, Any], by: str, group: str | None
+) -> bool:
     """Return whether neither system of a pair gives any user of a group a list."""
     pair = [results[row[side]] for side in ("system", "baseline")]
     if is_truth_slice(by) or not all(map(knows_lists, pair)):
         return False
     column = group_column(by)
     return not any(
-        column in r.per_user.columns and r.per_user.filter(pl.col(column).eq_missing(group))["list_length"].sum()
+        column in r.per_user.columns
+        and r.per_user.filter(pl.col(column).eq_missing(group))["list_length"].sum()
         for r in pair
     )
 
@@ -479,7 +572,13 @@ def _panel_row(
     users = users if row is None else unit.users_in(row)
     size = None if strong else users / max(total, 1)
     if row is None or no_list or is_missing(row["difference"]):
-        return ForestRow(name, small=f"{users:,}", note="no list" if no_list else "no value", value="–", size=size)
+        return ForestRow(
+            name,
+            small=f"{users:,}",
+            note="no list" if no_list else "no value",
+            value="–",
+            size=size,
+        )
     value, few = signed(row["difference"], places(row)), users < FEWEST_USERS
     return ForestRow(
         name,
@@ -496,19 +595,43 @@ def _panel_row(
     )
 
 
-def _slice_values(material: ReportData, by: str, sizes: Sequence[tuple[str | None, int]]) -> list[Block]:
+def _slice_values(
+    material: ReportData, by: str, sizes: Sequence[tuple[str | None, int]]
+) -> list[Block]:
     """Return the primary metric within groups, a panel per system, where nothing is compared over all users."""
-    groups = sorted(sorted(sizes, key=lambda size: -size[1])[:MOST_GROUPS], key=lambda size: natural_key(size[0]))
-    total = max(result.counts.get("users", len(result.per_user)) for result in material.results.values())
-    drawn = {name: [_value_row(material, name, by, *group, total) for group in groups] for name in material.ranked}
+    groups = sorted(
+        sorted(sizes, key=lambda size: -size[1])[:MOST_GROUPS],
+        key=lambda size: natural_key(size[0]),
+    )
+    total = max(
+        result.counts.get("users", len(result.per_user)) for result in material.results.values()
+    )
+    drawn = {
+        name: [_value_row(material, name, by, *group, total) for group in groups]
+        for name in material.ranked
+    }
     drawn = dict(list(drawn.items())[:_SYSTEMS])
-    ends = [v for panel in drawn.values() for row in panel for v in (row.point, row.low, row.high) if not row.note]
+    ends = [
+        v
+        for panel in drawn.values()
+        for row in panel
+        for v in (row.point, row.low, row.high)
+        if not row.note
+    ]
     axis = Axis.of(ends, lambda value: brief(value, decimals(*ends)), zero=False)
-    text = f"{material.primary} by {by}, with {material.level} intervals; bars below the names are shares of users."
-    return [Text(text), Panels([Forest(panel, axis, form="mini", title=name) for name, panel in drawn.items()])]
+    text = (
+        f"{material.primary} by {by}, with {material.level} intervals; bars below the names are "
+        "shares of users."
+    )
+    return [
+        Text(text),
+        Panels([Forest(panel, axis, form="mini", title=name) for name, panel in drawn.items()]),
+    ]
 
 
-def _value_row(material: ReportData, name: str, by: str, group: str | None, users: int, total: int) -> ForestRow:
+def _value_row(
+    material: ReportData, name: str, by: str, group: str | None, users: int, total: int
+) -> ForestRow:
     """Return the value of a system in a group of users."""
     head, size = f"{users:,}", users / max(total, 1)
     if _no_list({name: material.results[name]}, {"system": name, "baseline": name}, by, group):
@@ -542,7 +665,14 @@ def trade_offs(material: ReportData) -> list[Block]:
     figures = []
     for x in xs:
         frame = pareto_frame(material.drawn, y, [x])
-        draw = partial(charts().pareto_chart, y=y, up=up, right=material.direction(x), baseline=baseline, small=True)
+        draw = partial(
+            charts().pareto_chart,
+            y=y,
+            up=up,
+            right=material.direction(x),
+            baseline=baseline,
+            small=True,
+        )
         figures.append(Figure(f"trade-off-{x}", f"{y} against {x}", frame, draw))
     text = f"{y} against metrics beyond accuracy, with {material.level} intervals; "
     text += "the dashed line joins the systems that no other beats on both."
@@ -551,7 +681,11 @@ def trade_offs(material: ReportData) -> list[Block]:
 
 def _slices(name: str, caption: str, frame: pl.DataFrame, material: ReportData) -> Figure:
     with_intervals = frame["low"].null_count() < len(frame)
-    ending = f", with {material.level} confidence intervals." if with_intervals else "; no intervals are known."
+    ending = (
+        f", with {material.level} confidence intervals."
+        if with_intervals
+        else "; no intervals are known."
+    )
     caption += ending + material.left_out
     return Figure(name, caption, frame, lambda data: charts().slice_chart(data, material.primary))
 
@@ -568,7 +702,10 @@ def truth_popularity(material: ReportData) -> list[Block]:
     relevant = material.lists.relevant.join(popularity, on="item", how="left")
     counts = relevant.group_by("user").agg(value=pl.col("len").fill_null(0.0).mean())
     return _thirds(
-        material, counts, "popularity-of-relevant-items", "mean training interactions of the user's relevant items"
+        material,
+        counts,
+        "popularity-of-relevant-items",
+        "mean training interactions of the user's relevant items",
     )
 
 
@@ -578,7 +715,9 @@ def _check_lists_of_users(material: ReportData, *, of_means: bool = False) -> No
     ``of_means``: values alone are drawn, which users have if means are over users first.
     """
     results = material.results.values()
-    if any(result.has_requests if of_means else "requests" in result.provenance for result in results):
+    if any(
+        result.has_requests if of_means else "requests" in result.provenance for result in results
+    ):
         raise MetricError("lists belong to requests of users; this is drawn for one list per user")
 
 
@@ -604,11 +743,18 @@ def _thirds(
     for label, inside in _groups(numbered.drop_nulls("number")):
         for system, frame in systems.items():
             group = frame.join(inside, on="user", how="semi")["value"]
-            interval = interval_of(cell, math.nan, group, None, confidence, "auto", 10_000, 0, metrics)
+            interval = interval_of(
+                cell, math.nan, group, None, confidence, "auto", 10_000, 0, metrics
+            )
             estimate = Estimate(interval.estimate, interval.low, interval.high)
             text = f"{system}, {label} {what} ({len(group):,} users): {cell} = {estimate}"
             rows.append(
-                {"group": f"{label} ({len(inside):,} users)", "users": len(group), "system": system, "text": text}
+                {
+                    "group": f"{label} ({len(inside):,} users)",
+                    "users": len(group),
+                    "system": system,
+                    "text": text,
+                }
                 | limits(estimate)
             )
     frame = pl.DataFrame(rows, schema=SLICES)
@@ -636,7 +782,9 @@ def exposure(material: ReportData) -> list[Block]:
     exposures, missing = material.lists.exposures(material.drawn.systems, material.k)
     if not exposures:
         return [Missing("the exposure of items", next(iter(missing.values())))]
-    without: list[Block] = [Missing(f"the exposure of {system}", why) for system, why in missing.items()]
+    without: list[Block] = [
+        Missing(f"the exposure of {system}", why) for system, why in missing.items()
+    ]
     caption = f"Lorenz curves of item exposure in the top {material.k} of all lists. The nearer to "
     caption += f"the diagonal, the more evenly items are recommended.{material.left_out}"
     return [Figure("exposure", caption, lorenz_frame(exposures), charts().lorenz_chart), *without]
@@ -645,13 +793,22 @@ def exposure(material: ReportData) -> list[Block]:
 def calibration(material: ReportData) -> list[Block]:
     """Return the reliability curves, and the parts of Brier scores."""
     curve = reliability_name(material.drawn.results, None)
-    caption = f"Reliability curves ({curve}): observed against predicted rates. On the diagonal both are the same."
+    caption = (
+        f"Reliability curves ({curve}): observed against predicted rates. On the diagonal "
+        "both are the same."
+    )
     frame = reliability_frame(material.drawn, curve)
-    blocks: list[Block] = [Figure("reliability", caption + material.left_out, frame, charts().reliability_chart)]
-    scores = [m.cells[0] for m in next(iter(material.results.values())).metrics if m.name == "brier"]
+    blocks: list[Block] = [
+        Figure("reliability", caption + material.left_out, frame, charts().reliability_chart)
+    ]
+    scores = [
+        m.cells[0] for m in next(iter(material.results.values())).metrics if m.name == "brier"
+    ]
     values = next(iter(material.results.values())).values
     for name in scores:
-        blocks += _table_of_cells(material, name, [label for label, _ in labelled_values(values, name) if label])
+        blocks += _table_of_cells(
+            material, name, [label for label, _ in labelled_values(values, name) if label]
+        )
     return blocks
 
 
@@ -659,7 +816,9 @@ def fairness(material: ReportData) -> list[Block]:
     """Return the metrics with a value per group, one table each."""
     metrics: dict[str, dict[str, None]] = {}
     for result in material.results.values():
-        for name in (name for metric in result.metrics if metric.family != "rating" for name in metric.cells):
+        for name in (
+            name for metric in result.metrics if metric.family != "rating" for name in metric.cells
+        ):
             labels = [label for label, _ in labelled_values(result.values, name) if label]
             if labels:
                 metrics.setdefault(name, {}).update(dict.fromkeys(labels))
@@ -703,8 +862,13 @@ def examples(material: ReportData) -> list[Block]:
         return [Text(f"{cell} is the same in {system} and {baseline} for every user.")]
     better = material.direction(cell)
     gain = pl.col("difference") * (-1 if better is False else 1)
-    chosen = pl.concat([values.filter(side > 0).sort(-side, "user").head(_EXAMPLES) for side in (gain, -gain)])
-    lists = {name: _by_user(material.lists.top(name, material.k), chosen["user"]) for name in (baseline, system)}
+    chosen = pl.concat(
+        [values.filter(side > 0).sort(-side, "user").head(_EXAMPLES) for side in (gain, -gain)]
+    )
+    lists = {
+        name: _by_user(material.lists.top(name, material.k), chosen["user"])
+        for name in (baseline, system)
+    }
     relevant = _by_user(material.lists.relevant, chosen["user"])
     folded: list[Block] = [
         _example(material, row, (baseline, system), lists, relevant.get(row["user"], []))
@@ -768,7 +932,10 @@ def _example(
     change = f"{number(row['baseline'])} with {pair[0]}, {number(row['value'])} with {pair[1]}"
     return Folded(
         f"User {row['user']}: {material.primary} {change}",
-        [Text(f"Relevant: {', '.join(named)}{more}."), Grid(TableView(["rank", *pair], rows, left=(0, 1, 2)))],
+        [
+            Text(f"Relevant: {', '.join(named)}{more}."),
+            Grid(TableView(["rank", *pair], rows, left=(0, 1, 2))),
+        ],
     )
 
 
@@ -777,7 +944,10 @@ def method(material: ReportData) -> list[Block]:
     blocks: list[Block] = []
     if material.pairs is not None:
         blocks.append(Text(methods(material.pairs, material.settings, material.results).strip()))
-    notes = [f"{who}: {label}" for label, who in _said_by(material, lambda r: [r.label] if r.label else []).items()]
+    notes = [
+        f"{who}: {label}"
+        for label, who in _said_by(material, lambda r: [r.label] if r.label else []).items()
+    ]
     plans = _said_by(material, lambda result: plan_statements([result.provenance]))
     doubts = _said_by(material, lambda result: result.provenance.get("doubts") or [])
     notes += [f"{who}: {statement}" for statement, who in plans.items()]
@@ -792,7 +962,10 @@ def _said_by(material: ReportData, say: Callable[[Result], Sequence[str]]) -> di
         for text in say(result):
             names.setdefault(text, []).append(name)
     every = len(material.results)
-    return {text: "all systems" if len(who) == every > 1 else ", ".join(who) for text, who in names.items()}
+    return {
+        text: "all systems" if len(who) == every > 1 else ", ".join(who)
+        for text, who in names.items()
+    }
 
 
 def evidence(material: ReportData) -> list[Block]:
@@ -823,7 +996,9 @@ def pair_table(material: ReportData) -> list[Block]:
     if material.alone:
         return []
     rows = _pairs(material)
-    view = pair_view(rows.sort("primary", descending=True, maintain_order=True).head(_ROWS), material.settings)
+    view = pair_view(
+        rows.sort("primary", descending=True, maintain_order=True).head(_ROWS), material.settings
+    )
     view = replace(view, head=("metric and pair", *view.head[1:]))
     more = [f"{len(rows) - _ROWS:,} more rows are in comparison.table"] if len(rows) > _ROWS else []
     return [Grid(replace(view, notes=()), sortable=True), Notes([*view.notes, *more])]
@@ -833,7 +1008,9 @@ def curves(material: ReportData) -> list[Block]:
     """Return metrics against the cut-off k."""
     cells_by_name: Mapping[str, Mapping[int, str]] = curves_of(material.results)
     if not cells_by_name:
-        raise MetricError("every metric was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"')
+        raise MetricError(
+            "every metric was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"'
+        )
     chosen = {name: _thinned(cells) for name, cells in list(cells_by_name.items())[:_PANELS]}
     marked = [name for name in (material.settings.get("baseline"), *material.ranked[:1]) if name]
     draw = partial(charts().curve_chart, banded=marked, small=True)
@@ -842,11 +1019,16 @@ def curves(material: ReportData) -> list[Block]:
         for name, cells in chosen.items()
     ]
     bands = f"bands: {material.level} intervals of {listing(list(dict.fromkeys(marked)))}"
-    return [Text(f"Values at the evaluated cut-offs k; {bands}.{material.left_out}"), Panels(figures)]
+    return [
+        Text(f"Values at the evaluated cut-offs k; {bands}.{material.left_out}"),
+        Panels(figures),
+    ]
 
 
 def _thinned(cells: Mapping[int, str]) -> dict[int, str]:
     """Return the first and last cut-offs, and evenly many between them: each has an interval."""
     step = (len(cells) - 1) / (_CUTOFFS - 1)
     every = list(cells.items())
-    return dict(every[round(step * index)] for index in range(_CUTOFFS)) if step > 1 else dict(every)
+    return (
+        dict(every[round(step * index)] for index in range(_CUTOFFS)) if step > 1 else dict(every)
+    )

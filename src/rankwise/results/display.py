@@ -55,7 +55,8 @@ _COUNTS = {
     "ranks_without_item": "ranks without an item, kept",
     "truth_rows_without_score": "truth rows without a score",
     "recommendations_outside_catalogue": "recommendations outside the catalogue",
-    "recommendations_seen_in_training": "recommendations of items in the user's training interactions",
+    "recommendations_seen_in_training": "recommendations of items in the user's training "
+    "interactions",
     "codes_unknown": "recommended codes of no item, kept in their places",
     "codes_truncated": "recommended codes cut short, kept in their places",
     "codes_shared": "recommended codes of several items, which tie",
@@ -93,7 +94,10 @@ _COUNTS = {
 }
 _SAID_WITH = {
     "truth_users_without_relevant_items": (("users_without_relevant_items",), ""),
-    "lists_without_relevant_items": (("users_without_relevant_items", "truth_users_without_relevant_items"), ""),
+    "lists_without_relevant_items": (
+        ("users_without_relevant_items", "truth_users_without_relevant_items"),
+        "",
+    ),
     "users_with_too_few_items": (("users_with_nothing_to_rank",), ""),
 }
 """Counts that are one fact if they are equal, and the words that the note of the first one gets."""
@@ -113,12 +117,14 @@ def result_views(
 ) -> list[TableView]:
     """Return the table of values, and that of groups of users if there is one, above the notes.
 
-    ``interval_of`` returns the interval of a value as text, which stands beside that of the largest cut-off.
+    ``interval_of`` returns the interval of a value as text, which stands beside that of the largest
+    cut-off.
 
-    Unless in ``full``, what was read is left out, and so are the groups of a grouping beyond the first 40.
-    ``label`` goes into the first heading, so that sampled candidates are never out of sight. The titles, which
-    LaTeX alone has, say who was evaluated by which rules, as ``notes`` do elsewhere. Groups of fewer than
-    ``min_size`` users are marked, and have ``intervals`` if these are known.
+    Unless in ``full``, what was read is left out, and so are the groups of a grouping beyond the
+    first 40. ``label`` goes into the first heading, so that sampled candidates are never out of
+    sight. The titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do
+    elsewhere. Groups of fewer than ``min_size`` users are marked, and have ``intervals`` if these
+    are known.
     """
     corner = f", {label}" if label else ""
     every = [] if slices is None else slices.to_dicts()
@@ -126,7 +132,9 @@ def result_views(
     more = _more_groups(every, groups)
     if intervals is not None and more:
         shown = {(row["by"], row["group"]) for row in groups}
-        intervals = intervals.filter([key in shown for key in intervals.select("by", "group").iter_rows()])
+        intervals = intervals.filter(
+            [key in shown for key in intervals.select("by", "group").iter_rows()]
+        )
     wide = [name for metric in metrics for name in metric.cells if _is_wide(values, name)]
     long = [metric for metric in metrics if not {*metric.cells} & {*wide}]
     views = [_value_view(long, values, f"metric{corner}", interval_of)] if long or not wide else []
@@ -136,7 +144,9 @@ def result_views(
         views += [_with_more(_group_view(groups, f"group{corner}", wide, min_size), more)]
     views += [_with_more(_wide_view(name, values, groups, corner), more) for name in wide]
     title = _title(notes)
-    marks = [f"* fewer than {min_size} users"] if any(row["users"] < min_size for row in every) else []
+    marks = (
+        [f"* fewer than {min_size} users"] if any(row["users"] < min_size for row in every) else []
+    )
     marks += ["all groups are in result.slices, and in the output as CSV or JSON"] if more else []
     views = [replace(view, title=f"{view.title} {title}") for view in views]
     return [*views[:-1], replace(views[-1], notes=[*(notes if full else notes[:-1]), *marks])]
@@ -153,7 +163,9 @@ def _first_groups(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
     return first
 
 
-def _more_groups(every: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _more_groups(
+    every: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
+) -> dict[str, int]:
     """Return the number of groups that are not shown, by grouping."""
     return dict(Counter(row["by"] for row in every) - Counter(row["by"] for row in shown))
 
@@ -172,7 +184,10 @@ def _title(notes: Sequence[str]) -> str:
 
 
 def _value_view(
-    metrics: Sequence[Metric], values: Mapping[str, float], corner: str, interval_of: Callable[[str], str] | None = None
+    metrics: Sequence[Metric],
+    values: Mapping[str, float],
+    corner: str,
+    interval_of: Callable[[str], str] | None = None,
 ) -> TableView:
     """Return one row per metric, and per cell of a metric; one column per cut-off, and one of intervals."""
     columns: list[int | None] = [*sorted({k for metric in metrics for k in metric.k})]
@@ -202,17 +217,32 @@ def _is_wide(values: Mapping[str, float], name: str) -> bool:
     return any("of" in read_label(label) for label, _ in labelled_values(values, name) if label)
 
 
-def _wide_view(name: str, values: Mapping[str, float], groups: Sequence[Mapping[str, Any]], corner: str) -> TableView:
+def _wide_view(
+    name: str, values: Mapping[str, float], groups: Sequence[Mapping[str, Any]], corner: str
+) -> TableView:
     """Return one row per group of a metric with several values for each, over all users and over each group of them."""
     users = [("all", values), *((_group_head(row), row) for row in groups)]
-    rows = [(who, row) for who, numbers in users for row in wide_cells(labelled_values(numbers, name))]
+    rows = [
+        (who, row) for who, numbers in users for row in wide_cells(labelled_values(numbers, name))
+    ]
     columns = list(rows[0][1])
     texts = [
-        (*([who] if groups else []), *(v if isinstance(v, str) else number(v) for v in row.values()))
+        (
+            *([who] if groups else []),
+            *(v if isinstance(v, str) else number(v) for v in row.values()),
+        )
         for who, row in rows
     ]
-    head = (f"{name}{corner}", *columns) if groups else (f"{name}{corner}, {columns[0]}", *columns[1:])
-    return TableView(head, texts, left=(0, 1) if groups else (0,), title=f"Values of {name}", label="rankwise-curve")
+    head = (
+        (f"{name}{corner}", *columns) if groups else (f"{name}{corner}, {columns[0]}", *columns[1:])
+    )
+    return TableView(
+        head,
+        texts,
+        left=(0, 1) if groups else (0,),
+        title=f"Values of {name}",
+        label="rankwise-curve",
+    )
 
 
 def _group_head(row: Mapping[str, Any]) -> str:
@@ -223,14 +253,18 @@ _MANY_GROUPS = 8  # from which on groups are rows and not columns
 _SHOWN_GROUPS = 40  # of each grouping, on a terminal
 
 
-def _group_view(groups: Sequence[Mapping[str, Any]], corner: str, wide: Sequence[str], min_size: int) -> TableView:
+def _group_view(
+    groups: Sequence[Mapping[str, Any]], corner: str, wide: Sequence[str], min_size: int
+) -> TableView:
     """Return the values of each group of users, one column per group, or one row where groups are many.
 
     Values of ``wide`` metrics have tables of their own.
     """
     apart = tuple(f"{name}[" for name in wide)
     requests = "requests" in groups[0]
-    names = [name for name in groups[0] if name not in ("by", "group", "users", "requests", "label")]
+    names = [
+        name for name in groups[0] if name not in ("by", "group", "users", "requests", "label")
+    ]
     names = [name for name in names if not name.startswith(apart)]
     by = ", ".join(dict.fromkeys(row["by"] for row in groups))
     columns = [
@@ -270,7 +304,9 @@ def _interval_view(intervals: pl.DataFrame, corner: str) -> TableView:
         for row in intervals.iter_rows(named=True)
     ]
     heads = (corner, "users", "metric", "value", "interval of the group alone")
-    return TableView(heads, rows, left=(0, 2), title="Intervals of groups", label="rankwise-intervals")
+    return TableView(
+        heads, rows, left=(0, 2), title="Intervals of groups", label="rankwise-intervals"
+    )
 
 
 def footnote(
@@ -307,7 +343,10 @@ def footnote(
         text = "users weighted" + ("" if weights == "given" else f" by column {weights!r}")
         rules.append(text + (f", except in {', '.join(unweighted)}" if unweighted else ""))
     named = {kind: settings[kind] for kind in ("codes", "titles") if settings.get(kind) is not None}
-    columns = {kind: "" if names == "given" else f" (column {names!r} of the items)" for kind, names in named.items()}
+    columns = {
+        kind: "" if names == "given" else f" (column {names!r} of the items)"
+        for kind, names in named.items()
+    }
     rules += [f"lists of {kind}{column}" for kind, column in columns.items()]
     if (requests := provenance.get("requests")) is not None:
         rules += _request_rules(requests, settings)
@@ -317,7 +356,10 @@ def footnote(
         rules.append(split_words(split))
     if "catalogue_items" in counts:
         rules.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")
-    read = [_order_rule(settings, inputs), *(_columns_read(role, card) for role, card in inputs.items())]
+    read = [
+        _order_rule(settings, inputs),
+        *(_columns_read(role, card) for role, card in inputs.items()),
+    ]
     read += [] if split is None else [f"split: {in_words(split)}"]
     facts = provenance.get("facts", {}).items()
     read += [f"{fact}: {source}" for fact, source in facts if source.startswith("column")]
@@ -347,7 +389,9 @@ def _population_notes(provenance: Mapping[str, Any]) -> list[str]:
     if provenance.get("convention") is not None:
         return [_exception(name, rule, settings) for name, rule in rules.items()]
     others = [text for text in settings["metrics"] if text.partition("@")[0] not in rules]
-    if not rules or not others or settings["population"] in ("recommended", "all"):  # all rows, for every metric
+    if (
+        not rules or not others or settings["population"] in ("recommended", "all")
+    ):  # all rows, for every metric
         return []
     rest = f"the others over users {_POPULATIONS[settings['population']]}"
     return [f"{', '.join(rules)} over every row that was shown, {rest}"]
@@ -372,8 +416,15 @@ def _request_rules(requests: Mapping[str, Any], settings: Mapping[str, Any]) -> 
         "none": "",
     }[requests["truth"]]
     cells = requests.get("over_requests", [])
-    others = f", except {', '.join(cells)}, which {'is' if len(cells) == 1 else 'are'} over requests" if cells else ""
-    means = {"requests": "means over requests", "users": "means over the requests of each user, then over users"}
+    others = (
+        f", except {', '.join(cells)}, which {'is' if len(cells) == 1 else 'are'} over requests"
+        if cells
+        else ""
+    )
+    means = {
+        "requests": "means over requests",
+        "users": "means over the requests of each user, then over users",
+    }
     return [
         f"lists by request (column {requests['column']!r})",
         *filter(None, [truth]),
@@ -430,7 +481,9 @@ def moment_text(value: Any, time: Mapping[str, Any]) -> str:
 
 def plan_statements(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return whether results are as planned, or what differs, for those that were held against a plan."""
-    return list(dict.fromkeys(record["plan"]["statement"] for record in provenances if "plan" in record))
+    return list(
+        dict.fromkeys(record["plan"]["statement"] for record in provenances if "plan" in record)
+    )
 
 
 def short_lists(lengths: pl.Series, k: int, counts: Mapping[str, int]) -> str:
@@ -441,13 +494,17 @@ def short_lists(lengths: pl.Series, k: int, counts: Mapping[str, int]) -> str:
     """
     lengths = lengths.filter(lengths > 0)
     short = int((lengths < k).sum())
-    if 2 * short <= len(lengths) or short in map(counts.get, ("lists_shorter_than_k", "users_with_too_few_items")):
+    if 2 * short <= len(lengths) or short in map(
+        counts.get, ("lists_shorter_than_k", "users_with_too_few_items")
+    ):
         return ""
     lists = f"{short:,} of {len(lengths):,} list{'s' * (len(lengths) != 1)}"
     return f"{lists} shorter than k = {k:,} (median length {np.median(lengths):g})"
 
 
-def _exceptions(counts: Mapping[str, int], population: str | None, in_id_order: Sequence[str]) -> list[str]:
+def _exceptions(
+    counts: Mapping[str, int], population: str | None, in_id_order: Sequence[str]
+) -> list[str]:
     """Return a note for each count of something out of the ordinary; one for counts of the same users.
 
     ``in_id_order`` are the metrics that take tied items in order of id.
@@ -458,12 +515,17 @@ def _exceptions(counts: Mapping[str, int], population: str | None, in_id_order: 
         if name.startswith(("recommendations_without_", "users_without_group"))
     }
     if population in ("truth", "both"):
-        words = {**words, "truth_users_without_relevant_items": "users without a relevant item, left out"}
+        words = {
+            **words,
+            "truth_users_without_relevant_items": "users without a relevant item, left out",
+        }
     if "requests" in counts:  # each is counted like a user
         words = {name: re.sub(r"\busers\b", "requests", text) for name, text in words.items()}
     notes: dict[str, str] = {}
     left_out = counts.get("truth_users_without_relevant_items", 0)
-    names_of_no_item = sum(counts.get(name, 0) for name in ("codes_unknown", "codes_truncated", "titles_unknown"))
+    names_of_no_item = sum(
+        counts.get(name, 0) for name in ("codes_unknown", "codes_truncated", "titles_unknown")
+    )
     for name, text in words.items():
         if name == "lists_without_relevant_items" and counts.get(name, 0) <= left_out:
             continue  # those of users who are left out
@@ -511,14 +573,20 @@ _PARTS = {
         "recommended_items_outside_catalogue": "distinct items",
         "lists_with_items_outside_catalogue": "lists",
     },
-    "recommendations_seen_in_training": {"recommendations_compared_with_training": "recommendations compared"},
+    "recommendations_seen_in_training": {
+        "recommendations_compared_with_training": "recommendations compared"
+    },
 }
 """Counts that say more of another one: how many distinct items, and in how many lists."""
 
 
 def _within(counts: Mapping[str, int], name: str) -> str:
     """Return what else was counted of the same rows, in brackets."""
-    parts = [_counted(counts[part], text) for part, text in _PARTS.get(name, {}).items() if part in counts]
+    parts = [
+        _counted(counts[part], text)
+        for part, text in _PARTS.get(name, {}).items()
+        if part in counts
+    ]
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -531,7 +599,12 @@ def _counted(count: int, text: str) -> str:
     '1 without relevant items'
     """
     if count == 1 and not text.startswith("with"):
-        text = re.sub(r"\b(list|row|place|item|recommendation|user|request|code|title)s\b", r"\1", text, count=1)
+        text = re.sub(
+            r"\b(list|row|place|item|recommendation|user|request|code|title)s\b",
+            r"\1",
+            text,
+            count=1,
+        )
     return f"{count:,} {text}"
 
 
@@ -543,7 +616,9 @@ def _convention_rule(provenance: Mapping[str, Any]) -> str:
     library = convention["library"]
     rule = f"convention {convention['name']}" + (f" ({library})" if library else "")
     definitions = provenance.get("own_definitions")
-    return f"{rule}, except rankwise's own {', '.join(definitions.values())}" if definitions else rule
+    return (
+        f"{rule}, except rankwise's own {', '.join(definitions.values())}" if definitions else rule
+    )
 
 
 def _exception(name: str, rule: Mapping[str, str], settings: Mapping[str, Any]) -> str:
@@ -560,7 +635,9 @@ def relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> st
     threshold = settings.get("relevance_threshold")
     if (grades := settings.get("grades")) is not None:
         text = ", ".join(f"{event} {grade:g}" for event, grade in grades.items())
-        return f"relevance by {column}: {text}" + ("" if threshold is None else f"; relevant: >= {threshold:g}")
+        return f"relevance by {column}: {text}" + (
+            "" if threshold is None else f"; relevant: >= {threshold:g}"
+        )
     if column is None or (threshold is None and settings.get("relevance") == "any"):
         return "relevant: every row of the ground truth"
     return f"relevant: {column} {'> 0' if threshold is None else f'>= {threshold:g}'}"
@@ -586,7 +663,9 @@ def _columns_read(role: str, card: Mapping[str, Any]) -> str:
     columns = [name if name == column else f"{name}={column}" for name, column in named.items()]
     text = f"{role}: {source}" + (f" ({', '.join(columns)})" if columns else "")
     unread = card.get("unread") or []
-    text += f", not read: {', '.join(map(repr, unread))}" if isinstance(unread, list) and unread else ""
+    text += (
+        f", not read: {', '.join(map(repr, unread))}" if isinstance(unread, list) and unread else ""
+    )
     trimmed = card.get("ids_trimmed")
     return text + (f", blanks around ids removed: {trimmed:,}" if trimmed else "")
 

@@ -98,7 +98,9 @@ def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
     if not len(inside):
         names = [str(other) for other in group_names(per_user, by)]
         raise ParameterError(
-            f"no user is in the group {group!r} of {by!r}", found=", ".join(names[:12]), hint=nearest(str(group), names)
+            f"no user is in the group {group!r} of {by!r}",
+            found=", ".join(names[:12]),
+            hint=nearest(str(group), names),
         )
     return inside
 
@@ -111,7 +113,10 @@ def group_names(per_user: pl.DataFrame, by: str) -> list[str | None]:
 def _group_hint(by: str, names: Iterable[str]) -> str:
     """Return how results get the groups of users by ``by``, where they have those of other ``names``."""
     if by == RELEVANT_ITEMS:
-        return "warm and cold relevant items are two ground truths: evaluate against each, and compare these results"
+        return (
+            "warm and cold relevant items are two ground truths: evaluate against each, and "
+            "compare these results"
+        )
     if by == HISTORY:
         return "evaluate with train= and warm_and_cold=True"
     table = "train" if by in get_args(TrainGroup) else "users"
@@ -121,7 +126,10 @@ def _group_hint(by: str, names: Iterable[str]) -> str:
 def groups_in(tables: Mapping[str, pl.DataFrame], by: str) -> list[str | None]:
     """Return the groups of several results in order, terciles from low to high."""
     names = {name for table in tables.values() for name in table[group_column(by)].unique()}
-    groups = [*in_order(name for name in names if name is not None), *([None] if None in names else [])]
+    groups = [
+        *in_order(name for name in names if name is not None),
+        *([None] if None in names else []),
+    ]
     if by in get_args(TrainGroup) and set(groups) <= set(TRAIN_GROUP_NAMES):
         return [name for name in TRAIN_GROUP_NAMES if name in groups]
     return groups
@@ -137,7 +145,11 @@ def in_order(names: Iterable[str]) -> list[str]:
     matches = [re.fullmatch(_NUMBER_OR_BIN, name) for name in every]
     if not all(matches):
         return sorted(every)
-    numbers = {name: float(match["number"]) for name, match in zip(every, matches, strict=True) if match is not None}
+    numbers = {
+        name: float(match["number"])
+        for name, match in zip(every, matches, strict=True)
+        if match is not None
+    }
     return sorted(every, key=lambda name: (numbers[name], not name.startswith("below"), name))
 
 
@@ -150,12 +162,21 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
         If none knows them, or a user is in two groups.
     """
     column = group_column(by)
-    id_type = pl.Int64() if all(f["user"].dtype.is_integer() for f in tables.values()) else pl.String()
+    id_type = (
+        pl.Int64() if all(f["user"].dtype.is_integer() for f in tables.values()) else pl.String()
+    )
     frames = {name: f.with_columns(pl.col("user").cast(id_type)) for name, f in tables.items()}
     columns = [f.select("user", column) for f in frames.values() if column in f.columns]
     if not columns:
-        names = {name for f in frames.values() for name in map(read_group_column, f.columns) if name is not None}
-        raise ParameterError(f"no result has groups of users by {by!r}", hint=_group_hint(by, names))
+        names = {
+            name
+            for f in frames.values()
+            for name in map(read_group_column, f.columns)
+            if name is not None
+        }
+        raise ParameterError(
+            f"no result has groups of users by {by!r}", hint=_group_hint(by, names)
+        )
     groups = pl.concat(columns).drop_nulls().unique()
     twice = groups.filter(groups["user"].is_duplicated()).sort("user", column)
     if len(twice):
@@ -165,7 +186,9 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
             hint="evaluate every model with the same table of users",
         )
     return {
-        name: frame.drop(column, strict=False).join(groups, on="user", how="left", maintain_order="left")
+        name: frame.drop(column, strict=False).join(
+            groups, on="user", how="left", maintain_order="left"
+        )
         for name, frame in frames.items()
     }
 
@@ -185,20 +208,26 @@ def groups_of_users(tables: Mapping[str, pl.DataFrame], by: str) -> pl.DataFrame
 def check_clusters(clusters: object) -> None:
     """Raise unless clusters of users are one column, or None for independent users."""
     if not isinstance(clusters, str | None):
-        raise ParameterError("clusters is the name of one column of the users", found=f"clusters={clusters!r}")
+        raise ParameterError(
+            "clusters is the name of one column of the users", found=f"clusters={clusters!r}"
+        )
 
 
 def cluster_codes(users: pl.Series, clusters: pl.DataFrame) -> Any:
     """Return the number of the cluster of each user, from 0; ``clusters`` has users with their group."""
     codes = users.to_frame("user").join(
-        clusters.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left", maintain_order="left"
+        clusters.with_columns(pl.col("user").cast(users.dtype)),
+        on="user",
+        how="left",
+        maintain_order="left",
     )
     column = clusters.columns[1]
     without = codes.filter(pl.col(column).is_null())
     if len(without):
         raise ParameterError(
             f"some users have no cluster by {read_group_column(column)!r}",
-            found=f"{row_named(without['user'][0])} ({such_rows(without['user'][0], len(without))})",
+            found=f"{row_named(without['user'][0])} "
+            f"({such_rows(without['user'][0], len(without))})",
             hint="give every user a cluster: a user alone is one of its own",
         )
     return codes[column].rank("dense").to_numpy().astype(np.int64) - 1
@@ -219,7 +248,9 @@ def sum_of(values: pl.Series, weights: pl.Series | None = None) -> float:
     return ExactTotal.of(terms.filter(values.is_not_nan()).to_numpy()).value
 
 
-IntervalMethod: TypeAlias = Literal["auto", "bounded", "t", "bca", "percentile", "basic", "studentised", "jackknife"]
+IntervalMethod: TypeAlias = Literal[
+    "auto", "bounded", "t", "bca", "percentile", "basic", "studentised", "jackknife"
+]
 
 
 def interval_of(
@@ -260,10 +291,14 @@ def interval_of(
         if method == "bounded":
             if not is_bounded:
                 raise ParameterError(
-                    f"{cell} has no bounds", found='method="bounded"', hint='method="studentised" or "t" need none'
+                    f"{cell} has no bounds",
+                    found='method="bounded"',
+                    hint='method="studentised" or "t" need none',
                 )
             return bounded_mean_interval(values, bounds=bounds, confidence=confidence)
-        return bootstrap(values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed)
+        return bootstrap(
+            values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed
+        )
     if replicates is None or cell not in replicates.columns:
         raise MetricError(
             f"{cell} is not a mean over users, so its interval needs the jackknife",
@@ -274,7 +309,8 @@ def interval_of(
         raise ParameterError(
             f"the bootstrap is not valid for {cell}",
             found=f"method={method!r}",
-            hint='each resample omits 37 % of the users, and with them their items; pass method="jackknife"',
+            hint="each resample omits 37 % of the users, and with them their items; pass "
+            'method="jackknife"',
         )
     interval = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
     return replace(interval, flags=(*interval.flags, *jackknife_caveats(metrics, cell)))
@@ -329,7 +365,8 @@ def group_interval_of(
         raise ParameterError(
             f"neither jackknife nor bootstrap is valid for {cell}",
             found=f"method={method!r}",
-            hint='the extreme of noisy means is biased; method="auto" uses intervals of all pairs of groups',
+            hint='the extreme of noisy means is biased; method="auto" uses intervals of all pairs '
+            "of groups",
         )
     users = values_by_group(compared, cell, per_user)
     interval = group_interval(
@@ -358,7 +395,9 @@ def clustered_interval(
     from rankwise.stats.intervals import constant_interval
 
     check_choice("method", method, IntervalMethod)
-    over_users = ', or any method after evaluating with mean_over="users"' if unit.is_of_requests else ""
+    over_users = (
+        ', or any method after evaluating with mean_over="users"' if unit.is_of_requests else ""
+    )
     if method not in ("auto", "t"):
         raise ParameterError(
             "with clusters the interval is that of a t test of their variance",
@@ -373,7 +412,9 @@ def clustered_interval(
         low, high = max(interval.low, bounds[0]), min(interval.high, bounds[1])
         return replace(interval, low=low, high=high, flags=(*interval.flags, *flags))
     flags = (unit.unvaried_flag, *flags)
-    return constant_interval(interval.estimate, interval.n, *bounds, confidence=confidence, flags=flags)
+    return constant_interval(
+        interval.estimate, interval.n, *bounds, confidence=confidence, flags=flags
+    )
 
 
 def range_of(metrics: Iterable[Metric], cell: str) -> tuple[float, float]:

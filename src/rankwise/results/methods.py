@@ -92,7 +92,15 @@ def report_result(
 
     runs = {} if recommendations is None else {"result": recommendations}
     tables = {"truth": truth, "train": train, "items": items}
-    return make_report({"result": result}, None, title=title, runs=runs, tables=tables, columns=columns, audit=audit)
+    return make_report(
+        {"result": result},
+        None,
+        title=title,
+        runs=runs,
+        tables=tables,
+        columns=columns,
+        audit=audit,
+    )
 
 
 def report_comparison(
@@ -112,7 +120,13 @@ def report_comparison(
     tables = {"truth": truth, "train": train, "items": items}
     compared = (comparison.table, comparison.settings)
     return make_report(
-        comparison.results, compared, title=title, runs=recommendations, tables=tables, columns=columns, audit=audit
+        comparison.results,
+        compared,
+        title=title,
+        runs=recommendations,
+        tables=tables,
+        columns=columns,
+        audit=audit,
     )
 
 

@@ -84,8 +84,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
     replicates : polars.DataFrame or None
         With ``jackknife``, every value computed without each group of users.
     sliced : polars.DataFrame or None
-        With slices of relevant items, such as ``by="item:genre"``: per-user values in each, with columns ``by`` and
-        ``group``.
+        With slices of relevant items, such as ``by="item:genre"``: per-user values in each, with
+        columns ``by`` and ``group``.
     intervals : polars.DataFrame or None
         The confidence intervals of all groups, if `with_intervals` was called.
     kinds : mapping of str to str
@@ -176,13 +176,17 @@ class Result(DetailedDisplay, Mapping[str, float]):
             by_text = None if isinstance(metric, Metric) else self.convention
             name = canonical_name(name, self.values, parse if by_text is None else by_text.parse)
         except UsageError as error:
-            raise MissingValueError(error.what, where=error.where, found=error.found, hint=error.hint) from error
+            raise MissingValueError(
+                error.what, where=error.where, found=error.found, hint=error.hint
+            ) from error
         if name not in self.values:
             cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
             raise MissingValueError(
                 f"{metric} has several values" if cells else f"{metric} was not evaluated",
                 found=listed(cells or list(self.values)),
-                hint=f"take one of them, or result.table({name!r})" if cells else nearest(name, self.values),
+                hint=f"take one of them, or result.table({name!r})"
+                if cells
+                else nearest(name, self.values),
             )
         return name
 
@@ -203,7 +207,11 @@ class Result(DetailedDisplay, Mapping[str, float]):
         if convention in (None, "default"):
             return convention and "rankwise"
         definitions = self.provenance.get("own_definitions", {})
-        names = (str(m) for m in self.metrics if any(cell == c or cell.startswith(f"{c}[") for c in m.cells))
+        names = (
+            str(m)
+            for m in self.metrics
+            if any(cell == c or cell.startswith(f"{c}[") for c in m.cells)
+        )
         return next(("rankwise" if name in definitions else convention for name in names), None)
 
     @cached_property
@@ -220,8 +228,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
     def units(self) -> pl.DataFrame:
         """One row per unit that means are over, with an id of its own in ``user``; `per_user`, if users have one list.
 
-        Of requests the id is that of user and request, and ``group(user)`` the user, who is the cluster of them. With
-        ``mean_over="users"`` rows are users, with their means over requests.
+        Of requests the id is that of user and request, and ``group(user)`` the user, who is the
+        cluster of them. With ``mean_over="users"`` rows are users, with their means over requests.
         """
         return self._as_units(self.per_user)
 
@@ -238,7 +246,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
     def lists(self) -> pl.DataFrame:
         """One row per list, with an id of its own in ``user``: `units`, except where means are over users first.
 
-        Values that are no plain means, such as gaps of groups, are made of these rows, whatever ``mean_over`` is.
+        Values that are no plain means, such as gaps of groups, are made of these rows, whatever
+        ``mean_over`` is.
         """
         return _by_request(self.per_user) if REQUEST in self.per_user.columns else self.units
 
@@ -254,7 +263,9 @@ class Result(DetailedDisplay, Mapping[str, float]):
         assert self.slices is not None
         names = self.slices.filter(pl.col("by") == by)["group"].to_list()
         name = None if group is None else str(group)
-        inside = self.sliced.filter(pl.col("by") == by, pl.col("group").eq_missing(name)).drop("by", "group")
+        inside = self.sliced.filter(pl.col("by") == by, pl.col("group").eq_missing(name)).drop(
+            "by", "group"
+        )
         if name not in names:
             raise ParameterError(
                 f"there is no slice {group!r} of {by!r}",
@@ -263,12 +274,15 @@ class Result(DetailedDisplay, Mapping[str, float]):
             )
         return self._as_units(inside)
 
-    def slice_intervals(self, metric: str | Metric | None = None, *, confidence: float = 0.95) -> pl.DataFrame:
+    def slice_intervals(
+        self, metric: str | Metric | None = None, *, confidence: float = 0.95
+    ) -> pl.DataFrame:
         """Return values in every group with their confidence intervals.
 
-        Columns are ``by, group, users, small, metric, value, low, high``. Groups are those of `slices`, in their order,
-        each with all values or those of one metric. Intervals are those of `interval`, of each group alone; values
-        that are no per-user means have none. ``small`` groups have fewer users than ``min_size``.
+        Columns are ``by, group, users, small, metric, value, low, high``. Groups are those of
+        `slices`, in their order, each with all values or those of one metric. Intervals are those
+        of `interval`, of each group alone; values that are no per-user means have none. ``small``
+        groups have fewer users than ``min_size``.
 
         Examples
         --------
@@ -282,17 +296,25 @@ class Result(DetailedDisplay, Mapping[str, float]):
         """
         if self.slices is None:
             raise MetricError("the result has no groups", hint="evaluate with by=")
-        cells = [cell for cell in self.values if cell in self.slices.columns] if metric is None else [self.cell(metric)]
+        cells = (
+            [cell for cell in self.values if cell in self.slices.columns]
+            if metric is None
+            else [self.cell(metric)]
+        )
         means = [cell for cell in cells if self.is_mean_of_users(cell)]
         units = self._units_by_group()
         rows = []
         for row in self.slices.iter_rows(named=True):
-            head = {name: row[name] for name in ("by", "group", "users")} | {"small": row["users"] < self.min_size}
+            head = {name: row[name] for name in ("by", "group", "users")} | {
+                "small": row["users"] < self.min_size
+            }
             for cell in cells:
                 low = high = math.nan
                 if cell in means and row[cell] == row[cell]:
                     inside = units[row["by"], row["group"]]
-                    interval = self._interval_within(inside, cell, confidence, "auto", 10_000, 0, None)
+                    interval = self._interval_within(
+                        inside, cell, confidence, "auto", 10_000, 0, None
+                    )
                     low, high = interval.low, interval.high
                 rows.append({**head, "metric": cell, "value": row[cell], "low": low, "high": high})
         return pl.DataFrame(rows, schema=GROUP_INTERVALS)
@@ -332,8 +354,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
             return False
         if not math.isnan(self.values[cell]):
             return True
-        # With undefined="nan" a single user without relevant items leaves no mean. Lists alone have no value in slices
-        # of the ground truth.
+        # With undefined="nan" a single user without relevant items leaves no mean. Lists alone have
+        # no value in slices of the ground truth.
         return cell in self.per_user.columns and bool(self.per_user[cell].is_nan().all())
 
     def interval(
@@ -361,11 +383,11 @@ class Result(DetailedDisplay, Mapping[str, float]):
             metric, ``"t"``, a bootstrap (``"studentised"``, ``"bca"``, ``"percentile"``,
             ``"basic"``), or ``"auto"``: t from 1,000 users; below, bounded, or studentised for
             metrics without bounds. With 30 users of whom 5 % have a hit, t and BCa cover the mean
-            in 76 % of samples at a nominal 95 %, the bounded interval in 99 % or more. For other values
-            (coverage, Gini, entropy, rates of groups of items, pooled ones) only ``"jackknife"`` is
-            valid, which needs ``rankwise.evaluate(…, jackknife=64)``. For gaps between groups of
-            users only ``"auto"``: simultaneous intervals of all pairs of groups, which need each
-            user's value (the metric itself, evaluated too) and group (``by=``).
+            in 76 % of samples at a nominal 95 %, the bounded interval in 99 % or more. For other
+            values (coverage, Gini, entropy, rates of groups of items, pooled ones) only
+            ``"jackknife"`` is valid, which needs ``rankwise.evaluate(…, jackknife=64)``. For gaps
+            between groups of users only ``"auto"``: simultaneous intervals of all pairs of groups,
+            which need each user's value (the metric itself, evaluated too) and group (``by=``).
         n_resamples, seed : int, default=10_000, 0
             Number of bootstrap resamples, and their random seed.
         by, group : str, optional
@@ -397,10 +419,14 @@ class Result(DetailedDisplay, Mapping[str, float]):
         """
         cell = self.cell(metric)
         if by is None and group is not None:
-            raise ParameterError("group= needs by=, the column of the groups", found=f"group={group!r}")
+            raise ParameterError(
+                "group= needs by=, the column of the groups", found=f"group={group!r}"
+            )
         users = self.units if by is None else self.units_within(by, group)
         if by is not None and not self.is_mean_of_users(cell):
-            raise MetricError(f"{cell} is not a mean over users, so a group of users has no interval")
+            raise MetricError(
+                f"{cell} is not a mean over users, so a group of users has no interval"
+            )
         return self._interval_within(users, cell, confidence, method, n_resamples, seed, clusters)
 
     def _interval_within(
@@ -428,23 +454,34 @@ class Result(DetailedDisplay, Mapping[str, float]):
         compared = groups_compared(self.metrics, cell)
         if compared is not None:
             value = self.values[cell]
-            return group_interval_of(compared, cell, value, self.lists, confidence, method, n_resamples, seed)
+            return group_interval_of(
+                compared, cell, value, self.lists, confidence, method, n_resamples, seed
+            )
         return interval_of(
-            cell, self.values[cell], user_values, self.replicates, confidence, method, n_resamples, seed, self.metrics
+            cell,
+            self.values[cell],
+            user_values,
+            self.replicates,
+            confidence,
+            method,
+            n_resamples,
+            seed,
+            self.metrics,
         )
 
     def table(self, metric: str | Metric, *, by: str | None = None) -> pl.DataFrame:
         """Return a metric that has several values as a table: its groups, and ``value``.
 
-        A reliability curve has one row per ``bin``, with ``low``, ``high``, ``rows``, ``predicted`` and ``observed``.
+        A reliability curve has one row per ``bin``, with ``low``, ``high``, ``rows``, ``predicted``
+        and ``observed``.
 
         Parameters
         ----------
         metric : str or Metric
             The metric at one cut-off.
         by : str, optional
-            A column of groups of users that was passed as ``by``: the values of each group, with a first column
-            ``group``. By default those of all users.
+            A column of groups of users that was passed as ``by``: the values of each group, with a
+            first column ``group``. By default those of all users.
 
         Examples
         --------
@@ -455,7 +492,11 @@ class Result(DetailedDisplay, Mapping[str, float]):
         [('a', 1.0), ('b', 0.0)]
         """
         name = str(metric if isinstance(metric, Metric) else parse(metric))
-        users = [({}, self.values)] if by is None else [({"group": row["group"]}, row) for row in self._groups(by)]
+        users = (
+            [({}, self.values)]
+            if by is None
+            else [({"group": row["group"]}, row) for row in self._groups(by)]
+        )
         rows = [
             who | row
             for who, values in users
@@ -471,7 +512,9 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
     def _groups(self, by: str) -> list[dict[str, Any]]:
         """Return the values of each group of users by a column."""
-        columns = [] if self.slices is None else self.slices["by"].unique(maintain_order=True).to_list()
+        columns = (
+            [] if self.slices is None else self.slices["by"].unique(maintain_order=True).to_list()
+        )
         if self.slices is None or by not in columns:
             raise ParameterError(
                 f"the result has no groups of users by {by!r}",
@@ -507,18 +550,24 @@ class Result(DetailedDisplay, Mapping[str, float]):
         ]
         schema = {"metric": pl.String, "k": pl.Int64, "definition_of": pl.String}
         by = pl.DataFrame(definitions, schema=schema, orient="row")
-        return table.join(by, on=["metric", "k"], how="left", nulls_equal=True, maintain_order="left")
+        return table.join(
+            by, on=["metric", "k"], how="left", nulls_equal=True, maintain_order="left"
+        )
 
     @property
     def notes(self) -> list[str]:
         """The evaluated users, the options that differ from defaults, warnings, and the inputs."""
         candidates = None if self.protocol is None else self.label or self.protocol.candidates
         short = self._short_lists()
-        return footnote(self.counts, self.diagnostics, self.provenance, candidates, self.split, short)
+        return footnote(
+            self.counts, self.diagnostics, self.provenance, candidates, self.split, short
+        )
 
     def _short_lists(self) -> str:
         """Return the note on lists shorter than the largest cut-off; empty without per-user values here."""
-        users: pl.DataFrame | None = self.__dict__.get("per_user")  # those in Spark are not collected for a note
+        users: pl.DataFrame | None = self.__dict__.get(
+            "per_user"
+        )  # those in Spark are not collected for a note
         cutoffs = [k for metric in self.metrics for k in metric.k]
         if users is None or "list_length" not in users.columns or not cutoffs:
             return ""
@@ -530,8 +579,15 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
         if self._has_replicates(cell):
             return _as_text(self.interval(cell))
-        users: pl.DataFrame | None = self.__dict__.get("per_user")  # not collected from Spark for an interval
-        if users is None or len(users) < 2 or not self.is_mean_of_users(cell) or cell not in users.columns:
+        users: pl.DataFrame | None = self.__dict__.get(
+            "per_user"
+        )  # not collected from Spark for an interval
+        if (
+            users is None
+            or len(users) < 2
+            or not self.is_mean_of_users(cell)
+            or cell not in users.columns
+        ):
             return ""
         low, high = range_of(self.metrics, cell)
         is_resampled = len(users) < MANY and not math.isfinite(high - low)

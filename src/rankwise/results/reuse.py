@@ -1,9 +1,10 @@
 """How often a ground truth was used: systems and comparisons that were saved beside each other.
 
-Who tries twenty systems on one test set and reports the best has made twenty comparisons, whatever the last call was
-told. Results therefore count, when they are saved and when they are loaded, the results and comparisons of the same
-ground truth that lie in the same folder, and keep the count of a result that they replace. `rankwise.compare` says
-where systems have more company than it was given, and corrects for it by ``earlier=``.
+Who tries twenty systems on one test set and reports the best has made twenty comparisons, whatever
+the last call was told. Results therefore count, when they are saved and when they are loaded, the
+results and comparisons of the same ground truth that lie in the same folder, and keep the count of
+a result that they replace. `rankwise.compare` says where systems have more company than it was
+given, and corrects for it by ``earlier=``.
 """
 
 from __future__ import annotations
@@ -54,11 +55,13 @@ def truth_of(provenance: Mapping[str, Any]) -> str | None:
     return digest
 
 
-def saved_uses(folder: Path, provenance: Mapping[str, Any], per_user: pl.DataFrame) -> dict[str, dict[str, Any]]:
+def saved_uses(
+    folder: Path, provenance: Mapping[str, Any], per_user: pl.DataFrame
+) -> dict[str, dict[str, Any]]:
     """Return the entry of the provenance of a result that is saved in a folder: the uses of its ground truth.
 
-    They are those of the results and comparisons in the folder and beside it. A system is told from others by the
-    hash of its users' values.
+    They are those of the results and comparisons in the folder and beside it. A system is told from
+    others by the hash of its users' values.
     """
     truth, uses = truth_of(provenance), Uses.of(provenance)
     if truth is None:

@@ -1,7 +1,7 @@
 """The sampling unit: which rows of values are independent of each other, and what they are called.
 
-Everything that infers (intervals, tests, ranks, plans, studies of labels) and every sentence that counts the sample
-reads it here, from the record of a result or of a comparison.
+Everything that infers (intervals, tests, ranks, plans, studies of labels) and every sentence that
+counts the sample reads it here, from the record of a result or of a comparison.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ class SamplingUnit:
     row : {"user", "request"}
         What one row of values is of.
     clusters : str or None
-        The grouping whose groups of rows are the sample, because rows of one group are not independent: ``"user"`` for
-        requests of users, or a column that the caller names, such as ``"household"``. None: every row is independent.
+        The grouping whose groups of rows are the sample, because rows of one group are not
+        independent: ``"user"`` for requests of users, or a column that the caller names, such as
+        ``"household"``. None: every row is independent.
 
     Examples
     --------
@@ -43,7 +44,9 @@ class SamplingUnit:
     @classmethod
     def of_result(cls, provenance: Mapping[str, Any]) -> Self:
         """Return the unit of a result: users, unless means are over requests of users."""
-        over_requests = "requests" in provenance and provenance["settings"].get("mean_over") != "users"
+        over_requests = (
+            "requests" in provenance and provenance["settings"].get("mean_over") != "users"
+        )
         return cls("request", "user") if over_requests else cls()
 
     @classmethod
@@ -77,7 +80,11 @@ class SamplingUnit:
     def counted(self, rows: int, clusters: int | None = None) -> str:
         """Return the number of rows in words, and for requests that of their users."""
         text = count_of(rows, self.row)
-        return text if clusters is None or not self.is_of_requests else f"{text} of {count_of(clusters, 'user')}"
+        return (
+            text
+            if clusters is None or not self.is_of_requests
+            else f"{text} of {count_of(clusters, 'user')}"
+        )
 
     def counted_in(self, row: Mapping[str, Any]) -> str:
         """Return the sample of one row of a comparison in words."""
@@ -85,7 +92,9 @@ class SamplingUnit:
 
     def users_in(self, row: Mapping[str, Any]) -> int:
         """Return the number of users of one row of a comparison, whose requests count once."""
-        size = row["clusters"] if self.is_of_requests and row["clusters"] is not None else row["users"]
+        size = (
+            row["clusters"] if self.is_of_requests and row["clusters"] is not None else row["users"]
+        )
         return int(size or 0)
 
     def flags(self, clusters: int) -> list[str]:
@@ -112,7 +121,10 @@ class SamplingUnit:
         >>> REQUESTS.untested_flag
         'fewer than two users, or one with more than 80 % of the requests: no test'
         """
-        return f"fewer than two {self._cluster}s, or one with more than 80 % of the {self.rows}: no test"
+        return (
+            f"fewer than two {self._cluster}s, or one with more than 80 % of the {self.rows}: "
+            "no test"
+        )
 
     @property
     def unvaried_flag(self) -> str:

@@ -1,7 +1,7 @@
 """Results outside of memory: saved, read from per-user tables of other tools, logged to experiment trackers.
 
-Both trackers, MLflow and Weights & Biases, get the same values under the same keys. They are imported
-only here, and only when a result is logged.
+Both trackers, MLflow and Weights & Biases, get the same values under the same keys. They are
+imported only here, and only when a result is logged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ import polars as pl
 from rankwise.core.arguments import check_path
 from rankwise.core.kernels import check_not_forked
 from rankwise.core.terminal import finite, float_of
-from rankwise.errors import ColumnError, FileError, ParameterError, RankwiseError, UsageError, printable
+from rankwise.errors import (
+    ColumnError,
+    FileError,
+    ParameterError,
+    RankwiseError,
+    UsageError,
+    printable,
+)
 from rankwise.metrics.base import Metric, ValueKind, parse, parse_all
 from rankwise.results.intervals import WEIGHT, mean_of, read_group_column, sum_of
 from rankwise.results.result import Result, means_of_users
@@ -77,7 +84,8 @@ def load(folder: str | Path) -> Result:
             per_user=frames["per_user"],
             counts=data["counts"],
             slices=None if slices is None else _slices(slices),
-            provenance=data["provenance"] | saved_uses(path, data["provenance"], frames["per_user"]),
+            provenance=data["provenance"]
+            | saved_uses(path, data["provenance"], frames["per_user"]),
             diagnostics={name: _numbers(row) for name, row in data["diagnostics"].items()},
             replicates=frames.get("replicates"),
             sliced=frames.get("sliced"),
@@ -91,7 +99,9 @@ def load(folder: str | Path) -> Result:
             hint="import the package that defines it",
         ) from error
     except (LookupError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
-        raise FileError("this saved result lacks a part", where=str(path), found=f"{error!r}") from error
+        raise FileError(
+            "this saved result lacks a part", where=str(path), found=f"{error!r}"
+        ) from error
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:
@@ -99,7 +109,13 @@ def _numbers(row: dict[str, Any]) -> dict[str, float]:
 
 
 def _slices(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    head = {"by": pl.String, "group": pl.String, "users": pl.Int64, "requests": pl.Int64, "label": pl.String}
+    head = {
+        "by": pl.String,
+        "group": pl.String,
+        "users": pl.Int64,
+        "requests": pl.Int64,
+        "label": pl.String,
+    }
     schema = {name: head.get(name, pl.Float64) for name in rows[0]}
     values = [{name: row.pop(name) for name in head if name in row} | _numbers(row) for row in rows]
     return pl.DataFrame(values, schema=schema)
@@ -114,13 +130,13 @@ def from_per_user(source: Any) -> Result:
     Parameters
     ----------
     source : table or path
-        One row per user: a column of user ids and one numeric column per metric; NaN or null
-        where a user has no value. In columns named like metrics (``ndcg@10``) it is known whether
-        higher is better, in others it is not; columns like ``group(country)`` hold groups of users.
-        Numbers of rows, as pandas writes its index, are left out, which the result says.
-        With a column ``weight`` values are weighted means, as those of the evaluation that wrote it. With a column
-        ``request`` there is one row per request, and users are the sample; with ``mean_over`` = ``users`` in every
-        row means are over users, each over the user's requests.
+        One row per user: a column of user ids and one numeric column per metric; NaN or null where
+        a user has no value. In columns named like metrics (``ndcg@10``) it is known whether higher
+        is better, in others it is not; columns like ``group(country)`` hold groups of users.
+        Numbers of rows, as pandas writes its index, are left out, which the result says. With a
+        column ``weight`` values are weighted means, as those of the evaluation that wrote it. With
+        a column ``request`` there is one row per request, and users are the sample; with
+        ``mean_over`` = ``users`` in every row means are over users, each over the user's requests.
 
     Returns
     -------
@@ -151,18 +167,26 @@ def from_per_user(source: Any) -> Result:
     keys = ["user", REQUEST] if REQUEST in frame.columns else ["user"]
     if frame["user"].null_count() or frame.select(keys).n_unique() < len(frame):
         raise ColumnError(
-            "a user is null, or occurs twice" + ("" if len(keys) == 1 else " with the same request"),
+            "a user is null, or occurs twice"
+            + ("" if len(keys) == 1 else " with the same request"),
             where=where,
-            hint=None if len(keys) > 1 else f"values of several requests of a user have a column {REQUEST!r} as well",
+            hint=None
+            if len(keys) > 1
+            else f"values of several requests of a user have a column {REQUEST!r} as well",
         )
     groups = [name for name in frame.columns if read_group_column(name) is not None]
-    row_numbers = [name for name in frame.columns if name not in keys and _is_row_number(frame[name], where)]
+    row_numbers = [
+        name for name in frame.columns if name not in keys and _is_row_number(frame[name], where)
+    ]
     frame = frame.drop(row_numbers)
     cells: dict[str, str] = {}
     metrics: list[Metric] = []
     for name, dtype in frame.schema.items():
         number = dtype.is_numeric() or dtype == pl.Null
-        if name in ("user", REQUEST, "label", WEIGHT, MEAN_OVER, *_USER_COLUMNS, *groups) or not number:
+        if (
+            name in ("user", REQUEST, "label", WEIGHT, MEAN_OVER, *_USER_COLUMNS, *groups)
+            or not number
+        ):
             continue
         metric = _metric(name)
         cell = name if metric is None else metric.cells[0]
@@ -171,31 +195,45 @@ def from_per_user(source: Any) -> Result:
         cells[name] = cell
         metrics += [] if metric is None else [metric]
     if not cells:
-        raise ColumnError("there is no column of numbers", where=where, found=f"columns {', '.join(frame.columns)}")
+        raise ColumnError(
+            "there is no column of numbers",
+            where=where,
+            found=f"columns {', '.join(frame.columns)}",
+        )
     user_columns = [
         pl.col(name).cast(pl.Int64)
         if frame.schema.get(name, pl.String()).is_numeric()
         else pl.lit(None, pl.Int64).alias(name)
         for name in _USER_COLUMNS
     ]
-    numbers = [pl.col(name).cast(pl.Float64).fill_null(float("nan")).alias(cell) for name, cell in cells.items()]
+    numbers = [
+        pl.col(name).cast(pl.Float64).fill_null(float("nan")).alias(cell)
+        for name, cell in cells.items()
+    ]
     texts = [pl.col(name).cast(pl.String) for name in groups]
     weight = [pl.col(WEIGHT).cast(pl.Float64)] if _weighted(frame, where) else []
     label = [pl.col("label")] if (protocol := _protocol(frame, where)) is not None else []
     over = [pl.col(MEAN_OVER)] if _means_over_users(frame, where) else []
-    per_user = frame.sort(keys).select(*keys, *user_columns, *weight, *texts, *numbers, *label, *over)
+    per_user = frame.sort(keys).select(
+        *keys, *user_columns, *weight, *texts, *numbers, *label, *over
+    )
     weights = per_user[WEIGHT] if weight else None
     sums = {cell for metric in metrics for cell in metric.cells if metric.value_kind == "sum"}
     units = means_of_users(per_user, list(cells.values())) if over else per_user
     means = {cell: mean_of(units[cell], weights) for cell in cells.values() if cell not in sums}
-    values = Values({c: sum_of(per_user[c], weights) if c in sums else means[c] for c in cells.values()})
+    values = Values(
+        {c: sum_of(per_user[c], weights) if c in sums else means[c] for c in cells.values()}
+    )
     provenance: dict[str, Any] = {
-        "settings": {"metrics": [str(metric) for metric in metrics]} | ({"weights": WEIGHT} if weight else {}),
+        "settings": {"metrics": [str(metric) for metric in metrics]}
+        | ({"weights": WEIGHT} if weight else {}),
         "inputs": {"per user": {"source": where, "unread": row_numbers}},
         "candidates": None if protocol is None else protocol.to_dict(),
         "doubts": _not_means(metrics),
     }
-    kinds: dict[str, ValueKind] = {c: "sum" if c in sums else "weighted mean" if weight else "mean" for c in values}
+    kinds: dict[str, ValueKind] = {
+        c: "sum" if c in sums else "weighted mean" if weight else "mean" for c in values
+    }
     counts = counts_of_requests(per_user) or {"users": len(per_user)}
     if len(keys) > 1:
         provenance["requests"] = {"column": REQUEST, "truth": "none"}
@@ -214,11 +252,15 @@ def _refuse_lists(frame: pl.DataFrame, where: str) -> None:
     items = [name for name in frame.columns if plain_name(name) in ROLES["recommendations"]["item"]]
     if items and any(map(_is_user, frame.columns)):
         raise ColumnError(
-            LISTS, where=where, found=f"column {items[0]!r}", hint="evaluate the lists first: rw.evaluate(lists, truth)"
+            LISTS,
+            where=where,
+            found=f"column {items[0]!r}",
+            hint="evaluate the lists first: rw.evaluate(lists, truth)",
         )
     if set(frame.columns) >= _EVALUATION:
         raise FileError(
-            "this file has the values of an evaluation without those of its users, which a comparison needs",
+            "this file has the values of an evaluation without those of its users, which a "
+            "comparison needs",
             where=where,
             hint="save the result as well: Result.save, or rankwise evaluate … --save DIR",
         )
@@ -234,7 +276,8 @@ def _means_over_users(frame: pl.DataFrame, where: str) -> bool:
         raise ColumnError(
             "a column mean_over is 'users' in every row, of values by request without weights",
             where=f"{where}, column {MEAN_OVER!r}",
-            found=f"{', '.join(map(repr, said[:3]))}, beside {' and '.join(rest) or 'no column of requests'}",
+            found=f"{', '.join(map(repr, said[:3]))}, beside "
+            f"{' and '.join(rest) or 'no column of requests'}",
             hint="drop the column for means over all rows",
         )
     return True
@@ -247,7 +290,9 @@ def _weighted(frame: pl.DataFrame, where: str) -> bool:
     weights = frame[WEIGHT]
     if not weights.dtype.is_numeric():
         raise ColumnError(
-            "the weights of users are numbers", where=f"{where}, column {WEIGHT!r}", found=f"{weights.dtype}"
+            "the weights of users are numbers",
+            where=f"{where}, column {WEIGHT!r}",
+            found=f"{weights.dtype}",
         )
     numbers = weights.cast(pl.Float64).fill_null(float("nan"))
     wrong = frame.filter(~(numbers.is_finite() & (numbers >= 0)))
@@ -282,7 +327,12 @@ def _not_means(metrics: Sequence[Metric]) -> list[str]:
     others = [str(metric) for metric in metrics if metric.value_kind not in ("mean", "sum")]
     if not others:
         return []
-    return [f"the mean over users is not what an evaluation gives for {', '.join(others)}: it pools or weights users"]
+    return [
+        (
+            f"the mean over users is not what an evaluation gives for {', '.join(others)}: it pools or "
+            "weights users"
+        )
+    ]
 
 
 def _is_row_number(column: pl.Series, where: str) -> bool:
@@ -295,7 +345,11 @@ def _is_row_number(column: pl.Series, where: str) -> bool:
     """
     if not is_row_number(column.name) or not column.dtype.is_numeric():
         return False
-    counts = column.is_not_null().all() and bool((column == column.floor()).all()) and column.is_unique().all()
+    counts = (
+        column.is_not_null().all()
+        and bool((column == column.floor()).all())
+        and column.is_unique().all()
+    )
     if not counts and plain_name(column.name) in ("", "unnamed"):
         raise ColumnError(
             "a column of numbers has no name",
@@ -332,7 +386,9 @@ def _read(source: Any) -> tuple[pl.DataFrame, str]:
         return pl.DataFrame(content), str(path)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise FileError(
-            "this is not a table of per-user values", where=str(path), found=str(error).splitlines()[0]
+            "this is not a table of per-user values",
+            where=str(path),
+            found=str(error).splitlines()[0],
         ) from error
 
 
@@ -384,7 +440,11 @@ def log_mlflow(result: Result, prefix: str, artifacts: bool) -> None:
     kept = {name: text for name, text in parameters.items() if len(text) <= _LONGEST_PARAMETER}
     not_logged = [
         *scalars.not_logged,
-        *(f"{name}: {len(text):,} characters" for name, text in parameters.items() if name not in kept),
+        *(
+            f"{name}: {len(text):,} characters"
+            for name, text in parameters.items()
+            if name not in kept
+        ),
     ]
     tags = scalars.facts | ({"not_logged": _listed(not_logged)} if not_logged else {})
     with nullcontext() if mlflow.active_run() else mlflow.start_run():
@@ -440,12 +500,18 @@ def metric_key(name: str) -> str:
 def _scalars(result: Result, prefix: str) -> _Scalars:
     """Return what is logged of a result; raise if two of its values would have one key."""
     if not _PREFIX.fullmatch(prefix):
-        raise ParameterError("prefix takes up to 40 letters, digits, blanks and _-.:/", found=repr(prefix))
+        raise ParameterError(
+            "prefix takes up to 40 letters, digits, blanks and _-.:/", found=repr(prefix)
+        )
     values = {name: value for name, value in result.values.items() if math.isfinite(value)}
     counts = {f"{prefix}counts/{metric_key(name)}": count for name, count in result.counts.items()}
     keys = _keys(values, prefix)
     data = finite(result.provenance)
-    facts = {"version": data.get("versions", {}).get("rankwise"), "label": result.label, "split": result.tested_on}
+    facts = {
+        "version": data.get("versions", {}).get("rankwise"),
+        "label": result.label,
+        "split": result.tested_on,
+    }
     return _Scalars(
         {key: float(values[name]) for key, name in keys.items()} | counts,
         dict(data["settings"]),
@@ -461,7 +527,8 @@ def _keys(names: Iterable[str], prefix: str) -> dict[str, str]:
         key = prefix + metric_key(name)
         if key in keys:
             raise UsageError(
-                "two values would be logged under one key", found=f"{key!r} for {keys[key]!r} and {name!r}"
+                "two values would be logged under one key",
+                found=f"{key!r} for {keys[key]!r} and {name!r}",
             )
         keys[key] = name
     return keys
@@ -471,7 +538,9 @@ def _library(name: str, needed_by: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise UsageError(f"{needed_by} needs {name}", found=str(error), hint=f"pip install {name}") from error
+        raise UsageError(
+            f"{needed_by} needs {name}", found=str(error), hint=f"pip install {name}"
+        ) from error
 
 
 @contextmanager

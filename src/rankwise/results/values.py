@@ -12,7 +12,15 @@ from rankwise.metrics.base import Metric, parse
 from rankwise.metrics.inputs import read_label
 from rankwise.tables.requests import REQUEST
 
-__all__ = ["Values", "canonical_name", "labelled_values", "listed", "tidy_groups", "tidy_values", "wide_cells"]
+__all__ = [
+    "Values",
+    "canonical_name",
+    "labelled_values",
+    "listed",
+    "tidy_groups",
+    "tidy_values",
+    "wide_cells",
+]
 
 
 class Values(dict[str, float]):
@@ -92,7 +100,11 @@ def tidy_values(
 def _users_with(per_user: pl.DataFrame, cell: str) -> int:
     """Return the number of users who have a value."""
     defined = per_user[cell].is_not_nan()
-    return int(per_user["user"].filter(defined).n_unique()) if REQUEST in per_user.columns else int(defined.sum())
+    return (
+        int(per_user["user"].filter(defined).n_unique())
+        if REQUEST in per_user.columns
+        else int(defined.sum())
+    )
 
 
 GROUP_INTERVALS: dict[str, Any] = {
@@ -109,7 +121,10 @@ GROUP_INTERVALS: dict[str, Any] = {
 
 
 def tidy_groups(
-    metrics: Sequence[Metric], slices: pl.DataFrame, label: str, intervals: pl.DataFrame | None = None
+    metrics: Sequence[Metric],
+    slices: pl.DataFrame,
+    label: str,
+    intervals: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return one row per value and group of users, with the limits of its interval if there are intervals."""
     rows = [group | row for group in slices.to_dicts() for row in _tidy(metrics, group, label)]
@@ -120,10 +135,14 @@ def tidy_groups(
     table = pl.DataFrame(rows, schema=schema | {"name": pl.String})
     table = table.with_columns(name=pl.when(pl.col("cell").is_null()).then("name"))
     limits = intervals.select("by", "group", pl.col("metric").alias("name"), "low", "high")
-    return table.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left").drop("name")
+    return table.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left").drop(
+        "name"
+    )
 
 
-def _tidy(metrics: Sequence[Metric], values: Mapping[str, float], label: str) -> list[dict[str, Any]]:
+def _tidy(
+    metrics: Sequence[Metric], values: Mapping[str, float], label: str
+) -> list[dict[str, Any]]:
     """Return one row per value; ``name`` is that of its metric at its cut-off."""
     return [
         {

@@ -15,7 +15,17 @@ from rankwise.spark.off_policy import off_policy
 from rankwise.spark.splits import SparkSplit, k_core, split
 from rankwise.spark.tables import session
 
-__all__ = ["SparkResult", "SparkSplit", "bucket", "compare", "evaluate", "k_core", "off_policy", "session", "split"]
+__all__ = [
+    "SparkResult",
+    "SparkSplit",
+    "bucket",
+    "compare",
+    "evaluate",
+    "k_core",
+    "off_policy",
+    "session",
+    "split",
+]
 
 try:
     from importlib.util import find_spec as _find_spec
@@ -28,4 +38,6 @@ try:
     if int(_pyspark.__version__.split(".")[0]) < 4:  # applyInArrow came with it
         raise ImportError(f"PySpark {_pyspark.__version__} is installed")
 except ImportError as _error:
-    raise ImportError('rankwise.spark needs PySpark 4, PyArrow and pandas: pip install "rankwise[spark]"') from _error
+    raise ImportError(
+        'rankwise.spark needs PySpark 4, PyArrow and pandas: pip install "rankwise[spark]"'
+    ) from _error

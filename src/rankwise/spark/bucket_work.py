@@ -148,7 +148,9 @@ class BucketWork:
     def frames(self, lists: pa.Table, rest: pa.Table | None) -> dict[TableRole, pl.DataFrame]:
         """Return the rows of each table, with its columns."""
         columns = self.sources["recommendations"].frame.columns
-        out: dict[TableRole, pl.DataFrame] = {"recommendations": pl.DataFrame(lists).select(columns)}
+        out: dict[TableRole, pl.DataFrame] = {
+            "recommendations": pl.DataFrame(lists).select(columns)
+        }
         union = None if rest is None else pl.DataFrame(rest)
         for code, (role, names) in enumerate(self.names.items()):
             assert union is not None
@@ -156,7 +158,9 @@ class BucketWork:
             out[role] = rows.select(pl.col(inside).alias(name) for name, inside in names.items())
         return out
 
-    def evaluate(self, frames: Mapping[TableRole, pl.DataFrame]) -> tuple[Partial, dict[str, pl.DataFrame]]:
+    def evaluate(
+        self, frames: Mapping[TableRole, pl.DataFrame]
+    ) -> tuple[Partial, dict[str, pl.DataFrame]]:
         """Return the partial of a bucket, and the rows of its users in the table of users."""
         job = load_job(self.job)
         tables: dict[Any, Any] = {role: self._table(role, frame) for role, frame in frames.items()}
@@ -256,7 +260,11 @@ def merge_rows(rows: pa.Table) -> pa.Table:
         for row in outputs:
             nulls.update(json.loads(row["nulls"] or "{}"))
         if errors or nulls:
-            return _row(buckets, nulls=json.dumps(nulls) if nulls else None, error=errors[0] if errors else None)
+            return _row(
+                buckets,
+                nulls=json.dumps(nulls) if nulls else None,
+                error=errors[0] if errors else None,
+            )
         partials = [Partial.from_bytes(row["partial"]) for row in outputs]
         merged = partials[0].merge(*partials[1:])
     except RankwiseError as error:
@@ -408,7 +416,12 @@ def count_over_users(
             sources[fact.column] = _by_group(pairs, users, name, groups[name])
     popularity = frame.select("item", "count")
     return Counted(
-        popularity=popularity, train_users=n_users, sources=sources, groups=groups, train_groups=made, digests=digests
+        popularity=popularity,
+        train_users=n_users,
+        sources=sources,
+        groups=groups,
+        train_groups=made,
+        digests=digests,
     ), counts
 
 
@@ -421,7 +434,10 @@ def _digest_of(train: SparkTable) -> int:
             digest = digest_of_interactions(empty.with_frame(pl.DataFrame(batch)))
             yield from one_row(_DIGEST, digest=str(digest)).to_batches()
 
-    return added(int(digest) for digest in collected(train.frame.mapInArrow(of_batches, "digest string"))["digest"])
+    return added(
+        int(digest)
+        for digest in collected(train.frame.mapInArrow(of_batches, "digest string"))["digest"]
+    )
 
 
 def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups]:
@@ -443,7 +459,9 @@ def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups
     return made
 
 
-def _by_group(pairs: DataFrame, users: SparkTable | None, name: str, groups: pl.Series) -> pl.DataFrame:
+def _by_group(
+    pairs: DataFrame, users: SparkTable | None, name: str, groups: pl.Series
+) -> pl.DataFrame:
     """Return the distinct training users of every item per group of users."""
     assert users is not None
     group_of_user = users.frame.select("user", column(name).alias("group"))
@@ -461,17 +479,25 @@ def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl
             groups[name] = pl.Series(["cold", "warm"])
         elif name in TRAIN_GROUPS and (users is None or name not in users.empty.frame.columns):
             groups[name] = GROUP_NAMES
-        elif users is not None and name not in users.empty.frame.columns and without_edges(name) != name:
+        elif (
+            users is not None
+            and name not in users.empty.frame.columns
+            and without_edges(name) != name
+        ):
             distinct = collected(users.frame.select(column(without_edges(name))).distinct())
             binned = with_bins(users.empty.with_frame(distinct), [name])
             assert binned is not None
             groups[name] = binned.frame[name].unique()
         elif users is not None:
-            groups[name] = labels(collected(users.frame.select(column(name)).distinct()).to_series()).unique()
+            groups[name] = labels(
+                collected(users.frame.select(column(name)).distinct()).to_series()
+            ).unique()
     return groups
 
 
-def shared_tables(settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None) -> Tables:
+def shared_tables(
+    settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None
+) -> Tables:
     """Return the tables that a job checks: the catalogue, and those by user without rows."""
     empty: dict[Any, Any] = {role: table.empty for role, table in tables.items() if role != "truth"}
     lists = empty.pop("recommendations")
@@ -489,7 +515,11 @@ def shared_tables(settings: Settings, tables: Mapping[TableRole, SparkTable], it
 
 
 def dealt_users(
-    lists: SparkTable, truth: SparkTable | None, users: SparkTable | None, n_groups: int, threshold: float | None
+    lists: SparkTable,
+    truth: SparkTable | None,
+    users: SparkTable | None,
+    n_groups: int,
+    threshold: float | None,
 ) -> SparkTable:
     """Return the table of users with the jackknife group of each, as `assign_jackknife_groups` deals them.
 
@@ -516,7 +546,9 @@ def relevant_rows(truth: SparkTable, threshold: float | None) -> DataFrame:
     if "relevance" not in truth.empty.frame.columns:
         return truth.frame
     value = sf.col("relevance")
-    return truth.frame.where(value > 0 if threshold is None else reaches(value.cast("double"), threshold))
+    return truth.frame.where(
+        value > 0 if threshold is None else reaches(value.cast("double"), threshold)
+    )
 
 
 def _hashes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -543,10 +575,17 @@ def tables_needed(job: Job, tables: Mapping[TableRole, SparkTable]) -> dict[Tabl
 def _user_columns(job: Job, names: Collection[str]) -> list[str]:
     """Return the columns of the table of users that something asks for, of those that are there under these names."""
     settings = job.settings
-    named = [name for fact in job.plan.facts if fact.kind == "user_group" for name in job.facts.columns_of[fact].names]
+    named = [
+        name
+        for fact in job.plan.facts
+        if fact.kind == "user_group"
+        for name in job.facts.columns_of[fact].names
+    ]
     weights = [settings.weights] if isinstance(settings.weights, str) else []
     dealt = [] if settings.jackknife is None else [JACKKNIFE]
     made = {HISTORY, *TRAIN_GROUPS} & {*settings.by}
     asked = dict.fromkeys([*settings.by, *weights, *named, *dealt])
-    columns = dict.fromkeys(name if name in names else without_edges(name) for name in asked if name not in made)
+    columns = dict.fromkeys(
+        name if name in names else without_edges(name) for name in asked if name not in made
+    )
     return ["user", *columns]

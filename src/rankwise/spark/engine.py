@@ -65,7 +65,13 @@ from rankwise.spark.tables import (
     unify_ids,
 )
 from rankwise.tables.columns import empty_table
-from rankwise.tables.requests import REQUEST, column_of_requests, has_requests, users_as_text, words_of_unread_requests
+from rankwise.tables.requests import (
+    REQUEST,
+    column_of_requests,
+    has_requests,
+    users_as_text,
+    words_of_unread_requests,
+)
 from rankwise.tables.spelling import check_common_items
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import SEEN, SEEN_TRUTH, TRAIN_GROUPS, check_train_groups
@@ -97,7 +103,9 @@ class SparkResult(Result):
     """
 
     @classmethod
-    def of(cls, result: Result, values: DataFrame | None = None, kept: DataFrame | None = None) -> SparkResult:
+    def of(
+        cls, result: Result, values: DataFrame | None = None, kept: DataFrame | None = None
+    ) -> SparkResult:
         """Return a result, with its per-user values in Spark if they are not on the driver.
 
         ``kept`` is the table that Spark caches for them, until `release`.
@@ -188,7 +196,9 @@ def _size(frame: DataFrame) -> int | None:
     return size if size < 1 << 50 else None  # an unknown size is the largest number
 
 
-def union(tables: Mapping[TableRole, SparkTable]) -> tuple[DataFrame, dict[TableRole, dict[str, str]]]:
+def union(
+    tables: Mapping[TableRole, SparkTable],
+) -> tuple[DataFrame, dict[TableRole, dict[str, str]]]:
     """Put tables by user into one, whose column ``table`` says where each row is from.
 
     Spark brings two tables together, not three. The lists, which are most of the rows, are one of
@@ -215,7 +225,9 @@ def union(tables: Mapping[TableRole, SparkTable]) -> tuple[DataFrame, dict[Table
     return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames), names
 
 
-def work_on_buckets(lists: DataFrame, rest: DataFrame | None, work: BucketWork, buckets: int) -> DataFrame:
+def work_on_buckets(
+    lists: DataFrame, rest: DataFrame | None, work: BucketWork, buckets: int
+) -> DataFrame:
     """Evaluate every bucket: the rows of the lists beside those of all other tables.
 
     Rows of one group are never in two calls, whatever adaptive execution does to partitions.
@@ -244,7 +256,9 @@ def files_of(tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, Bucketed
     return files if same and len(files) == len(tables) else None
 
 
-def work_on_files(spark: SparkSession, files: Mapping[TableRole, BucketedFiles], work: BucketWork) -> DataFrame:
+def work_on_files(
+    spark: SparkSession, files: Mapping[TableRole, BucketedFiles], work: BucketWork
+) -> DataFrame:
     """Evaluate every bucket from the files that have its rows, one task for each."""
     buckets = next(iter(files.values())).buckets
 
@@ -350,14 +364,18 @@ class Engine:
         requests = Requests.of(self.settings, tables)
         if requests is not None and self.collect is False:
             raise ParameterError(
-                "values of requests are collected on the driver", found="collect=False", hint="leave collect out"
+                "values of requests are collected on the driver",
+                found="collect=False",
+                hint="leave collect out",
             )
         return requests
 
     def _with_trimmed(self, result: Result) -> Result:
         """Return the result whose cards say how many ids of text files had blanks around them."""
         inputs = {
-            role: {**card, "ids_trimmed": self.tables[role].trimmed} if role in self.tables else card
+            role: {**card, "ids_trimmed": self.tables[role].trimmed}
+            if role in self.tables
+            else card
             for role, card in result.provenance["inputs"].items()
         }
         return replace(result, provenance={**result.provenance, "inputs": inputs})
@@ -366,15 +384,25 @@ class Engine:
         """Raise if there is no hit because no item of the lists is in another table."""
         if result.counts.get("hits") != 0:
             return
-        every = [self.tables[role] for role in ("recommendations", "truth", "train") if role in self.tables]
-        lists, *known = (table.frame.select(sf.col("item").cast("string")).distinct() for table in every)
+        every = [
+            self.tables[role]
+            for role in ("recommendations", "truth", "train")
+            if role in self.tables
+        ]
+        lists, *known = (
+            table.frame.select(sf.col("item").cast("string")).distinct() for table in every
+        )
         columns = [collected(frame.limit(_MOST_ITEMS)).to_series() for frame in known]
         if self.items is not None:
             columns.append(self.items.frame["item"])
         if all(lists.join(frame, "item", "left_semi").isEmpty() for frame in known):
-            check_common_items(collected(lists.limit(_MOST_ITEMS)).to_series(), columns, every[0].empty.source)
+            check_common_items(
+                collected(lists.limit(_MOST_ITEMS)).to_series(), columns, every[0].empty.source
+            )
 
-    def _of_shown(self, truths: Mapping[str, SparkTable], warm: DataFrame) -> dict[str, list[Result]]:
+    def _of_shown(
+        self, truths: Mapping[str, SparkTable], warm: DataFrame
+    ) -> dict[str, list[Result]]:
         """Evaluate ratings and probabilities over the shown rows of warm items, and of cold items."""
         lists = self.tables["recommendations"]
         results: dict[str, list[Result]] = {group: [] for group in truths}
@@ -382,8 +410,12 @@ class Engine:
             evaluated = self._lists_of(rule.population)
             for group, how in (("warm", "left_semi"), ("cold", "left_anti")):
                 rows = lists.with_frame(evaluated.join(warm, "item", how))
-                settings = replace(settings, of_slice=False)  # a part without a list is an error, which is known here
-                part = replace(self, settings=settings, tables={**self.tables, "recommendations": rows})
+                settings = replace(
+                    settings, of_slice=False
+                )  # a part without a list is an error, which is known here
+                part = replace(
+                    self, settings=settings, tables={**self.tables, "recommendations": rows}
+                )
                 with contextlib.suppress(EmptyError):  # no such row was shown
                     results[group].append(part._again(truths[group]))
         return results
@@ -455,7 +487,11 @@ class Engine:
             merged, n_users = _merged(output, buckets, job, work, counts)
             _check_rows(job, work, merged, part=self.checked)
             width = n_users * merged.users.width
-            collect = width <= _COLLECTED or job.settings.by_request if self.collect is None else self.collect
+            collect = (
+                width <= _COLLECTED or job.settings.by_request
+                if self.collect is None
+                else self.collect
+            )
             read = {role: merged.counts.get(rows_of(role), 0) for role in tables}
             _check_files(tables, work, read)
             of_driver = {RELEVANT, *map(rows_of, tables)}
@@ -471,7 +507,9 @@ class Engine:
             raise
         return replace(evaluated, result=_with_rows(evaluated.result, read))
 
-    def _output(self, job: Job, tables: Mapping[TableRole, SparkTable]) -> tuple[BucketWork, DataFrame, int]:
+    def _output(
+        self, job: Job, tables: Mapping[TableRole, SparkTable]
+    ) -> tuple[BucketWork, DataFrame, int]:
         """Return the work on a bucket, what it gives back for each, and the number of buckets."""
         needed = tables_needed(job, tables)
         sources = {role: table.empty for role, table in needed.items()}
@@ -500,7 +538,9 @@ class _Evaluated:
     kept: DataFrame | None = None
 
 
-def _seen_counts(job: Job, tables: Mapping[TableRole, SparkTable], work: BucketWork) -> dict[str, int]:
+def _seen_counts(
+    job: Job, tables: Mapping[TableRole, SparkTable], work: BucketWork
+) -> dict[str, int]:
     """Count what `seen_counts` counts in memory, where buckets have no training rows to compare with."""
     settings, train = job.settings, tables.get("train")
     if train is None or "train" in work.sources or settings.exclude_seen or settings.of_slice:
@@ -510,7 +550,9 @@ def _seen_counts(job: Job, tables: Mapping[TableRole, SparkTable], work: BucketW
     counts = {SEEN: lists.join(known, pair, "left_semi").count()}
     if "truth" in tables:
         judged = tables["truth"].frame.select(pair)
-        if settings.grades is not None or settings.by_request:  # events, or requests, of one item are one row
+        if (
+            settings.grades is not None or settings.by_request
+        ):  # events, or requests, of one item are one row
             judged = judged.dropDuplicates(pair)
         met_again = judged.join(known, pair, "left_semi")
         counts[SEEN_TRUTH] = met_again.join(lists.select("user"), "user", "left_semi").count()
@@ -519,8 +561,13 @@ def _seen_counts(job: Job, tables: Mapping[TableRole, SparkTable], work: BucketW
 
 def _counted(job: Job, tables: Mapping[TableRole, SparkTable]) -> tuple[Job, dict[str, int]]:
     """Return the job with what is counted over all users, and counts for the result."""
-    users, by_group = tables.get("users"), [f for f in job.plan.facts if f.kind in ("user_group", "source")]
-    groups = groups_named(users, [name for fact in by_group for name in job.facts.columns_of[fact].names])
+    users, by_group = (
+        tables.get("users"),
+        [f for f in job.plan.facts if f.kind in ("user_group", "source")],
+    )
+    groups = groups_named(
+        users, [name for fact in by_group for name in job.facts.columns_of[fact].names]
+    )
     counted, counts = count_over_users(job, tables.get("train"), groups, users)
     return prepare(job.settings, job.shared, counted=counted), counts
 
@@ -565,7 +612,9 @@ def _check_rows(job: Job, work: BucketWork, merged: Partial, *, part: bool) -> N
         raise EmptyError("every recommended item was seen in training", where=source)
 
 
-def _check_files(tables: Mapping[TableRole, SparkTable], work: BucketWork, read: Mapping[TableRole, int]) -> None:
+def _check_files(
+    tables: Mapping[TableRole, SparkTable], work: BucketWork, read: Mapping[TableRole, int]
+) -> None:
     """Raise if bucketed files have other rows than when they were written."""
     for role, table in tables.items():
         counted = role in work.sources or read[role]  # training may be counted only
@@ -652,11 +701,15 @@ def _with_rows(result: Result, rows: Mapping[TableRole, int]) -> Result:
 def _refuse_attributes(tables: Mapping[TableRole, Table]) -> None:
     """Raise if the table of users has attributes of requests."""
     users, lists = tables.get("users"), tables["recommendations"]
-    column = None if users is None else column_of_requests(users, lists.columns.get(REQUEST, REQUEST))
+    column = (
+        None if users is None else column_of_requests(users, lists.columns.get(REQUEST, REQUEST))
+    )
     if users is not None and column is not None:
         raise ParameterError(
-            "rankwise.spark takes a table with one row per user, and this one has attributes of requests",
+            "rankwise.spark takes a table with one row per user, and this one has attributes of "
+            "requests",
             where=users.source,
             found=f"column {column!r}",
-            hint="rankwise.evaluate takes it: collect the tables; or evaluate the requests of each group alone",
+            hint="rankwise.evaluate takes it: collect the tables; or evaluate the requests of each "
+            "group alone",
         )

@@ -28,13 +28,26 @@ from rankwise.comparison.alignment import (
     unchecked,
 )
 from rankwise.comparison.compare import correct_rows, pairs_of
-from rankwise.comparison.comparison import Comparison, Margin, margin_flags, margin_of, margin_test, margins_by_cell
+from rankwise.comparison.comparison import (
+    Comparison,
+    Margin,
+    margin_flags,
+    margin_of,
+    margin_test,
+    margins_by_cell,
+)
 from rankwise.comparison.pairwise import bounds_of, check_zero, ranks_of_pairs
 from rankwise.comparison.rows import Limits, PairRow, row_of
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.evaluation.evaluate import without_truth
-from rankwise.evaluation.settings import DEFAULT_METRICS, ListOptions, Settings, check_taken, takes_options
+from rankwise.evaluation.settings import (
+    DEFAULT_METRICS,
+    ListOptions,
+    Settings,
+    check_taken,
+    takes_options,
+)
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
@@ -62,7 +75,14 @@ from rankwise.stats.differences import MANY, Differences, check_level
 from rankwise.stats.intervals import interval_of_test, lift_of_test
 from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
-from rankwise.tables.columns import Columns, check_columns, empty_table, null_ids, shared_names, where_in
+from rankwise.tables.columns import (
+    Columns,
+    check_columns,
+    empty_table,
+    null_ids,
+    shared_names,
+    where_in,
+)
 from rankwise.tables.read import check_shared_names, read_table
 from rankwise.tables.requests import check_same_units
 from rankwise.tables.table import TableRole
@@ -140,12 +160,23 @@ def compare(
             raise some_missing(cell, f"{dropped} such users of {users}")
     n_exploratory = max(len(pairs) * (len(cells) - 1), 1)
     rows = [
-        _row(sums, named, cell, pair, len(pairs) if cell == main else None, n_exploratory, alpha, margins)
+        _row(
+            sums,
+            named,
+            cell,
+            pair,
+            len(pairs) if cell == main else None,
+            n_exploratory,
+            alpha,
+            margins,
+        )
         for cell in cells
         for pair in pairs
     ]
     rows = correct_rows(rows, correction, alpha)
-    ranks = ranks_of_pairs([row for row in rows if row.primary], alpha, better=first.direction(main))
+    ranks = ranks_of_pairs(
+        [row for row in rows if row.primary], alpha, better=first.direction(main)
+    )
     settings = {
         "not_compared": not_compared,
         "by": None,
@@ -215,20 +246,26 @@ class _Sums:
     def __add__(self, other: _Sums) -> _Sums:
         pairs = {key: sums + other.pairs[key] for key, sums in self.pairs.items()}
         users: dict[str, Any] = {
-            cell: tuple(map(sum, zip(counts, other.users[cell], strict=True))) for cell, counts in self.users.items()
+            cell: tuple(map(sum, zip(counts, other.users[cell], strict=True)))
+            for cell, counts in self.users.items()
         }
         return _Sums(pairs, users, self.other_truth + other.other_truth)
 
 
 def _summed(
-    results: Mapping[str, Result], cells: Sequence[str], pairs: Sequence[tuple[str, str]], missing: Missing
+    results: Mapping[str, Result],
+    cells: Sequence[str],
+    pairs: Sequence[tuple[str, str]],
+    missing: Missing,
 ) -> _Sums:
     """Join the users' values of all results, and sum what the comparison needs."""
     joined: DataFrame | None = None
     for at, result in enumerate(results.values()):
         assert isinstance(result, SparkResult)
         names = {"n_relevant": f"n{at}"} | {c: f"v{at}_{j}" for j, c in enumerate(cells)}
-        frame = result.per_user_spark.select("user", *(column(name).alias(short) for name, short in names.items()))
+        frame = result.per_user_spark.select(
+            "user", *(column(name).alias(short) for name, short in names.items())
+        )
         joined = frame if joined is None else joined.join(frame, "user", "full")
     assert joined is not None
     work = _Work(tuple(results), tuple(cells), tuple(pairs), missing)
@@ -292,7 +329,9 @@ def _row(
     options: dict[str, Any] = {"n_resamples": 0, "seed": 0}
 
     def limits_of(confidence: float) -> Limits:
-        interval = interval_of_test(pair_sums, "t", confidence=confidence, largest=largest, **options)
+        interval = interval_of_test(
+            pair_sums, "t", confidence=confidence, largest=largest, **options
+        )
         _, *lift = lift_of_test(pair_sums, "t", interval, bounds, **options)
         return Limits(interval.low, interval.high, *lift)
 
@@ -309,9 +348,15 @@ def _row(
         tests=tests or n_exploratory,
         dropped=(users, aligned.reasons),
         bounds=bounds,
-        interval_flags=interval_of_test(pair_sums, "t", confidence=1 - alpha, largest=largest, **options).flags,
+        interval_flags=interval_of_test(
+            pair_sums, "t", confidence=1 - alpha, largest=largest, **options
+        ).flags,
     )
-    flags = (*row.flags, *margin_flags(margin, pair_sums.means[1], bounded=False), *([] if tests else ["exploratory"]))
+    flags = (
+        *row.flags,
+        *margin_flags(margin, pair_sums.means[1], bounded=False),
+        *([] if tests else ["exploratory"]),
+    )
     return replace(row, primary=tests is not None, flags=flags)
 
 
@@ -363,8 +408,8 @@ def evaluate(
         One row per user: groups for ``by`` and for metrics of user groups, a column for
         ``weights``.
     reference : DataFrame, path or table, optional
-        The recommendation lists of another system, for metrics of the overlap of two systems' lists and
-        of unexpectedness.
+        The recommendation lists of another system, for metrics of the overlap of two systems' lists
+        and of unexpectedness.
     spark : SparkSession, optional
         The session; by default the active one.
     buckets : int, optional
@@ -410,8 +455,15 @@ def evaluate(
         train = truth
     if truth is None:
         settings = without_truth(settings, options)
-    sources: dict[Any, Any] = {"truth": truth, "train": train, "users": users, "reference": reference}
-    sources = {"recommendations": recommendations} | {r: source for r, source in sources.items() if source is not None}
+    sources: dict[Any, Any] = {
+        "truth": truth,
+        "train": train,
+        "users": users,
+        "reference": reference,
+    }
+    sources = {"recommendations": recommendations} | {
+        r: source for r, source in sources.items() if source is not None
+    }
     present = [*sources, *([] if items is None else ["items"])]
     check_columns(settings.columns, present, ("train", "items", "users", "reference"))
     columns = {**columns_of_truth(settings), **(settings.columns or {})}
@@ -421,11 +473,18 @@ def evaluate(
     item_table = None if items is None else read_table(catalogue, "items", names)
     empty_tables = {role: table.empty for role, table in tables.items()}
     check_same_units(empty_tables.values(), settings.columns)
-    check_shared_names(columns, empty_tables if item_table is None else {**empty_tables, "items": item_table})
+    check_shared_names(
+        columns, empty_tables if item_table is None else {**empty_tables, "items": item_table}
+    )
     if truth is not None:
         tables["truth"] = with_grades(tables["truth"], settings.grades)
     return Engine(
-        spark=session, settings=settings, tables=tables, items=item_table, buckets=buckets, collect=collect
+        spark=session,
+        settings=settings,
+        tables=tables,
+        items=item_table,
+        buckets=buckets,
+        collect=collect,
     ).result()
 
 

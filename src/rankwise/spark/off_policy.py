@@ -53,19 +53,20 @@ def off_policy(
 ) -> OffPolicy:
     """Estimate in Spark what other policies would have earned on logged requests.
 
-    Exposures are partitioned into buckets of users (or of requests, where there are no users). The result is that of
-    `rankwise.off_policy` to the bit, for any number of buckets and executors.
+    Exposures are partitioned into buckets of users (or of requests, where there are no users). The
+    result is that of `rankwise.off_policy` to the bit, for any number of buckets and executors.
 
     Parameters
     ----------
     exposures : DataFrame or path
         One row per item that was shown, as for `rankwise.off_policy`.
     outcomes : DataFrame, path or table, optional
-        One row per outcome. They are collected, and sent to every executor: where they are many, join them before, and
-        pass a column for the reward.
+        One row per outcome. They are collected, and sent to every executor: where they are many,
+        join them before, and pass a column for the reward.
     targets : mapping of str to target
-        Policies by name, as for `rankwise.off_policy`. Their tables are read on the driver, and sent to every executor;
-        a policy with a probability for every request is best a column of the exposures.
+        Policies by name, as for `rankwise.off_policy`. Their tables are read on the driver, and
+        sent to every executor; a policy with a probability for every request is best a column of
+        the exposures.
     items : iterable, optional
         All items that can be shown; by default those of the log.
     columns : mapping of str to str or None, optional
@@ -73,10 +74,11 @@ def off_policy(
     spark : SparkSession, optional
         The session; by default the active one.
     buckets : int, optional
-        Number of buckets of users; by default one per 64 MiB of exposures, and at least one per core.
+        Number of buckets of users; by default one per 64 MiB of exposures, and at least one per
+        core.
     **options
-        All other options of `rankwise.off_policy`, except ``threads``, ``chunk_rows``, ``propensity="shares"`` and a
-        regressor for ``predictions``.
+        All other options of `rankwise.off_policy`, except ``threads``, ``chunk_rows``,
+        ``propensity="shares"`` and a regressor for ``predictions``.
 
     Returns
     -------
@@ -114,7 +116,9 @@ def _job(outcomes: Any, **options: Any) -> Job:
     local = [name for name in ("threads", "chunk_rows", "progress") if arguments[name] is not None]
     if local:
         raise ParameterError(
-            f"{local[0]} is for one process", found=f"{local[0]}={arguments[local[0]]}", hint="buckets="
+            f"{local[0]} is for one process",
+            found=f"{local[0]}={arguments[local[0]]}",
+            hint="buckets=",
         )
     chosen = Options(**{each.name: arguments[each.name] for each in fields(Options)})
     names = ("targets", "propensity", "predictions", "outcomes", "columns", "reward", "window")
@@ -149,7 +153,12 @@ def _worked(job: Job, log: SparkTable, buckets: int) -> list[Any]:
             error = pickle.dumps(raised)
         return one_row(_OUTPUT, partial=partial, error=error)
 
-    made = _in_buckets(log, buckets).groupBy("bucket").applyInArrow(work, from_arrow_schema(_OUTPUT)).toArrow()
+    made = (
+        _in_buckets(log, buckets)
+        .groupBy("bucket")
+        .applyInArrow(work, from_arrow_schema(_OUTPUT))
+        .toArrow()
+    )
     for error in made.column("error").to_pylist():
         if error is not None:
             raise pickle.loads(error)  # noqa: S301 - it comes from an executor of this application

@@ -45,13 +45,37 @@ from rankwise.splits.interactions import (
     placeholders,
     read_times,
 )
-from rankwise.tables.columns import ROLES, Columns, check_columns, check_finite, empty_table, where_in
+from rankwise.tables.columns import (
+    ROLES,
+    Columns,
+    check_columns,
+    check_finite,
+    empty_table,
+    where_in,
+)
 from rankwise.tables.memory import from_frame
 from rankwise.tables.table import Table
 
-__all__ = ["Extent", "SparkRows", "bucket_of", "drawn", "extent_columns", "hashed", "ranked", "read_interactions"]
+__all__ = [
+    "Extent",
+    "SparkRows",
+    "bucket_of",
+    "drawn",
+    "extent_columns",
+    "hashed",
+    "ranked",
+    "read_interactions",
+]
 
-_ORDERED = (BinaryType, BooleanType, DateType, NumericType, StringType, TimestampNTZType, TimestampType)
+_ORDERED = (
+    BinaryType,
+    BooleanType,
+    DateType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 _BUCKETS = 1 << 14
 """Counts per step of a search for a time or a hash: two or three steps find a second in decades."""
 
@@ -134,7 +158,11 @@ class SparkRows:
 
 
 def read_interactions(
-    interactions: DataFrame, columns: Columns | None, time_unit: TimeUnit | None = None, *, with_times: bool = True
+    interactions: DataFrame,
+    columns: Columns | None,
+    time_unit: TimeUnit | None = None,
+    *,
+    with_times: bool = True,
 ) -> SparkRows:
     """Return the interactions of a Spark table; one job counts them and what is missing."""
     if not is_spark(interactions):
@@ -144,7 +172,9 @@ def read_interactions(
             hint="rule.split(table) splits all other tables",
         )
     check_columns(columns, ["interactions"])
-    source = read_spark(active_session(interactions.sparkSession), interactions, "interactions", columns)
+    source = read_spark(
+        active_session(interactions.sparkSession), interactions, "interactions", columns
+    )
     table = source.empty
     names, standard = table.frame.columns, {name: role for role, name in table.columns.items()}
     sources = {name: f"c{names.index(standard.get(name, name))}" for name in interactions.columns}
@@ -180,7 +210,8 @@ def _ticks(rows: SparkRows) -> Column:
             "on Spark, timestamps are numbers, dates or timestamps",
             found="string",
             where=where_in(rows.table, "timestamp"),
-            hint='convert them: to_timestamp(column, "yyyy-MM-dd HH:mm:ss"), or as they are written',
+            hint='convert them: to_timestamp(column, "yyyy-MM-dd HH:mm:ss"), or as they are '
+            "written",
         )
     if not read_times(rows.table, None).is_date:
         return column.cast("long" if isinstance(dtype, IntegralType) else "double")
@@ -199,7 +230,9 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
     missing = {role: sf.col(role).isNull() for role in ("user", "item")}
     if timed:
         number = sf.col("time").cast("double")
-        missing["time"] = sf.col("time").isNull() | sf.isnan(number) | (sf.abs(number) == float("inf"))
+        missing["time"] = (
+            sf.col("time").isNull() | sf.isnan(number) | (sf.abs(number) == float("inf"))
+        )
     counts = [sf.count_if(column).alias(role) for role, column in missing.items()]
     fraction = sf.min(sf.when(sf.col("time") != sf.rint("time"), sf.col("time")))
     odd = _columns_of_odd_times(rows) if timed and time_unit is None else []
@@ -221,7 +254,8 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
             "these whole numbers look like dates, such as 20200914",
             where=where_in(rows.table, "timestamp"),
             found=f"{ends[0]} to {ends[1]}",
-            hint='convert them: to_date(cast(column as string), "yyyyMMdd"); or time_unit="s" if they are seconds',
+            hint='convert them: to_date(cast(column as string), "yyyyMMdd"); or time_unit="s" if '
+            "they are seconds",
         )
     if odd:
         _check_odd_times(times, row)
@@ -321,7 +355,9 @@ def _add_draws(batches: Iterable[Any], key: str) -> Iterator[Any]:
     for batch in batches:
         frame = pl.DataFrame(batch.select([key, "number"]))
         draws = numbered(frame[key].to_numpy().view(np.uint64), frame["number"].to_numpy())
-        yield batch.append_column(f"draw{key.removeprefix('key')}", pl.Series(draws.view(np.int64)).to_arrow())
+        yield batch.append_column(
+            f"draw{key.removeprefix('key')}", pl.Series(draws.view(np.int64)).to_arrow()
+        )
 
 
 def _hashes(rows: Rows, name: str) -> Hashes:

@@ -391,9 +391,13 @@ class SparkSplit:
         check_choice("part", part, Predicted)
         if part not in self.parts:
             raise ParameterError(
-                f"this split has no part {part!r}", found=", ".join(self.parts), hint="give the rule validation="
+                f"this split has no part {part!r}",
+                found=", ".join(self.parts),
+                hint="give the rule validation=",
             )
-        return reduce(DataFrame.union, (self.parts[name] for name in _known_parts(self.parts, part, "user")))
+        return reduce(
+            DataFrame.union, (self.parts[name] for name in _known_parts(self.parts, part, "user"))
+        )
 
     def as_spark(self, role: TableRole, columns: Columns | None = None) -> SparkTable:
         """Return the rows for a role: test as ground truth, and what is known before it as training.
@@ -421,7 +425,12 @@ class SparkSplit:
         source = self._source.table
         names = {**source.columns, **choose(columns, "truth")}
         truth = named(self.test, "truth", {f"truth.{role}": name for role, name in names.items()})
-        empty = replace(truth.empty, source=f"test part of {source.source}", format=source.format, split=self.card)
+        empty = replace(
+            truth.empty,
+            source=f"test part of {source.source}",
+            format=source.format,
+            split=self.card,
+        )
         return replace(truth, empty=empty)
 
     @cached_property
@@ -555,21 +564,29 @@ def _check_supported(rule: Any, name: str) -> None:
     hint = "collect the table and split it in memory: rule.split(table.toArrow())"
     if type(rule) not in _RULES:
         names = ", ".join(kind.__name__ for kind in _RULES)
-        raise ParameterError(f"this {name} does not run on Spark", found=f"{rule!r}; on Spark: {names}", hint=hint)
+        raise ParameterError(
+            f"this {name} does not run on Spark", found=f"{rule!r}; on Spark: {names}", hint=hint
+        )
     if rule.sessions is not None:
         raise ParameterError(
-            "sessions= does not run on Spark", found=f"{name} with sessions={rule.sessions!r}", hint=hint
+            "sessions= does not run on Spark",
+            found=f"{name} with sessions={rule.sessions!r}",
+            hint=hint,
         )
     for one in rule.filters:
         if type(one) not in _FILTERS:
             names = ", ".join(kind.__name__ for kind in _FILTERS)
-            raise ParameterError("this filter does not run on Spark", found=f"{one!r}; on Spark: {names}", hint=hint)
+            raise ParameterError(
+                "this filter does not run on Spark", found=f"{one!r}; on Spark: {names}", hint=hint
+            )
     for inner in ("validation", "fold_in"):
         if getattr(rule, inner, None) is not None:
             _check_supported(getattr(rule, inner), inner)
 
 
-def _check_parts(parts: Mapping[str, SparkRows], rule: dict[str, Any], notes: dict[str, Any]) -> None:
+def _check_parts(
+    parts: Mapping[str, SparkRows], rule: dict[str, Any], notes: dict[str, Any]
+) -> None:
     """Raise if there are no rows for training, validation or test."""
     counts: dict[str, Any] = {name: np.array([part.extent.rows]) for name, part in parts.items()}
     refuse_empty(counts, rule, notes)
@@ -592,7 +609,9 @@ def _cut(rule: Splitter, rows: SparkRows, notes: dict[str, Any]) -> dict[str, Sp
     }
 
 
-def _without_cold(rule: Splitter, parts: Mapping[str, SparkRows], part: str, notes: dict[str, Any]) -> SparkRows:
+def _without_cold(
+    rule: Splitter, parts: Mapping[str, SparkRows], part: str, notes: dict[str, Any]
+) -> SparkRows:
     """Return the rows of a part that stay under ``cold_users``, ``cold_items`` and ``seen``."""
     steps: list[tuple[list[str], str, str]] = []
     for role, action in (("user", rule.cold_users), ("item", rule.cold_items)):
@@ -621,14 +640,20 @@ def _described(parts: Mapping[str, SparkRows]) -> dict[str, dict[str, Any]]:
     """Return the size, density, digest and time range of each part, computed by one job."""
     train, seeds = parts["train"], ("key1", "key2")
     columns = [*train.columns, "user", "item", "time", "relevance"]
-    labelled = [rows.frame.select(*columns, sf.lit(name).alias("part")) for name, rows in parts.items()]
+    labelled = [
+        rows.frame.select(*columns, sf.lit(name).alias("part")) for name, rows in parts.items()
+    ]
     rows_of_parts = hashed(train.with_frame(reduce(DataFrame.union, labelled)), *seeds).frame
     sizes = [sf.count_distinct(role).alias(role) for role in ("user", "item")]
     sizes.append(sf.count_distinct("user", "item").alias("pairs"))
     sums = [sf.sum(sf.col(seed).cast("decimal(38,0)")).alias(seed) for seed in seeds]
-    by_part = {row["part"]: row for row in rows_of_parts.groupBy("part").agg(*sizes, *sums).collect()}
+    by_part = {
+        row["part"]: row for row in rows_of_parts.groupBy("part").agg(*sizes, *sums).collect()
+    }
     return {
-        name: _about(rows, by_part.get(name, {"user": 0, "item": 0, "pairs": 0, "key1": 0, "key2": 0}))
+        name: _about(
+            rows, by_part.get(name, {"user": 0, "item": 0, "pairs": 0, "key1": 0, "key2": 0})
+        )
         for name, rows in parts.items()
     }
 
@@ -640,5 +665,8 @@ def _about(rows: SparkRows, row: Any) -> dict[str, Any]:
     density = row["pairs"] / (users * items) if size else 0.0
     part = {"rows": size, "users": users, "items": items, "density": density, "digest": digest}
     if rows.all_times is not None and size:
-        part |= {"first": rows.time.show(rows.time.values[0]), "last": rows.time.show(rows.time.values[1])}
+        part |= {
+            "first": rows.time.show(rows.time.values[0]),
+            "last": rows.time.show(rows.time.values[1]),
+        }
     return part

@@ -42,7 +42,15 @@ from rankwise.errors import (
 )
 from rankwise.evaluation.grades import check_events, graded_columns
 from rankwise.spark.text_files import SparkFile, quoted, read_text, with_text_keys
-from rankwise.tables.columns import EVENT, ROLES, Columns, check_finite, choose, names_of, plain_name
+from rankwise.tables.columns import (
+    EVENT,
+    ROLES,
+    Columns,
+    check_finite,
+    choose,
+    names_of,
+    plain_name,
+)
 from rankwise.tables.memory import from_frame
 from rankwise.tables.read import read_table
 from rankwise.tables.table import TRAINED, Table, TableRole
@@ -78,8 +86,12 @@ __all__ = [
 
 _DEFAULT_PYTHON = "python3"  # what PySpark starts as a worker if nothing else is set
 _OF_WORKERS = {
-    re.compile(r"^(ModuleNotFoundError|ImportError): .*", re.MULTILINE): "Spark's Python workers lack a package",
-    re.compile(r"Python in worker has different version.*"): "Spark's Python workers run another version of Python",
+    re.compile(
+        r"^(ModuleNotFoundError|ImportError): .*", re.MULTILINE
+    ): "Spark's Python workers lack a package",
+    re.compile(
+        r"Python in worker has different version.*"
+    ): "Spark's Python workers run another version of Python",
     re.compile(r"Cannot run program .*"): "Spark cannot start the Python of its workers",
 }
 """What the exceptions of an installation say, and its meaning."""
@@ -91,7 +103,9 @@ def active_session(spark: SparkSession | None) -> SparkSession:
     if session is not None and not hasattr(session, "createDataFrame"):
         raise ParameterError("spark must be a SparkSession", found=f"spark={spark!r}"[:80])
     if session is None:
-        raise ParameterError("there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()")
+        raise ParameterError(
+            "there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()"
+        )
     _use_interpreter_of_driver(session)
     return session
 
@@ -99,8 +113,9 @@ def active_session(spark: SparkSession | None) -> SparkSession:
 def _use_interpreter_of_driver(session: SparkSession) -> None:
     """Let the workers of a local master run the driver's own Python, unless the user has set another.
 
-    PySpark starts whatever ``python3`` is on the PATH. Where a program is called by its path, with no
-    environment activated, that is another Python, without rankwise or with another version of it.
+    PySpark starts whatever ``python3`` is on the PATH. Where a program is called by its path, with
+    no environment activated, that is another Python, without rankwise or with another version of
+    it.
     """
     if getattr(session, "_jsc", None) is None:  # Spark Connect: the server chooses
         return
@@ -132,7 +147,9 @@ def session(master: str | None = None) -> SparkSession:
     builder = builder.appName("rankwise")
     try:
         with without_pandas_warning():
-            made: SparkSession = (builder if master is None else builder.master(master)).getOrCreate()
+            made: SparkSession = (
+                builder if master is None else builder.master(master)
+            ).getOrCreate()
     except Exception as error:  # of Java, of the network, of the configuration
         raise UsageError(
             "Spark cannot be started",
@@ -154,7 +171,9 @@ def words_of(error: Exception) -> str:
 def without_pandas_warning() -> Iterator[None]:
     """Leave out what PySpark says of pandas 3, which only its own import of pandas concerns."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        warnings.filterwarnings(
+            "ignore", "PySpark does not yet fully support pandas", FutureWarning
+        )
         yield
 
 
@@ -168,7 +187,8 @@ def errors_of_spark() -> Iterator[None]:
         raise _installation_error(error) or InputError(
             "Spark fails to compute these tables",
             found=words_of(error),
-            hint='this computes one table with all of its columns: df.write.format("noop").mode("overwrite").save()',
+            hint="this computes one table with all of its columns: "
+            'df.write.format("noop").mode("overwrite").save()',
         ) from error
 
 
@@ -178,7 +198,9 @@ def _installation_error(error: Exception) -> UsageError | None:
     They are the user's to mend, but not in the tables.
     """
     if isinstance(error, PySparkImportError):
-        return UsageError("PySpark lacks a package", found=words_of(error), hint='pip install "rankwise[spark]"')
+        return UsageError(
+            "PySpark lacks a package", found=words_of(error), hint='pip install "rankwise[spark]"'
+        )
     for pattern, what in _OF_WORKERS.items():
         line = pattern.search(str(error))
         if line is not None:
@@ -189,10 +211,15 @@ def _installation_error(error: Exception) -> UsageError | None:
 def _interpreter_hint() -> str:
     """Return what makes workers find the packages of the driver."""
     session = SparkSession.getActiveSession()
-    context: Any = None if session is None or getattr(session, "_jsc", None) is None else session.sparkContext
+    context: Any = (
+        None if session is None or getattr(session, "_jsc", None) is None else session.sparkContext
+    )
     if context is not None and context.master.startswith("local"):
         return f"set PYSPARK_PYTHON={sys.executable} before Spark starts"
-    return "install rankwise there, or send an environment (--archives), and set PYSPARK_PYTHON to its Python"
+    return (
+        "install rankwise there, or send an environment (--archives), and set PYSPARK_PYTHON to "
+        "its Python"
+    )
 
 
 @contextlib.contextmanager
@@ -262,7 +289,9 @@ def exists(uri: str) -> bool:
         system, folder = _system(uri)
         kind = system.get_file_info(folder).type
     except (OSError, pa.ArrowInvalid) as error:
-        raise OutputError("this address is not known", where=uri, found=str(error).splitlines()[0]) from error
+        raise OutputError(
+            "this address is not known", where=uri, found=str(error).splitlines()[0]
+        ) from error
     if kind == fs.FileType.File:
         raise OutputError("this is a file, not a folder", where=uri)
     return bool(kind != fs.FileType.NotFound)
@@ -300,13 +329,17 @@ def open_bucketed(path: str) -> BucketedFiles | None:
     BUCKETS.check(version, str(path))
     try:
         head = BUCKETS.upgrade(head, version)
-        return BucketedFiles(uri, head["role"], int(head["buckets"]), int(head["rows"]), tuple(head["columns"]))
+        return BucketedFiles(
+            uri, head["role"], int(head["buckets"]), int(head["rows"]), tuple(head["columns"])
+        )
     except (ValueError, LookupError, TypeError) as error:
         raise _incomplete(path) from error
 
 
 def _incomplete(path: str) -> FileError:
-    return FileError("these buckets are not complete", where=str(path), found=f"no readable {_HEAD}", hint=AGAIN)
+    return FileError(
+        "these buckets are not complete", where=str(path), found=f"no readable {_HEAD}", hint=AGAIN
+    )
 
 
 def uri_of(path: str | Path) -> str:
@@ -417,7 +450,12 @@ def collected(frame: DataFrame) -> pl.DataFrame:
 
 
 def read_spark(
-    spark: SparkSession, source: Any, role: TableRole, columns: Columns | None, *, repeatable: bool = True
+    spark: SparkSession,
+    source: Any,
+    role: TableRole,
+    columns: Columns | None,
+    *,
+    repeatable: bool = True,
 ) -> SparkTable:
     """Return a source as a Spark table with standard column names.
 
@@ -444,13 +482,16 @@ def read_spark(
     if is_spark(source):
         if repeatable and not _is_repeatable(source):
             raise InputError(
-                "this table may have other rows each time Spark computes it, as it does for retries",
+                "this table may have other rows each time Spark computes it, as it does for "
+                "retries",
                 where=role,
                 found="an expression that is not deterministic (rand, uuid, …)",
                 hint="write it to files first, or df.checkpoint(), and evaluate that",
             )
         return named(source, role, columns)
-    if hasattr(source, "as_spark"):  # a split of a Spark table: a table of Connect has any attribute
+    if hasattr(
+        source, "as_spark"
+    ):  # a split of a Spark table: a table of Connect has any attribute
         table: SparkTable = source.as_spark(role, columns)
         return table
     local = read_table(source, role, columns)
@@ -462,13 +503,17 @@ def read_spark(
     return SparkTable(frame, local.with_frame(empty_of(frame)))
 
 
-def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns | None) -> SparkTable:
+def _at_path(
+    spark: SparkSession, path: str, role: TableRole, columns: Columns | None
+) -> SparkTable:
     """Return the table of a path, which may be a folder that `rankwise.spark.evaluate` wrote."""
     files = open_bucketed(path)
     if files is None:
         file = _read_path(spark, path, role, choose(columns, role))
         table = named(file.frame, role, columns)
-        table = replace(table, empty=replace(table.empty, is_text=file.is_text), trimmed=file.trimmed)
+        table = replace(
+            table, empty=replace(table.empty, is_text=file.is_text), trimmed=file.trimmed
+        )
     else:
         lists = {"recommendations", "reference"}
         if files.role != role and not {files.role, role} <= lists:
@@ -483,7 +528,9 @@ def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns |
     return replace(table, empty=replace(table.empty, source=path), files=files)
 
 
-def _read_path(spark: SparkSession, path: str, role: TableRole, overrides: Mapping[str, str | None]) -> SparkFile:
+def _read_path(
+    spark: SparkSession, path: str, role: TableRole, overrides: Mapping[str, str | None]
+) -> SparkFile:
     """Return the table of a path; the files of a folder without a suffix tell their format."""
     form = _READERS.get(Path(path).suffix.lower()) or _READERS.get(_suffix_in(path), "parquet")
     try:
@@ -512,7 +559,11 @@ def _suffix_in(path: str) -> str:
         entries = system.get_file_info(fs.FileSelector(folder, recursive=True))
     except (OSError, pa.ArrowInvalid):  # a file, or an address for Spark alone
         return Path(_COMPRESSION.sub("", path)).suffix.lower()
-    names = sorted(entry.path for entry in entries if entry.is_file and not entry.base_name.startswith(("_", ".")))
+    names = sorted(
+        entry.path
+        for entry in entries
+        if entry.is_file and not entry.base_name.startswith(("_", "."))
+    )
     return Path(_COMPRESSION.sub("", names[0])).suffix.lower() if names else ""
 
 
@@ -524,7 +575,9 @@ def send(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
 def small_strings(table: pa.Table) -> pa.Table:
     """Return a table whose texts have the offsets of 32 bits that Spark reads."""
     large = (pa.large_string(), pa.string_view())
-    fields = [field.with_type(pa.string()) if field.type in large else field for field in table.schema]
+    fields = [
+        field.with_type(pa.string()) if field.type in large else field for field in table.schema
+    ]
     return table.cast(pa.schema(fields))
 
 
@@ -534,7 +587,11 @@ def one_row(schema: pa.Schema, **values: Any) -> pa.Table:
     PyArrow's own conversions of Python values import pandas, in every Python worker.
     """
     columns = pl.Schema(schema)
-    return pl.DataFrame({name: [values.get(name)] for name in columns}, schema=columns).to_arrow().cast(schema)
+    return (
+        pl.DataFrame({name: [values.get(name)] for name in columns}, schema=columns)
+        .to_arrow()
+        .cast(schema)
+    )
 
 
 def empty_of(frame: DataFrame) -> pl.DataFrame:
@@ -561,7 +618,8 @@ def named(source: DataFrame, role: TableRole, columns: Columns | None) -> SparkT
         if number in table.columns:
             check_finite(table.frame[number], number, table)
     chosen = [
-        _typed(name, standard, empty.schema[name], role).alias(standard) for standard, name in table.columns.items()
+        _typed(name, standard, empty.schema[name], role).alias(standard)
+        for standard, name in table.columns.items()
     ]
     chosen += [
         column(name).cast("string").alias(name) if dtype == pl.String else column(name)
@@ -600,7 +658,9 @@ def _one_row_per_item(source: DataFrame, role: TableRole) -> DataFrame:
             rest = [name for name in source.columns if name != field.name]
             _check_names([*rest, *inner], role)
             none = sf.array(sf.lit(None).cast(kind.elementType))
-            rows = source.select(*map(column, rest), sf.explode(sf.coalesce(column(field.name), none)).alias("row"))
+            rows = source.select(
+                *map(column, rest), sf.explode(sf.coalesce(column(field.name), none)).alias("row")
+            )
             fields = (sf.col("row").getField(name).alias(name) for name in inner)
             return rows.select(*map(column, rest), *fields)
     return source
@@ -616,14 +676,17 @@ _CALLED_LIKE_IT = re.compile(r"\w+\([^()]*\)#\d+")
 def _is_repeatable(frame: DataFrame) -> bool:
     """Return whether Spark computes the same rows each time, as far as its plan says.
 
-    A client of Spark Connect has the plan as text only, where functions of the user look like any other.
+    A client of Spark Connect has the plan as text only, where functions of the user look like any
+    other.
     """
     query = getattr(frame, "_jdf", None)
     if query is not None:
         return bool(query.queryExecution().analyzed().deterministic())
     explain: Any = getattr(frame, "_explain_string", None)
     plan = "" if explain is None else str(explain(extended=True))
-    analyzed = plan.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
+    analyzed = plan.partition("== Analyzed Logical Plan ==")[2].partition(
+        "== Optimized Logical Plan =="
+    )[0]
     return _CHANGES_IN_PLAN.search(_CALLED_LIKE_IT.sub("", analyzed)) is None
 
 
@@ -665,8 +728,15 @@ def _cast_hint(name: str, dtype: pl.DataType) -> str:
     if dtype == pl.Binary:
         cast = f'F.hex("{name}")'
     elif dtype.is_float() or (isinstance(dtype, pl.Decimal) and dtype.scale):
-        cast, when = f'F.col("{name}").cast("long")', ", if all are whole numbers, and in every table"
-    elif isinstance(dtype, pl.Decimal) and dtype.precision is not None and dtype.precision <= _DIGITS_OF_LONG:
+        cast, when = (
+            f'F.col("{name}").cast("long")',
+            ", if all are whole numbers, and in every table",
+        )
+    elif (
+        isinstance(dtype, pl.Decimal)
+        and dtype.precision is not None
+        and dtype.precision <= _DIGITS_OF_LONG
+    ):
         cast = f'F.col("{name}").cast("long")'
     elif dtype.is_nested():
         cast = f'F.to_json("{name}")'
@@ -686,7 +756,9 @@ def unify_ids(tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, SparkTa
     unified = dict(tables)
     for name in ("user", "item"):
         types = {
-            role: table.empty.frame.schema[name] for role, table in tables.items() if name in table.empty.frame.columns
+            role: table.empty.frame.schema[name]
+            for role, table in tables.items()
+            if name in table.empty.frame.columns
         }
         text = [role for role, dtype in types.items() if dtype == pl.String]
         integers = [role for role in types if text and role not in text]
@@ -694,11 +766,14 @@ def unify_ids(tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, SparkTa
             table = unified[role]
             if not table.empty.is_text:
                 raise IdError(
-                    f"{name} ids are integers in one table and strings in another, so none would match",
+                    f"{name} ids are integers in one table and strings in another, so none would "
+                    "match",
                     where=f"{role} has integers, {text[0]} strings",
                     hint=f'cast the {name} column to one type: F.col("{name}").cast("long")',
                 )
-            unified[role] = table.with_frame(table.frame.withColumn(name, column(name).cast("string")))
+            unified[role] = table.with_frame(
+                table.frame.withColumn(name, column(name).cast("string"))
+            )
     return unified
 
 
@@ -716,5 +791,6 @@ def check_order(table: Table, ties: str | None) -> None:
         raise ParameterError(
             "rows of a Spark table have no order, so tied scores cannot be kept in it",
             found='ties="input"',
-            hint='take ties="expected" or ties="item", or evaluate on one machine: rankwise.evaluate takes it',
+            hint='take ties="expected" or ties="item", or evaluate on one machine: '
+            "rankwise.evaluate takes it",
         )

@@ -1,7 +1,7 @@
 """Files that Spark reads by path: ids as they are written, numbers as numbers, folders named ``key=value`` as text.
 
-Spark's own types would read ``01`` as 1, and keep the blanks around an id. All columns are read as text; one pass over
-the file tells which of them hold numbers, as reading in memory does.
+Spark's own types would read ``01`` as 1, and keep the blanks around an id. All columns are read as
+text; one pass over the file tells which of them hold numbers, as reading in memory does.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def quoted(name: str) -> Column:
     return sf.col("`" + name.replace("`", "``") + "`")
 
 
-def read_text(spark: SparkSession, path: str, role: TableRole, overrides: Mapping[str, str | None]) -> SparkFile:
+def read_text(
+    spark: SparkSession, path: str, role: TableRole, overrides: Mapping[str, str | None]
+) -> SparkFile:
     """Return a text file with a header, or a folder of such files.
 
     Raises
@@ -68,7 +70,9 @@ def read_text(spark: SparkSession, path: str, role: TableRole, overrides: Mappin
         If two ids differ by blanks alone.
     """
     layout = _layout(spark, path)
-    reader = spark.read.format("csv").options(header=True, sep=layout.separator, enforceSchema=False, mode="FAILFAST")
+    reader = spark.read.format("csv").options(
+        header=True, sep=layout.separator, enforceSchema=False, mode="FAILFAST"
+    )
     frame = with_text_keys(reader, path, reader.load(path))
     frame = frame.toDF(*(name.strip() for name in frame.columns))
     frame = frame.select([quoted(name).cast("string").alias(name) for name in frame.columns])
@@ -81,10 +85,16 @@ def read_text(spark: SparkSession, path: str, role: TableRole, overrides: Mappin
     trimmed = sum(kinds.blanks[name] for name in ids)
     for name in ids:
         if name not in kinds.all_filled:
-            raise FileError(f"column {name!r} is empty in some lines", where=path, hint="drop them, or fill them")
+            raise FileError(
+                f"column {name!r} is empty in some lines",
+                where=path,
+                hint="drop them, or fill them",
+            )
         if kinds.blanks[name]:
             _check_blanks(frame, name, path)
-    typed = frame.select([kinds.typed(name, is_id=name in ids).alias(name) for name in frame.columns])
+    typed = frame.select(
+        [kinds.typed(name, is_id=name in ids).alias(name) for name in frame.columns]
+    )
     return SparkFile(typed, is_text=True, trimmed=trimmed)
 
 
@@ -96,10 +106,17 @@ def with_text_keys(reader: DataFrameReader, path: str, frame: DataFrame) -> Data
             key, equals, value = part.partition("=")
             if equals and unquote(key) in frame.columns:
                 values.setdefault(unquote(key), set()).add(unquote(value))
-    text = {key for key, texts in values.items() if not all(re.fullmatch(_WHOLE, value) for value in texts)}
+    text = {
+        key
+        for key, texts in values.items()
+        if not all(re.fullmatch(_WHOLE, value) for value in texts)
+    }
     if not text:
         return frame
-    fields = [StructField(field.name, StringType()) if field.name in text else field for field in frame.schema.fields]
+    fields = [
+        StructField(field.name, StringType()) if field.name in text else field
+        for field in frame.schema.fields
+    ]
     return reader.schema(StructType(fields)).load(path)
 
 
@@ -121,7 +138,11 @@ def _layout(spark: SparkSession, path: str) -> Format:
 
 
 def _check_header(
-    frame: DataFrame, layout: Format, path: str, role: TableRole, overrides: Mapping[str, str | None]
+    frame: DataFrame,
+    layout: Format,
+    path: str,
+    role: TableRole,
+    overrides: Mapping[str, str | None],
 ) -> None:
     """Raise if the first line, of which no name is known, may be a row."""
     names = frame.columns
@@ -138,8 +159,14 @@ def _check_header(
 
 def _check_blanks(frame: DataFrame, name: str, path: str) -> None:
     """Raise if two ids differ by nothing but the blanks around them."""
-    ids = frame.select(quoted(name).alias("id")).distinct().groupBy(sf.regexp_replace("id", _AROUND, "").alias("plain"))
-    twice = ids.agg(sf.count("id").alias("n"), sf.min("id").alias("one"), sf.max("id").alias("other"))
+    ids = (
+        frame.select(quoted(name).alias("id"))
+        .distinct()
+        .groupBy(sf.regexp_replace("id", _AROUND, "").alias("plain"))
+    )
+    twice = ids.agg(
+        sf.count("id").alias("n"), sf.min("id").alias("one"), sf.max("id").alias("other")
+    )
     pair = twice.filter("n > 1").first()
     if pair is not None:
         raise blanks_error(pair["one"], pair["other"], f"{path}, column {name!r}")
@@ -179,18 +206,26 @@ class _Kinds:
         assert row is not None
         if row["headers"]:
             raise FileError(
-                "a line repeats the header: files joined with their headers, or ids that are called as the columns are",
+                "a line repeats the header: files joined with their headers, or ids that are "
+                "called as the columns are",
                 where=path,
                 found=f"{row['headers']} such lines below the first",
-                hint="delete these lines; if they are rows, give the columns other names in the first line",
+                hint="delete these lines; if they are rows, give the columns other names in the "
+                "first line",
             )
         types: dict[str, str] = {}
         for at, name in enumerate(names):
             types[name] = _type_of(row, at)
             if name in numbers and row[f"filled{at}"] and types[name] == "string":
-                raise FileError(f"column {name!r} is not a number", where=path, found=repr(row[f"odd{at}"]))
+                raise FileError(
+                    f"column {name!r} is not a number", where=path, found=repr(row[f"odd{at}"])
+                )
         blanks = {name: row[f"blanks{at}"] for at, name in enumerate(names)}
-        return cls(types, blanks, {name for at, name in enumerate(names) if row[f"filled{at}"] == row["rows"]})
+        return cls(
+            types,
+            blanks,
+            {name for at, name in enumerate(names) if row[f"filled{at}"] == row["rows"]},
+        )
 
     def typed(self, name: str, *, is_id: bool) -> Column:
         """Return a column as its type; ids are whole numbers or text, without the blanks around them."""
@@ -212,7 +247,9 @@ def _counts(at: int, name: str, *, is_time: bool) -> list[Column]:
     text = _plain(name)
     is_number = text.rlike(_NUMBER)
     escaped = name.replace("`", "``")
-    is_moment = sf.expr(f"try_cast(`{escaped}` as timestamp_ntz) is not null" if is_time else "false")
+    is_moment = sf.expr(
+        f"try_cast(`{escaped}` as timestamp_ntz) is not null" if is_time else "false"
+    )
     return [
         sf.count_if(text != "").alias(f"filled{at}"),
         sf.count_if(text.rlike(_WHOLE)).alias(f"bigint{at}"),

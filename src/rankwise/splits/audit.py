@@ -60,14 +60,19 @@ def too_good(parts: Parts) -> Finding:
     finding = f"recall@{_TOP} {recall:.4f} over {n_users:,} test users, {len(places):,} lists "
     finding += f"(at most {most:.4f} in their places); {probes}; of {pairs:,} or more pairs of "
     finding += f"items that training orders otherwise, {told:.1%} stand as counts in test do"
-    n_items = pl.concat([frame.select("item") for frame in (*parts.all_parts, parts.lists)])["item"].n_unique()
+    n_items = pl.concat([frame.select("item") for frame in (*parts.all_parts, parts.lists)])[
+        "item"
+    ].n_unique()
     few = "users" if n_users < _LEAST_USERS else "items" if n_items <= 2 * _TOP else ""
     if few:
         finding += f"; too few {few} for a limit"
         return "pass", ratio, finding
     negatives = SampleCounts.of_lists(parts.lists, parts.test).sampled_negatives
     if negatives is not None:
-        finding += f"; the lists look like test items among {negatives:,} sampled negatives, and the recall of such "
+        finding += (
+            f"; the lists look like test items among {negatives:,} sampled negatives, and "
+            "the recall of such "
+        )
         finding += "lists is no recall of a ranking of all items"
     limits = parts.limits
     bad = ratio > limits.too_good or gain > limits.too_near
@@ -103,7 +108,11 @@ def _reached(parts: Parts, targets: pl.DataFrame) -> dict[str, float]:
     out = {f"of the {_TOP} most popular in test": _recall(targets, oracle)}
     history = pl.concat([frame.select(PAIR) for frame in parts.known])
     if parts.repeats:
-        frequent = history.group_by(PAIR).len().sort(["user", "len", "item"], descending=[False, True, False])
+        frequent = (
+            history.group_by(PAIR)
+            .len()
+            .sort(["user", "len", "item"], descending=[False, True, False])
+        )
         frequent = frequent.with_columns(place=pl.int_range(pl.len()).over("user"))
         out["of the user's most frequent items"] = _recall(targets, frequent)
     what = f"of item neighbours among {min(_ITEMS, history['item'].n_unique()):,} items"
@@ -116,7 +125,9 @@ def _recall_of_neighbours(history: pl.DataFrame, targets: pl.DataFrame) -> float
     popular = history.group_by("item").len().sort(["len", "item"], descending=[True, False])
     users = _sample(targets["user"])
     targets = targets.filter(pl.col("user").is_in(users.implode()))
-    lists = ItemNeighbours().fit(rows_in(history, popular.head(_ITEMS), "item")).recommend(users, _TOP)
+    lists = (
+        ItemNeighbours().fit(rows_in(history, popular.head(_ITEMS), "item")).recommend(users, _TOP)
+    )
     return _recall(targets, lists.with_columns(place=pl.col("rank") - 1))
 
 
@@ -161,7 +172,10 @@ def _unlisted(parts: Parts, listed: pl.Series) -> pl.DataFrame:
     """
     if len(listed) > _LISTED:
         return pl.DataFrame(schema={"above": listed.dtype, "below": listed.dtype})
-    tops = [part["item"].value_counts().top_k(_LISTED, by="count")["item"] for part in (parts.train, parts.test)]
+    tops = [
+        part["item"].value_counts().top_k(_LISTED, by="count")["item"]
+        for part in (parts.train, parts.test)
+    ]
     popular = pl.concat(tops).unique()
     unlisted = popular.filter(~popular.is_in(listed.implode()))
     return listed.to_frame("above").join(unlisted.to_frame("below"), how="cross")
@@ -185,7 +199,9 @@ _ROUNDED = 0.006  # statistics may be rounded to two decimals
 _LEAST_IDS = 10  # ids above and below others: fewer may stand in any order by chance
 _IDS = 20_000  # ids that are compared in order
 _LEAST_ANSWERS = 10  # ids whose feature is a test item of theirs
-_LEAST_TOLD = 20  # ids compared with others, below which a column tells by luck which of them have test rows
+_LEAST_TOLD = (
+    20  # ids compared with others, below which a column tells by luck which of them have test rows
+)
 _MOMENTS = 5  # groups by the time when an id was last seen, within which ids are compared
 _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
@@ -199,7 +215,8 @@ def feature_leaks(parts: Parts) -> Finding:
         late = _late(parts, features)
         frames.append(late)
         findings.append(
-            f"{len(late):,} of {len(features.frame):,} features are later than the first test row of their user or item"
+            f"{len(late):,} of {len(features.frame):,} features are later than the first test row "
+            "of their user or item"
         )
     for role in PAIR:
         table: Table | None = parts.extra.get(f"{role}s")
@@ -209,7 +226,8 @@ def feature_leaks(parts: Parts) -> Finding:
         names = [column for column in table.frame.columns if column != role]
         leaking = ", ".join(f"{column} ({why})" for column, why in leaks.items()) or "none"
         findings.append(
-            f"of {len(names):,} columns of {table.frame[role].n_unique():,} {role}s, computed with test rows: {leaking}"
+            f"of {len(names):,} columns of {table.frame[role].n_unique():,} {role}s, computed with "
+            f"test rows: {leaking}"
         )
         frames += [table.frame.select(role, *leaks)] if leaks else []
     if not findings:
@@ -247,7 +265,9 @@ def _leaks(parts: Parts, table: Table, role: str) -> dict[str, str]:
         if why is None and _is_answer(parts, frame, role, column):
             why = "the test user" if role == "item" else "the test item"
         if why is None:
-            why = _knows_moments(parts, frame, role, column) or _knows_who(parts, frame, role, column)
+            why = _knows_moments(parts, frame, role, column) or _knows_who(
+                parts, frame, role, column
+            )
         if why is not None:
             out[column] = why
     return out
@@ -256,22 +276,29 @@ def _leaks(parts: Parts, table: Table, role: str) -> dict[str, str]:
 def _knows_moments(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str | None:
     """Return what a column of moments tells of the test period, such as when a user was last active, or None.
 
-    Of ids with rows on both sides, a moment in the test period that is later than all that was known of the id
-    before was seen in test rows. Of a column that has nothing to do with them few moments lie there.
+    Of ids with rows on both sides, a moment in the test period that is later than all that was
+    known of the id before was seen in test rows. Of a column that has nothing to do with them few
+    moments lie there.
     """
     ticks = _ticks(parts, frame[column])
     if ticks is None:
         return None
     known = pl.concat([rows.select(role, "time") for rows in parts.known if "time" in rows.columns])
     last = known.group_by(role).agg(last=pl.col("time").max())
-    both = frame.select(role, ticks.alias("moment")).join(last, on=role).join(parts.test.select(role).unique(), on=role)
+    both = (
+        frame.select(role, ticks.alias("moment"))
+        .join(last, on=role)
+        .join(parts.test.select(role).unique(), on=role)
+    )
     if len(both) < _LEAST_ANSWERS:
         return None
     end = parts.test["time"].max()
     inside = both.filter((pl.col("moment") > pl.col("last")) & (pl.col("moment") <= end))
     if len(inside) <= parts.limits.moments * len(both):
         return None
-    return f"of {len(both):,} with rows on both sides {len(inside):,} moments lie in the test period"
+    return (
+        f"of {len(both):,} with rows on both sides {len(inside):,} moments lie in the test period"
+    )
 
 
 def _ticks(parts: Parts, column: pl.Series) -> pl.Series | None:
@@ -284,22 +311,29 @@ def _ticks(parts: Parts, column: pl.Series) -> pl.Series | None:
     if not column.dtype.is_numeric():
         return None
     first, end = (
-        float(rows["time"].cast(pl.Float64).quantile(q) or 0.0) for rows, q in ((parts.train, 0.0), (parts.test, 1.0))
+        float(rows["time"].cast(pl.Float64).quantile(q) or 0.0)
+        for rows, q in ((parts.train, 0.0), (parts.test, 1.0))
     )
-    # Numbers are moments only where times are far from 0, as those since 1970 are, and these numbers are among them.
+    # Numbers are moments only where times are far from 0, as those since 1970 are, and these
+    # numbers are among them.
     spread = end - first
     values = column.cast(pl.Float64).drop_nulls()
-    is_moment = first > 10 * spread and len(values) and values.is_between(first - spread, end + spread).mean() == 1.0
+    is_moment = (
+        first > 10 * spread
+        and len(values)
+        and values.is_between(first - spread, end + spread).mean() == 1.0
+    )
     return column.cast(pl.Float64) if is_moment else None
 
 
 def _knows_who(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str | None:
     """Return how well a column tells which trained ids have test rows, beyond what training tells, or None.
 
-    Ids are compared within groups that have equally many training rows and were last seen at about the same
-    time: the share of pairs, one with a test row and one without, that the column orders the same way, unless
-    the time itself orders them so. Groups weigh as in the test of van Elteren (1960): a group of one id with a
-    test row and many without weighs about 1, so that the sum counts what is told and not pairs.
+    Ids are compared within groups that have equally many training rows and were last seen at about
+    the same time: the share of pairs, one with a test row and one without, that the column orders
+    the same way, unless the time itself orders them so. Groups weigh as in the test of van Elteren
+    (1960): a group of one id with a test row and many without weighs about 1, so that the sum
+    counts what is told and not pairs.
     """
     kind = frame.schema[column]
     if not (kind.is_numeric() or kind == pl.Boolean):
@@ -311,7 +345,9 @@ def _knows_who(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str
     ids = frame.select(role, value.alias("value")).drop_nulls().unique(role).join(known, on=role)
     ids = ids.join(tested, on=role, how="left").with_columns(pl.col("tested").fill_null(0))
     moment = (pl.col("seen").rank("ordinal") * _MOMENTS / (pl.len() + 1)).floor()
-    groups = ids.with_columns(moment=moment).with_columns(pl.col("value", "seen").rank().over("rows", "moment"))
+    groups = ids.with_columns(moment=moment).with_columns(
+        pl.col("value", "seen").rank().over("rows", "moment")
+    )
     above = pl.col("value", "seen") * pl.col("tested")
     n = pl.col("tested").sum().cast(pl.Float64)
     sums = groups.group_by("rows", "moment").agg(above.sum(), n=n, others=pl.len() - n)
@@ -325,7 +361,10 @@ def _knows_who(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str
     told, by_time = (max(share, 1.0 - share) for share in shares)
     if told < parts.limits.knows_test or by_time >= parts.limits.knows_test:
         return None
-    return f"which of {len(ids):,} trained {role}s have test rows, in {told:.0%} of pairs that training does not tell"
+    return (
+        f"which of {len(ids):,} trained {role}s have test rows, in {told:.0%} of pairs that "
+        "training does not tell"
+    )
 
 
 @dataclass(frozen=True)
@@ -374,7 +413,9 @@ class _Statistics:
     def read(cls, parts: Parts, ids: pl.Series, role: str) -> _Statistics:
         """Return the statistics of the ids of a table."""
         names = [name for name in ("history", "validation") if name in parts.named]
-        allowed = [["train", *more] for size in range(len(names) + 1) for more in combinations(names, size)]
+        allowed = [
+            ["train", *more] for size in range(len(names) + 1) for more in combinations(names, size)
+        ]
         rated = all("relevance" in frame.columns for frame in (parts.train, parts.test))
         sums = {name: _sums(frame, ids, role, rated) for name, frame in parts.named.items()}
         occurs = np.flatnonzero(sum(counts for counts, _, _ in sums.values()) > 0)
@@ -385,7 +426,9 @@ class _Statistics:
             for sources in [*allowed, []]:
                 name = f"{statistic} over {' and '.join([*sources, 'test'])}"
                 leaked = _statistic(sums, [*sources, "test"], statistic)
-                compared.append(_compare(name, leaked, of_training, sums["test"][0] > 0, bool(sources)))
+                compared.append(
+                    _compare(name, leaked, of_training, sums["test"][0] > 0, bool(sources))
+                )
         return cls(compared, occurs)
 
     def known_by(self, values: pl.Series, limit: float) -> str | None:
@@ -409,7 +452,9 @@ def _sums(frame: pl.DataFrame, ids: pl.Series, role: str, rated: bool) -> tuple[
     rating = pl.when(rating.is_finite()).then(rating)  # others are no ratings
     sums = frame.group_by(role).agg(n=pl.len(), rated=rating.count(), sum=rating.sum())
     joined = ids.to_frame(role).join(sums, on=role, how="left", maintain_order="left")
-    n, of_ratings, total = (joined[name].fill_null(0).cast(pl.Float64).to_numpy() for name in ("n", "rated", "sum"))
+    n, of_ratings, total = (
+        joined[name].fill_null(0).cast(pl.Float64).to_numpy() for name in ("n", "rated", "sum")
+    )
     return n, of_ratings, total
 
 
@@ -453,7 +498,10 @@ def _equals(column: Any, compared: _Compared) -> bool:
     both_none = np.isnan(column) & np.isnan(compared.leaked)
     if not np.all(both_none | (np.abs(column - compared.leaked) <= _ROUNDED)):
         return False
-    off = [np.abs(np.nan_to_num(values, nan=-1.0) - column) > 3 * _ROUNDED for values in compared.allowed]
+    off = [
+        np.abs(np.nan_to_num(values, nan=-1.0) - column) > 3 * _ROUNDED
+        for values in compared.allowed
+    ]
     return all(int(apart.sum()) >= 2 for apart in off)
 
 
@@ -615,7 +663,13 @@ def audit(
         "time_format": time_format,
     }
     parts = read_parts(
-        {"train": train, "test": test, "validation": validation, "lists": recommendations, "candidates": candidates},
+        {
+            "train": train,
+            "test": test,
+            "validation": validation,
+            "lists": recommendations,
+            "candidates": candidates,
+        },
         claim=claim,
         repeats=repeats,
         limits=limits or Limits(),
@@ -625,7 +679,9 @@ def audit(
         time_format=time_format,
         extra=extra,
     )
-    return Audit(tuple(CHECKS[code](parts) for code in sorted(CHECKS, key=lambda code: int(code[1:]))))
+    return Audit(
+        tuple(CHECKS[code](parts) for code in sorted(CHECKS, key=lambda code: int(code[1:])))
+    )
 
 
 def _read_typed(source: Any, role: Literal["items", "users"], columns: Columns | None) -> Table:

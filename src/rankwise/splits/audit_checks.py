@@ -19,7 +19,10 @@ from rankwise.tables.columns import plain_name
 
 __all__ = ["CHECKS", "Finding", "check", "not_run", "verdict"]
 
-Finding: TypeAlias = "tuple[Status, float | None, str] | tuple[Status, float | None, str, Callable[[], pl.DataFrame]]"
+Finding: TypeAlias = (
+    "tuple[Status, float | None, str] | tuple[Status, float | None, str, "
+    "Callable[[], pl.DataFrame]]"
+)
 """The verdict of a check, the number that decides, the finding in words, and what returns the rows at fault."""
 CHECKS: dict[str, Callable[[Parts], Check]] = {}
 """Every check, by its code."""
@@ -33,7 +36,11 @@ def check(
     def register(find: Callable[[Parts], Finding]) -> Callable[[Parts], Finding]:
         def run(parts: Parts) -> Check:
             has_inputs = parts.has_times or not timed
-            return Check(code, name, *(find(parts) if has_inputs else not_run("timestamps in train and test")))
+            return Check(
+                code,
+                name,
+                *(find(parts) if has_inputs else not_run("timestamps in train and test")),
+            )
 
         CHECKS[code] = run
         return find
@@ -129,7 +136,12 @@ def cold(parts: Parts) -> Finding:
     share = int(is_cold.sum()) / len(is_cold)
     finding = f"cold in {len(parts.test):,} test rows: {', '.join(shares)}; "
     finding += "evaluate(warm_and_cold=True) shows both"
-    return verdict(share > parts.limits.cold_rows), share, finding, lambda: parts.test.filter(is_cold)
+    return (
+        verdict(share > parts.limits.cold_rows),
+        share,
+        finding,
+        lambda: parts.test.filter(is_cold),
+    )
 
 
 def _warm(parts: Parts, role: str) -> pl.DataFrame:
@@ -299,7 +311,9 @@ class _Histories:
     def near(self) -> tuple[Any, bool]:
         """Return which users have nearly another's items, and whether some were not compared."""
         # A user shares nine of ten items: half of the surprise leaves room for which nine.
-        chosen = np.flatnonzero((self.sizes >= _LEAST_NEAR) & (self.surprise / 2 > self._explained()))
+        chosen = np.flatnonzero(
+            (self.sizes >= _LEAST_NEAR) & (self.surprise / 2 > self._explained())
+        )
         out = np.zeros(len(self.users), dtype=bool)
         if len(chosen) < 2:
             return out, False
@@ -384,7 +398,10 @@ def same_events(parts: Parts) -> Finding:
     """L2: identical user, item and time in test and in training, validation or history."""
     key = [*PAIR, "time"]
     both = _known_rows(parts, key)
-    finding = f"{len(both):,} of {len(parts.test):,} test rows are among {_sizes(parts)} with the same time"
+    finding = (
+        f"{len(both):,} of {len(parts.test):,} test rows are among {_sizes(parts)} with the "
+        "same time"
+    )
     return _at_fault(both, finding, "fail")
 
 
@@ -399,7 +416,11 @@ def _sizes(parts: Parts) -> str:
     For example "8 training and 2 validation rows".
     """
     names = {"train": "training"}
-    sizes = [f"{len(frame):,} {names.get(name, name)}" for name, frame in parts.named.items() if name != "test"]
+    sizes = [
+        f"{len(frame):,} {names.get(name, name)}"
+        for name, frame in parts.named.items()
+        if name != "test"
+    ]
     return " and ".join([", ".join(sizes[:-1]), sizes[-1]] if len(sizes) > 1 else sizes) + " rows"
 
 
@@ -432,7 +453,9 @@ def _ids(source: Any, role: str) -> pl.Series:
     try:
         return pl.Series(list(source), strict=True)
     except (TypeError, pl.exceptions.PolarsError) as error:
-        raise ParameterError("the ids of a vocabulary are all integers or all strings", where=f"{role}s") from error
+        raise ParameterError(
+            "the ids of a vocabulary are all integers or all strings", where=f"{role}s"
+        ) from error
 
 
 def _untrained(parts: Parts, role: str) -> pl.Series:
@@ -507,7 +530,9 @@ def _begin_anew(parts: Parts, column: str) -> bool:
 def shared_users(parts: Parts) -> Finding:
     """L6: users, or sessions, in both training and test."""
     sessions = [
-        column for column in parts.train.columns if plain_name(column) in _SESSIONS and column in parts.test.columns
+        column
+        for column in parts.train.columns
+        if plain_name(column) in _SESSIONS and column in parts.test.columns
     ]
     shared, findings = [], []
     for column in sessions[:1]:
@@ -516,7 +541,9 @@ def shared_users(parts: Parts) -> Finding:
         both = rows_in(parts.test.with_columns(text), parts.train.select("user", text), key)
         shared.append(both)
         n_sessions = parts.test.select(key).n_unique()
-        findings.append(f"{both.select(key).n_unique():,} of {n_sessions:,} test sessions in training")
+        findings.append(
+            f"{both.select(key).n_unique():,} of {n_sessions:,} test sessions in training"
+        )
     if parts.claim == "users":
         both = rows_in(parts.test, parts.train, "user")
         shared.append(both)
@@ -536,7 +563,11 @@ def tuned_on_test(parts: Parts) -> Finding:
         return not_run("runs=, a log with columns run, part and purpose")
     missing = [column for column in ("run", "part", "purpose") if column not in log.columns]
     if missing:
-        raise ColumnError("a log of runs has columns run, part and purpose", where="runs", found=", ".join(log.columns))
+        raise ColumnError(
+            "a log of runs has columns run, part and purpose",
+            where="runs",
+            found=", ".join(log.columns),
+        )
     log = log.with_columns(pl.col("part", "purpose").cast(pl.String).fill_null("not said"))
     test = log.filter(pl.col("part") == "test")
     bad = test.filter(pl.col("purpose") != "report")
@@ -565,7 +596,9 @@ def candidate_order(parts: Parts) -> Finding:
     z = float((relative - 0.5).sum()) / float(((length + 1) / (12 * (length - 1))).sum()) ** 0.5
     first, last = (relative == 0).mean(), (relative == 1).mean()
     finding = f"of {len(positives):,} positives among {len(ranked):,} candidates of "
-    finding += f"{ranked['user'].n_unique():,} users {first:.1%} stand first, {last:.1%} last; by chance "
+    finding += (
+        f"{ranked['user'].n_unique():,} users {first:.1%} stand first, {last:.1%} last; by chance "
+    )
     finding += f"{(1 / length).mean():.1%} each; mean place {relative.mean():.3f}, z {z:.1f}"
     return verdict(abs(z) > parts.limits.candidate_z), z, finding, lambda: positives
 
@@ -592,7 +625,9 @@ def stage_leaks(parts: Parts) -> Finding:
     missing = labels.join(parts.train.select(key), on=key, how="anti")
     leaks["ranker rows missing from train, which is refitted and gives the seen items"] = missing
     if parts.lists is not None:
-        leaks["recommended items of the ranker's rows, not filtered as seen"] = rows_in(parts.lists, labels, PAIR)
+        leaks["recommended items of the ranker's rows, not filtered as seen"] = rows_in(
+            parts.lists, labels, PAIR
+        )
     bad = {description: rows for description, rows in leaks.items() if len(rows)}
     finding = "; ".join(f"{len(rows):,} {what}" for what, rows in bad.items()) or "no leak"
     finding += f" among {len(labels):,} ranker rows and {len(first):,} of the candidate model"
@@ -623,7 +658,9 @@ def future_items(parts: Parts) -> Finding:
     end = parts.train["time"].max()
     new = parts.test.join(first.filter(pl.col("first") > end), on="item", how="semi")
     share = len(new) / len(parts.test)
-    finding = f"{share:.2%} of {len(parts.test):,} test rows are of items that appear after training"
+    finding = (
+        f"{share:.2%} of {len(parts.test):,} test rows are of items that appear after training"
+    )
     if parts.lists is None:
         status = verdict(share > parts.limits.cold_rows)
         return status, share, f"{finding}; recommendations would tell more", lambda: new
@@ -687,14 +724,21 @@ def times_in_order(parts: Parts) -> Finding:
     times = times.filter(times > 0).sort()
     finding = f"{len(parts.train):,} training rows have {moments:,} different times"
     if moments == 1 and len(parts.train) > 1:
-        return verdict(True, worst="fail" if parts.claim == "time" else "warn"), moments, f"{finding}: no order"
+        return (
+            verdict(True, worst="fail" if parts.claim == "time" else "warn"),
+            moments,
+            f"{finding}: no order",
+        )
     ratios = (times / times.shift(1)).fill_null(1.0)
     at = int(ratios.arg_max() or 0)
     if min(at, len(times) - at) > _LEAST_OF_UNIT * len(times):
         ratio = float(times[at:].median()) / float(times[:at].median())  # type: ignore[arg-type]
         unit = 1000.0 ** round(math.log(ratio, 1000))
         if unit > 1 and 0.5 < ratio / unit < 2 and float(ratios[at]) > _UNIT:
-            finding += f"; {at:,} of {len(times):,} times are about {unit:,.0f} times smaller than the others"
+            finding += (
+                f"; {at:,} of {len(times):,} times are about {unit:,.0f} times smaller than "
+                "the others"
+            )
             return "warn", ratio, f"{finding}: seconds and milliseconds in one column?"
     return "pass", moments, finding
 

@@ -71,7 +71,8 @@ class Limits:
         L13: the share of users whose feature is a test item of theirs, minus the share expected
         if the values belonged to other users.
     moments : float, default=0.5
-        L13: the share of ids with rows on both sides whose moment in a column lies in the test period.
+        L13: the share of ids with rows on both sides whose moment in a column lies in the test
+        period.
     same_history : float, default=0.005
         L15: the share of users with another user's items, beyond chance; of items with another
         item's title.
@@ -186,11 +187,16 @@ def read_parts(
     unknown = next((name for name in opened.stages if name not in _STAGES), None)
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
-    tables = {name: _read_part(source, name, columns) for name, source in {**opened.sources, **opened.stages}.items()}
+    tables = {
+        name: _read_part(source, name, columns)
+        for name, source in {**opened.sources, **opened.stages}.items()
+    }
     check_same_units(tables.values(), columns)
     for role in PAIR:
         tables = dict(zip(tables, align(list(tables.values()), role), strict=True))
-    frames, per_second = _in_one_unit(tables, time_unit or opened.unit, time_format or opened.time_format)
+    frames, per_second = _in_one_unit(
+        tables, time_unit or opened.unit, time_format or opened.time_format
+    )
     return Parts(
         claim=claim or opened.claim or "none",
         repeats=repeats,
@@ -242,7 +248,9 @@ def _open(
         split = read(split, columns=columns, time_unit=unit, time_format=time_format)
     if isinstance(split, Folds):
         raise ParameterError(
-            "an audit is of one split", found=repr(split), hint="one after the other: folds[0], or DIR/0"
+            "an audit is of one split",
+            found=repr(split),
+            hint="one after the other: folds[0], or DIR/0",
         )
     if not isinstance(split, Split):
         missing = [name for name in ("train", "test") if name not in sources]
@@ -254,16 +262,22 @@ def _open(
         return _Opened(sources, stages)
     twice = [name for name in ("test", "validation") if name in sources]
     if twice:
-        raise ParameterError(f"the split has its own {twice[0]} part", hint=f"leave {twice[0]} out, or pass tables")
+        raise ParameterError(
+            f"the split has its own {twice[0]} part", hint=f"leave {twice[0]} out, or pass tables"
+        )
     table, times = split.rows.table, split.rows.time if split.rows.has_times else None
     parts = {
-        name: table.with_frame(table.frame.filter(pl.Series(mask))) for name, mask in split.masks.items() if mask.any()
+        name: table.with_frame(table.frame.filter(pl.Series(mask)))
+        for name, mask in split.masks.items()
+        if mask.any()
     }
     main = {name: part for name, part in parts.items() if name in _PARTS}
     stages = {name: parts[name] for name in _STAGES if name in parts} | stages
     claim = _CLAIMS.get(str(split.rule.get("rule")))
     is_weak = claim == "users" and not split.rule.get("strong", True)
-    if is_weak or (claim == "time" and split.rule.get("sessions")):  # a session may go on after the split
+    if is_weak or (
+        claim == "time" and split.rule.get("sessions")
+    ):  # a session may go on after the split
         claim = None
     unit = None if times is None or times.is_date else times.unit
     before = bool(split.rule.get("filters")) and split.rule.get("filter_on") == "all"
@@ -277,14 +291,22 @@ def _in_one_unit(
     """Return the tables with times in the same unit, and ticks per second."""
     frames, clocks = {}, {}
     if time_format is None:
-        cards = [table.split for table in tables.values() if table.split is not None and "time" in table.split]
-        time_format = next((card["time"]["format"] for card in cards if "format" in card["time"]), None)
+        cards = [
+            table.split
+            for table in tables.values()
+            if table.split is not None and "time" in table.split
+        ]
+        time_format = next(
+            (card["time"]["format"] for card in cards if "format" in card["time"]), None
+        )
     if time_format is None:
         timed = [table.frame for table in tables.values() if "timestamp" in table.frame.columns]
         time_format = shared_format(frame["timestamp"] for frame in timed)
     for name, table in tables.items():
         ids = [table.frame[role] for role in PAIR]
-        frame = table.frame.with_columns(whole_numbers(column) for column in ids if column.dtype.is_integer())
+        frame = table.frame.with_columns(
+            whole_numbers(column) for column in ids if column.dtype.is_integer()
+        )
         if "timestamp" in frame.columns:
             clocks[name] = read_times(table, unit, time_format)
             frame = frame.drop("timestamp").with_columns(time=pl.Series(clocks[name].values))
@@ -305,13 +327,16 @@ def _in_one_unit(
         raise ColumnError(
             "the parts measure time in different units",
             found="; ".join(
-                f"{name}: {'dates' if t.is_date else t.unit}, {t.unit_source}" for name, t in clocks.items()
+                f"{name}: {'dates' if t.is_date else t.unit}, {t.unit_source}"
+                for name, t in clocks.items()
             ),
             hint="give all parts timestamps of one kind, or say time_unit=",
         )
     lacking = [name for name in frames if name in ("validation", *_STAGES) and name not in clocks]
     if lacking:
-        raise ColumnError("some parts have timestamps, and others none", found=f"none: {', '.join(lacking)}")
+        raise ColumnError(
+            "some parts have timestamps, and others none", found=f"none: {', '.join(lacking)}"
+        )
     return frames, float(clocks["train"].per_second)
 
 
@@ -425,8 +450,15 @@ class Audit:
         else:
             head = f"No leak found.{self._about_time}" if counts["pass"] else "Nothing was checked."
         warnings = "warning" if counts["warn"] == 1 else "warnings"
-        words: dict[Status, str] = {"fail": "failed", "warn": warnings, "pass": "passed", "not run": "not run"}
-        numbers = ", ".join(f"{counts[status]} {word}" for status, word in words.items() if counts[status])
+        words: dict[Status, str] = {
+            "fail": "failed",
+            "warn": warnings,
+            "pass": "passed",
+            "not run": "not run",
+        }
+        numbers = ", ".join(
+            f"{counts[status]} {word}" for status, word in words.items() if counts[status]
+        )
         return f"{head} {numbers}."
 
     @property
@@ -437,7 +469,10 @@ class Audit:
             return ""
         if order.status == "not run":
             return " Time was not looked at: no timestamps."
-        return f" Not a split by time: {order.value:,.0f} training rows are not before the first test row."
+        return (
+            f" Not a split by time: {order.value:,.0f} training rows are not before the first "
+            "test row."
+        )
 
     def text(self, detail: Detail = "table") -> str:
         """Return the verdict alone, with the checks that fail or warn, or with all checks.
@@ -451,11 +486,21 @@ class Audit:
             return self.verdict
         limit = terminal_width() or PAGE
         if detail == "full":
-            return "\n".join([self.verdict, "", *(line for check in self.checks for line in _lines(check, limit))])
+            return "\n".join(
+                [
+                    self.verdict,
+                    "",
+                    *(line for check in self.checks for line in _lines(check, limit)),
+                ]
+            )
         bad = [check for check in self.checks if check.status in ("fail", "warn")]
         lines = [line for check in bad for line in _short_lines(check, limit)]
-        idle = ", ".join(f"{check.code} {check.name}" for check in self.checks if check.status == "not run")
-        lines += textwrap.wrap(f"not run: {idle}", limit, subsequent_indent=" " * 10) if idle else []
+        idle = ", ".join(
+            f"{check.code} {check.name}" for check in self.checks if check.status == "not run"
+        )
+        lines += (
+            textwrap.wrap(f"not run: {idle}", limit, subsequent_indent=" " * 10) if idle else []
+        )
         return "\n".join([self.verdict, *lines])
 
     def __repr__(self) -> str:
@@ -480,14 +525,24 @@ class Audit:
 
 _LEAK_INDEX = "L8"  # of training rows that are later than test rows
 
-_COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": pl.Float64, "said": pl.String}
+_COLUMNS = {
+    "code": pl.String,
+    "name": pl.String,
+    "status": pl.String,
+    "value": pl.Float64,
+    "said": pl.String,
+}
 
 
 def _short_lines(check: Check, limit: int) -> list[str]:
     """Return a check that fails or warns, its finding wrapped beside its name."""
     head = f"{check.status.upper():5}{check.code:4} {check.name}  "
     return textwrap.wrap(
-        head + check.said, limit, subsequent_indent=" " * 10, break_on_hyphens=False, break_long_words=False
+        head + check.said,
+        limit,
+        subsequent_indent=" " * 10,
+        break_on_hyphens=False,
+        break_long_words=False,
     )
 
 
@@ -499,7 +554,11 @@ def _lines(check: Check, limit: int | None) -> list[str]:
         return [line]
     indent = " " * 13  # below the name
     below = textwrap.wrap(
-        check.said, max(limit, 40), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        check.said,
+        max(limit, 40),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
     )
     return [head, *below]
 

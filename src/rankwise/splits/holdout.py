@@ -15,7 +15,18 @@ from rankwise.core.arguments import Count
 from rankwise.core.ids import hash_of_column, hash_of_text
 from rankwise.core.ragged import Ints, bucket, ragged_rows
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
-from rankwise.splits.interactions import MAX_FOLDS, Codes, Draws, Folds, Grouped, Mask, Rows, Seed, Share, rounded
+from rankwise.splits.interactions import (
+    MAX_FOLDS,
+    Codes,
+    Draws,
+    Folds,
+    Grouped,
+    Mask,
+    Rows,
+    Seed,
+    Share,
+    rounded,
+)
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter, Splitter
 
 __all__ = [
@@ -118,7 +129,9 @@ class StratifiedKFold(FoldSplitter):
         order = rows.shuffled(self.seed)
         value = rows.table.frame[name]
         if value.dtype.is_nested() or value.dtype in (pl.Object, pl.Binary):
-            raise ColumnError(f"column {self.by!r} has no strata", where=rows.table.source, found=str(value.dtype))
+            raise ColumnError(
+                f"column {self.by!r} has no strata", where=rows.table.source, found=str(value.dtype)
+            )
         # Ordered by hash, not by value: 9 and 10 then have the same order as numbers and as text.
         strata = np.unique(hash_of_column(value, ids=False), return_inverse=True)[1]
         _, inside = bucket(strata[order], int(strata.max()) + 1)
@@ -172,7 +185,9 @@ class LeavePOut(FoldSplitter):
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         n = len(rows)
         if self.p >= n:
-            raise InputError(f"leaving {self.p} rows out leaves no training rows", found=f"{n} rows")
+            raise InputError(
+                f"leaving {self.p} rows out leaves no training rows", found=f"{n} rows"
+            )
         order = rows.shuffled(0)
         number, subset = self._sets(n)
 
@@ -198,7 +213,10 @@ class LeavePOut(FoldSplitter):
         if self.draws is None and total > MAX_FOLDS:
             raise self._too_many(n, f"{total:,}")
         if self.draws is not None and self.draws > total:
-            raise ParameterError(f"there are only {total:,} sets of {self.p} of {n} rows", found=f"draws={self.draws}")
+            raise ParameterError(
+                f"there are only {total:,} sets of {self.p} of {n} rows",
+                found=f"draws={self.draws}",
+            )
         numbers = range(total) if self.draws is None else _sample(total, self.draws, self.seed)
         return len(numbers), lambda fold: _subset(n, self.p, numbers[fold])
 
@@ -309,7 +327,8 @@ class Holdout(SingleSplitter):
     def _check(self) -> None:
         if self.per == "rows" and self.which == "last":
             raise ParameterError(
-                "the last rows of all together are a split in time", hint=f"use GlobalTime(share={self.share})"
+                "the last rows of all together are a split in time",
+                hint=f"use GlobalTime(share={self.share})",
             )
 
     def _cut(self, rows: Rows) -> Masks:
@@ -332,8 +351,8 @@ class LeaveOut(SingleSplitter):
         The number of test rows per user.
     which : {"last", "random"}, default="last"
         The rows to test. The last are last by time, and rows of equal time are ordered by a hash of
-        user, item and time; random choices follow from a hash of seed, user, item and time, and each of
-        several equal rows is drawn for itself.
+        user, item and time; random choices follow from a hash of seed, user, item and time, and
+        each of several equal rows is drawn for itself.
     short : {"train", "some", "test", "drop", "error"}, default="train"
         What to do with users who have n rows or fewer. ``"train"``: keep their rows in training;
         ``"some"``: test all except one; ``"test"``: test all (LensKit, RecTools, RePlay);

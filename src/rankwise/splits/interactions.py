@@ -1,8 +1,8 @@
 """Interactions as splitters use them: ids as codes, times as ticks, rows in order of time; sizes of parts.
 
-Dates may be text, or whole numbers such as 20200914. ISO 8601 is read as it is. Other dates are read if
-one format alone fits every row; where several formats fit, or a year has two digits, only the caller
-can tell, and an error names the formats.
+Dates may be text, or whole numbers such as 20200914. ISO 8601 is read as it is. Other dates are
+read if one format alone fits every row; where several formats fit, or a year has two digits, only
+the caller can tell, and an error names the formats.
 """
 
 from __future__ import annotations
@@ -20,10 +20,23 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import FileFormat, TimeUnit, check_choice, check_count
-from rankwise.core.ids import Hashes, Vocabulary, combined, hash_of_column, vocabulary_for, whole_numbers
+from rankwise.core.ids import (
+    Hashes,
+    Vocabulary,
+    combined,
+    hash_of_column,
+    vocabulary_for,
+    whole_numbers,
+)
 from rankwise.core.ragged import Ints, bucket, owners, positions, ragged_rows, reorder, runs
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.tables.columns import Columns, check_columns, missing_column, names_of, several_columns
+from rankwise.tables.columns import (
+    Columns,
+    check_columns,
+    missing_column,
+    names_of,
+    several_columns,
+)
 from rankwise.tables.memory import from_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
@@ -108,7 +121,9 @@ def _check_time_format(time_format: str | None) -> None:
         raise wrong
 
 
-def _parse_dates(column: pl.Series, where: str, time_format: str | None = None) -> tuple[pl.Series, str | None]:
+def _parse_dates(
+    column: pl.Series, where: str, time_format: str | None = None
+) -> tuple[pl.Series, str | None]:
     """Return dates written as text, and their format, recognised if it is None; None for ISO 8601.
 
     A row that is no date in that format raises, and so do several formats that fit all rows.
@@ -131,9 +146,15 @@ def shared_format(columns: Iterable[pl.Series]) -> str | None:
 
     A column alone may not show whether the day comes first where another one does.
     """
-    texts = [column.drop_nulls().str.strip_chars().rename("") for column in columns if column.dtype == pl.String]
+    texts = [
+        column.drop_nulls().str.strip_chars().rename("")
+        for column in columns
+        if column.dtype == pl.String
+    ]
     numeric = [text for text in texts if _is_numeric(text)]
-    with contextlib.suppress(ColumnError):  # each column is then read by itself, and refused with its row
+    with contextlib.suppress(
+        ColumnError
+    ):  # each column is then read by itself, and refused with its row
         return _format_of(pl.concat(numeric), "") if numeric else None
     return None
 
@@ -160,7 +181,9 @@ def read_compact(column: pl.Series) -> pl.Series | None:
     return dates
 
 
-def unreadable(where: str, bad: pl.Series, column: pl.Series, time_format: str | None = None) -> ColumnError:
+def unreadable(
+    where: str, bad: pl.Series, column: pl.Series, time_format: str | None = None
+) -> ColumnError:
     """Return the error for timestamps that are null or no dates, with the first row that is like neither."""
     # All rows are bad if no format fits one of them, or numbers are among dates.
     if time_format is None and column.dtype == pl.String:
@@ -174,7 +197,8 @@ def unreadable(where: str, bad: pl.Series, column: pl.Series, time_format: str |
         what,
         where=f"{where}, row {row + 1}",
         found=f"{column[row]!r} ({int(bad.sum())} such rows)",
-        hint="write dates as 2013-09-01 or 2013-09-01T12:00:00, or say how they are written, such as "
+        hint="write dates as 2013-09-01 or 2013-09-01T12:00:00, or say how they are written, such "
+        "as "
         'time_format="%d.%m.%Y"; drop rows without one',
     )
 
@@ -246,7 +270,9 @@ def _uncertain(text: pl.Series, fitting: dict[str, pl.Series], where: str) -> Co
     formats = " or ".join(f'time_format="{name}"' for name in fitting)
     several = len(fitting) > 1
     return ColumnError(
-        "these dates can be read in more than one way" if several else "the years of these dates have two digits",
+        "these dates can be read in more than one way"
+        if several
+        else "the years of these dates have two digits",
         where=f"{where}, row {row + 1}",
         found=f"{text[row]!r} is {readings}",
         hint=f"say which: {formats}",
@@ -258,7 +284,15 @@ Moment: TypeAlias = str | float | datetime | date
 
 _PER_SECOND: dict[str, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECOND, _DAY = 10**6, 86400 * 10**6
-_MICROSECONDS = {"us": 1, "ms": 10**3, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND, "d": _DAY, "w": 7 * _DAY}
+_MICROSECONDS = {
+    "us": 1,
+    "ms": 10**3,
+    "s": _SECOND,
+    "m": 60 * _SECOND,
+    "h": 3600 * _SECOND,
+    "d": _DAY,
+    "w": 7 * _DAY,
+}
 _MONTHS = {"mo": 1, "q": 3, "y": 12}
 _UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 _TEXT = re.compile(r"(\d{1,18})(us|ms|mo|[smhdwqy])")
@@ -369,13 +403,18 @@ class Times:
         if isinstance(value, np.datetime64):
             value = value.astype("datetime64[us]").item()
         wrong, shown = f"{name} is not a moment", _shown(name, value)
-        if self.time_format == COMPACT and isinstance(value, int | np.integer):  # as the column has dates
+        if self.time_format == COMPACT and isinstance(
+            value, int | np.integer
+        ):  # as the column has dates
             value = str(value)
         if isinstance(value, str):
             try:
                 value = datetime.fromisoformat(value)
             except ValueError:
-                hint = 'write "2013-09-01", "2013-09-01T12:00", a datetime, or a number in the unit of the timestamps'
+                hint = (
+                    'write "2013-09-01", "2013-09-01T12:00", a datetime, or a number in the '
+                    "unit of the timestamps"
+                )
                 raise ParameterError(wrong, found=shown, hint=hint) from None
         if isinstance(value, date) and not isinstance(value, datetime):
             value = datetime(value.year, value.month, value.day)
@@ -429,7 +468,11 @@ class Times:
     def show(self, moment: Any) -> str | int | float:
         """Return a moment for the card: dates as ISO 8601 in UTC, numbers as they are."""
         if not self.is_date:
-            return int(moment) if self.values.dtype.kind != "f" and moment == int(moment) else float(moment)
+            return (
+                int(moment)
+                if self.values.dtype.kind != "f" and moment == int(moment)
+                else float(moment)
+            )
         text = self._date(moment).dt.to_string("iso:strict")[0]
         return str(text).removesuffix(".000000")
 
@@ -447,18 +490,22 @@ class Times:
         usual = _guess_unit(np.array([median]))
         if usual != self.unit:
             raise ParameterError(
-                f"{parameter} of the calendar, and the unit of these timestamps is not clear, as their sizes differ",
+                f"{parameter} of the calendar, and the unit of these timestamps is not clear, as "
+                "their sizes differ",
                 where=self.where,
-                found=f"a median of {median:.0f}, as of {usual}, and numbers up to {largest:.0f}, as of {self.unit}",
+                found=f"a median of {median:.0f}, as of {usual}, and numbers up to {largest:.0f}, "
+                f"as of {self.unit}",
                 hint=f'mend or drop the odd rows, or say the unit: time_unit="{usual}"',
             )
         if largest >= _LEAST:
             return
         raise ParameterError(
-            f"{parameter} of the calendar, and timestamps as small as these are hardly seconds since 1970",
+            f"{parameter} of the calendar, and timestamps as small as these are hardly seconds "
+            "since 1970",
             where=self.where,
             found=f"numbers from {self.values.min()} to {self.values.max()}",
-            hint='if they are seconds all the same, time_unit="s"; if they are years, time_format="%Y"; else give '
+            hint='if they are seconds all the same, time_unit="s"; if they are years, '
+            'time_format="%Y"; else give '
             "moments and lengths in their own unit, or convert them to dates",
         )
 
@@ -480,7 +527,9 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
         several = names_of(table.unread, table.role, "timestamp")
         if len(several) > 1:
             raise several_columns(table, "timestamp", several)
-        raise missing_column("there is no column for the timestamp, and this needs one", "timestamp", table)
+        raise missing_column(
+            "there is no column for the timestamp, and this needs one", "timestamp", table
+        )
     column = table.frame["timestamp"]
     if column.null_count():
         raise unreadable(where, column.is_null(), column)
@@ -488,7 +537,9 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
         check_choice("time_unit", unit, TimeUnit)
     _check_time_format(time_format)
     column = _plain_numbers(column) if time_format is None else column
-    written = column.cast(pl.String) if time_format is not None and column.dtype.is_integer() else column
+    written = (
+        column.cast(pl.String) if time_format is not None and column.dtype.is_integer() else column
+    )
     if written.dtype == pl.String:
         dates, time_format = _parse_dates(written, where, time_format)
         times = _times_of_dates(dates, where, time_format)
@@ -498,7 +549,11 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
         raise ColumnError("timestamps are numbers or dates", where=where, found=str(column.dtype))
     else:
         compact = read_compact(column) if unit is None else None
-        times = _times_of_numbers(column, where, unit) if compact is None else _times_of_dates(compact, where, COMPACT)
+        times = (
+            _times_of_numbers(column, where, unit)
+            if compact is None
+            else _times_of_dates(compact, where, COMPACT)
+        )
     if unit is None and len(times.values):
         _check_odd_times(times)
     return times
@@ -534,7 +589,8 @@ def mixed_dates(where: str, dates: int, others: int, example: Any) -> ColumnErro
         "most of these timestamps read as dates, such as 20200914, and some do not",
         where=where,
         found=f"{dates} dates, and {others} other numbers, such as {example}",
-        hint='if they are dates, drop or mend the other rows (0, -1 or 99999999 often stands for "unknown"); if '
+        hint="if they are dates, drop or mend the other rows (0, -1 or 99999999 often stands for "
+        '"unknown"); if '
         'all are times since 1970, say their unit: time_unit="s"',
     )
 
@@ -544,8 +600,23 @@ _PLACEHOLDERS = (0, -1, 99999999, 999999999, 2**31 - 1, 9999999999, 999999999999
 _PLACEHOLDER_DATES = tuple(
     (datetime.fromisoformat(text) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
     for text in (
-        *("0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "1970-01-02"),
-        *("2099-12-31", "2100-01-01", "2199-12-31", "2999-12-31", "9999-12-31", "9999-12-31T23:59:59"),
+        *(
+            "0001-01-01",
+            "1753-01-01",
+            "1899-12-30",
+            "1899-12-31",
+            "1900-01-01",
+            "1970-01-01",
+            "1970-01-02",
+        ),
+        *(
+            "2099-12-31",
+            "2100-01-01",
+            "2199-12-31",
+            "2999-12-31",
+            "9999-12-31",
+            "9999-12-31T23:59:59",
+        ),
     )
 )
 _FAR = 10 * 365 * 86400  # seconds between a placeholder and the times beside it
@@ -558,7 +629,10 @@ def placeholders(*, is_date: bool, per_second: int = 1) -> list[int]:
         return [microseconds * per_second // 10**6 for microseconds in _PLACEHOLDER_DATES]
     last_day = 253402214400  # 9999-12-31
     units = (1, 10**3, 10**6)
-    return [*_PLACEHOLDERS, *(second * unit for second in (last_day, last_day + 86399) for unit in units)]
+    return [
+        *_PLACEHOLDERS,
+        *(second * unit for second in (last_day, last_day + 86399) for unit in units),
+    ]
 
 
 def odd_time(ends: Iterable[Any], inner: tuple[Any, Any], per_second: int, *, is_date: bool) -> Any:
@@ -578,7 +652,8 @@ def placeholder_error(times: Times, odd: Any, rows: int) -> ColumnError:
         "a timestamp is more than ten years from all others, and often stands for an unknown time",
         where=times.where,
         found=f"{times.show(odd)} ({rows} such rows)",
-        hint=f'drop these rows, or give them their time; if it is their time, say so by the unit: time_unit="{unit}"',
+        hint="drop these rows, or give them their time; if it is their time, say so by the unit: "
+        f'time_unit="{unit}"',
     )
 
 
@@ -686,7 +761,9 @@ def _check_folds(name: str, value: int, *, least: int = 2) -> None:
     check_count(least=least, **{name: value})
     if value > MAX_FOLDS:
         raise ParameterError(
-            f"{name} must be at most {MAX_FOLDS:,}", found=f"{name}={value}", hint="every fold is a pass over the table"
+            f"{name} must be at most {MAX_FOLDS:,}",
+            found=f"{name}={value}",
+            hint="every fold is a pass over the table",
         )
 
 
@@ -955,7 +1032,9 @@ def _hash_of_times(times: Times, rows: Any) -> list[Hashes]:
     return [hash_of_column(pl.Series(part)) for part in parts]
 
 
-def read_rows(source: Any, columns: Columns | None, time_unit: TimeUnit | None, time_format: str | None) -> Rows:
+def read_rows(
+    source: Any, columns: Columns | None, time_unit: TimeUnit | None, time_format: str | None
+) -> Rows:
     """Return the interactions that any source holds."""
     check_columns(columns, ["interactions"])
     return Rows(read_table(source, "interactions", columns), time_unit, time_format)

@@ -56,7 +56,9 @@ RULES: dict[str, type[Splitter]] = {
         UserKFold,
     )
 }
-FILTERS: dict[str, type[Filter]] = {rule.__name__: rule for rule in (Deduplicate, KCore, MinRating, MinRows)}
+FILTERS: dict[str, type[Filter]] = {
+    rule.__name__: rule for rule in (Deduplicate, KCore, MinRating, MinRows)
+}
 
 
 def from_dict(rule: Mapping[str, Any]) -> Splitter:
@@ -87,7 +89,8 @@ def from_dict(rule: Mapping[str, Any]) -> Splitter:
         raise ParameterError("a rule is written as a mapping", found=repr(rule), hint=_EXAMPLE)
     if is_deep(rule):
         raise ParameterError(
-            "a rule is nested too deeply", hint="a rule may hold one for validation, and that one for fold_in"
+            "a rule is nested too deeply",
+            hint="a rule may hold one for validation, and that one for fold_in",
         )
     values = dict(rule)
     for name in ("validation", "fold_in"):
@@ -109,18 +112,27 @@ def _construct(classes: Mapping[str, type[Any]], key: str, values: Mapping[str, 
     name = parameters.pop(key, None)
     if not isinstance(name, str) or name not in classes:
         raise ParameterError(
-            f"there is no {key} {name!r}", found=", ".join(sorted(classes)), hint=nearest(str(name), classes)
+            f"there is no {key} {name!r}",
+            found=", ".join(sorted(classes)),
+            hint=nearest(str(name), classes),
         )
     try:
         return classes[name](**parameters)
     except TypeError as error:  # a required parameter is missing, or one has the wrong type
-        raise ParameterError(f"{name} cannot be made of this", found=f"{values}: {error}") from error
+        raise ParameterError(
+            f"{name} cannot be made of this", found=f"{values}: {error}"
+        ) from error
 
 
-_NAMES = dict.fromkeys(("validation", "valid", "val", "dev"), "validation") | {"train": "train", "test": "test"}
+_NAMES = dict.fromkeys(("validation", "valid", "val", "dev"), "validation") | {
+    "train": "train",
+    "test": "test",
+}
 _HEADER = 1 << 16  # bytes of the first line: a file without lines is not read as a whole
 _INNERMOST = 2  # levels of folders of folds, as Elliot has them: a link may make a circle
-_FILE = re.compile(r"^(?:.+\.)?(?P<part>[A-Za-z_]+)\.(parquet|pq|csv|tsv|inter|jsonl|ndjson|dat|txt)(\.gz)?$")
+_FILE = re.compile(
+    r"^(?:.+\.)?(?P<part>[A-Za-z_]+)\.(parquet|pq|csv|tsv|inter|jsonl|ndjson|dat|txt)(\.gz)?$"
+)
 
 
 def read(
@@ -186,8 +198,8 @@ def read(
 def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> tuple[Any, Any]:
     """Return ground truth and training interactions, those of a split if it is the ground truth.
 
-    Either may be the folder of a split. ``columns`` are those of the evaluation; in a split they may
-    name the relevance.
+    Either may be the folder of a split. ``columns`` are those of the evaluation; in a split they
+    may name the relevance.
     """
     truth, train = _of_folder(truth), _of_folder(train)
     if isinstance(truth, Split):
@@ -217,14 +229,19 @@ class _SplitFiles(NamedTuple):
     card: dict[str, Any] | None = None
 
 
-def _find_files(folder: Path, outer: dict[str, Path] | None = None, level: int = 0) -> list[_SplitFiles]:
+def _find_files(
+    folder: Path, outer: dict[str, Path] | None = None, level: int = 0
+) -> list[_SplitFiles]:
     """Return the files of each fold; those of outer folders belong to every fold."""
     card = read_card(folder)
     if card is not None:
         return [_SplitFiles(folder, {**(outer or {}), **_files_of_card(folder, card)}, card)]
     files = {**(outer or {}), **_files_by_name(folder)}
     inner = folder.iterdir() if level < _INNERMOST else ()
-    folds = sorted((path for path in inner if path.name.isdecimal() and path.is_dir()), key=lambda path: int(path.name))
+    folds = sorted(
+        (path for path in inner if path.name.isdecimal() and path.is_dir()),
+        key=lambda path: int(path.name),
+    )
     if folds:
         return [split for fold in folds for split in _find_files(fold, files, level + 1)]
     missing = [part for part in ("train", "test") if part not in files]
@@ -285,7 +302,9 @@ def _files_by_name(folder: Path) -> dict[str, Path]:
             continue
         if part in files:
             raise FileError(
-                f"two files could be the {part} part", where=str(folder), found=f"{files[part].name}, {path.name}"
+                f"two files could be the {part} part",
+                where=str(folder),
+                found=f"{files[part].name}, {path.name}",
             )
         files[part] = path
     return files
@@ -297,11 +316,19 @@ def _part_of(file_name: str) -> str | None:
 
 
 def _read_fold(
-    folds: list[_SplitFiles], columns: Columns | None, unit: TimeUnit | None, time_format: str | None, fold: int
+    folds: list[_SplitFiles],
+    columns: Columns | None,
+    unit: TimeUnit | None,
+    time_format: str | None,
+    fold: int,
 ) -> Split:
     folder, files, card = folds[fold]
     parts = [
-        read_table(read_file(path, _without_header(path)), "interactions", columns or _saved_columns(path, card))
+        read_table(
+            read_file(path, _without_header(path)),
+            "interactions",
+            columns or _saved_columns(path, card),
+        )
         for path in files.values()
     ]
     for role in ("user", "item"):
@@ -323,7 +350,9 @@ def _read_fold(
         frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
         raise FileError(
-            "a column has different types in different parts", where=str(folder), found=str(error).splitlines()[0]
+            "a column has different types in different parts",
+            where=str(folder),
+            found=str(error).splitlines()[0],
         ) from error
     table = Table(frame, "interactions", str(folder), parts[0].format, parts[0].columns)
     if unit is None and time_format is None and card is not None and "time" in card:
@@ -351,7 +380,11 @@ def _saved_clock(time: dict[str, Any], table: Table) -> tuple[TimeUnit | None, s
     if not was_date or dtype is None or dtype.is_temporal():
         return unit, None
     time_format = time.get("format")
-    is_whole = time_format == COMPACT and dtype.is_integer() and read_compact(table.frame["timestamp"]) is not None
+    is_whole = (
+        time_format == COMPACT
+        and dtype.is_integer()
+        and read_compact(table.frame["timestamp"]) is not None
+    )
     return (None, time_format) if dtype == pl.String or is_whole else ("s", None)
 
 

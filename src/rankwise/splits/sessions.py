@@ -45,7 +45,8 @@ class Sessions:
         if ids.null_count():
             raise IdError(
                 "a row has no session",
-                where=f"{rows.table.source}, column {column!r}, row {int(ids.is_null().arg_true()[0]) + 1}",
+                where=f"{rows.table.source}, column {column!r}, row "
+                f"{int(ids.is_null().arg_true()[0]) + 1}",
                 found=f"{ids.null_count():,} such rows",
                 hint="drop those rows, or give each of them a session of its own",
             )
@@ -89,7 +90,8 @@ def _column_of(rows: Rows, column: str) -> str:
             f"column {column!r} is the user, so that sessions are the users already",
             where=rows.table.source,
             found=f"sessions={column!r}",
-            hint='hold out whole users with UserHoldout, or name the column of the user: columns={"user": "…"}',
+            hint="hold out whole users with UserHoldout, or name the column of the user: "
+            'columns={"user": "…"}',
         )
     if name not in frame.columns:
         raise ColumnError(

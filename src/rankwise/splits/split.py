@@ -23,12 +23,35 @@ from rankwise.splits.interactions import Mask, Rows, as_polars, chunks, cut_rows
 from rankwise.tables.columns import Columns, check_finite, choose
 from rankwise.tables.memory import from_frame, typed
 from rankwise.tables.storage import file_hash, new_folder, write_text
-from rankwise.tables.table import CARD_FILE, TRAINED, Table, TableRole, card_text, one_line, read_json
+from rankwise.tables.table import (
+    CARD_FILE,
+    TRAINED,
+    Table,
+    TableRole,
+    card_text,
+    one_line,
+    read_json,
+)
 
-__all__ = ["Folds", "Split", "card_of", "future_shares", "known_rows", "make_card", "plain", "torn_users", "write"]
+__all__ = [
+    "Folds",
+    "Split",
+    "card_of",
+    "future_shares",
+    "known_rows",
+    "make_card",
+    "plain",
+    "torn_users",
+    "write",
+]
 
 _PARTS = ("train", "validation", "test")
-_RECBOLE = {"user": "user_id:token", "item": "item_id:token", "rating": "rating:float", "timestamp": "timestamp:float"}
+_RECBOLE = {
+    "user": "user_id:token",
+    "item": "item_id:token",
+    "rating": "rating:float",
+    "timestamp": "timestamp:float",
+}
 _SHORT = {"recbole": "valid", "elliot": "val"}  # of validation
 _WARPREC = {"user": "user_id", "item": "item_id"}
 
@@ -43,7 +66,12 @@ class _Contents(NamedTuple):
 
 
 def write(
-    splits: Iterable[_Contents], folder: str | Path, form: FileFormat, *, folds: bool = False, overwrite: bool = False
+    splits: Iterable[_Contents],
+    folder: str | Path,
+    form: FileFormat,
+    *,
+    folds: bool = False,
+    overwrite: bool = False,
 ) -> Path:
     """Write one split, or the splits of several folds, into a folder that is new or empty.
 
@@ -63,10 +91,13 @@ def write(
         raise OutputError(
             "a split is written into a new or empty folder",
             where=str(path),
-            hint="files of another split in it would be read as well; overwrite=True replaces a split",
+            hint="files of another split in it would be read as well; overwrite=True replaces a "
+            "split",
         )
     if folds and form in ("recbole", "warprec"):
-        raise ParameterError(f"{form} has no files for several folds", hint="write one fold after the other")
+        raise ParameterError(
+            f"{form} has no files for several folds", hint="write one fold after the other"
+        )
     with new_folder(path) as target:
         for number, split in enumerate(splits):
             inner = target / str(number) if folds or form == "elliot" else target
@@ -84,7 +115,9 @@ def _earlier_split(path: Path) -> list[Path]:
         if isinstance(card, dict) and isinstance(card.get("files"), dict):
             files |= {file, *(file.parent / name for name in card["files"])}
     content = sorted(path.rglob("*"), reverse=True)
-    foreign = [file for file in content if file not in files and (file.is_symlink() or not file.is_dir())]
+    foreign = [
+        file for file in content if file not in files and (file.is_symlink() or not file.is_dir())
+    ]
     if foreign:
         raise OutputError(
             "the folder holds other files than those of a split",
@@ -110,7 +143,9 @@ def _write_one(split: _Contents, folder: Path, name: str, form: FileFormat) -> N
     write_text(folder / CARD_FILE, card_text({**split.card, "files": files}))
 
 
-def _files(split: _Contents, folder: Path, name: str, form: FileFormat) -> Iterator[tuple[Path, pl.DataFrame]]:
+def _files(
+    split: _Contents, folder: Path, name: str, form: FileFormat
+) -> Iterator[tuple[Path, pl.DataFrame]]:
     """Yield the path and rows of each file of a split."""
     if form in ("parquet", "csv"):
         table = as_polars(split.source, split.rows)
@@ -196,7 +231,9 @@ def make_card(
     for mask in masks.values():
         used |= mask
     card = card_of(rows.table, len(rows), int((~used).sum()), rule, notes, parts)
-    card["cold"] = {part: _cold(rows, masks, part) for part in ("validation", "test") if part in masks}
+    card["cold"] = {
+        part: _cold(rows, masks, part) for part in ("validation", "test") if part in masks
+    }
     if rows.has_times:
         unit = {"unit": rows.time.unit, "unit_known_as": rows.time.unit_source}
         unit |= {} if rows.time.time_format is None else {"format": rows.time.time_format}
@@ -230,7 +267,11 @@ def card_of(
         },
         "found": {name: plain(value) for name, value in notes.items()},
         "parts": dict(parts),
-        "known": {part: [name for name in _KNOWN[part] if name in parts] for part in _KNOWN if part in parts},
+        "known": {
+            part: [name for name in _KNOWN[part] if name in parts]
+            for part in _KNOWN
+            if part in parts
+        },
     }
 
 
@@ -437,7 +478,9 @@ class Split:
             raise ParameterError(
                 f"this split has no part {name!r}",
                 found=", ".join(self.masks),
-                hint="give the rule validation=" if name == "validation" else nearest(name, self.masks),
+                hint="give the rule validation="
+                if name == "validation"
+                else nearest(name, self.masks),
             )
 
     @cached_property
@@ -489,7 +532,13 @@ class Split:
         rows = source.frame.filter(pl.Series(mask)).rename(source.columns)
         trained = self.masks["train"][mask]
         only_train = bool(trained.all())
-        part = "test part" if kind == "truth" else "train part" if only_train else "rows known before the test part"
+        part = (
+            "test part"
+            if kind == "truth"
+            else "train part"
+            if only_train
+            else "rows known before the test part"
+        )
         names = {**source.columns, **choose(columns, kind)}
         table = from_frame(rows, kind, names, f"{part} of {source.source}", source.format)
         if kind == "train" and not only_train:
@@ -525,7 +574,10 @@ class Split:
 
     def __repr__(self) -> str:
         lines = [one_line(self.rule)]
-        lines += [f"  {name}: {rows} rows, {users} users, {items} items" for name, rows, users, items in self._sizes()]
+        lines += [
+            f"  {name}: {rows} rows, {users} users, {items} items"
+            for name, rows, users, items in self._sizes()
+        ]
         lines += [f"  {name}: {value}" for name, value in self.found.items()]
         return "\n".join(lines)
 
@@ -533,13 +585,19 @@ class Split:
         used = np.logical_or.reduce(list(self.masks.values())).sum()
         unused = len(self.rows) - used
         notes = [f"{unused:,} of {len(self.rows):,} rows are in no part"] if unused else []
-        parts = TableView(["part", "rows", "users", "items"], list(self._sizes()), notes, one_line(self.rule))
+        parts = TableView(
+            ["part", "rows", "users", "items"], list(self._sizes()), notes, one_line(self.rule)
+        )
         notes_of_rule = [(name, str(value)) for name, value in self.found.items()]
-        return html(parts, *([TableView(["found", "value"], notes_of_rule)] if notes_of_rule else []))
+        return html(
+            parts, *([TableView(["found", "value"], notes_of_rule)] if notes_of_rule else [])
+        )
 
     def _sizes(self) -> Iterator[tuple[str, str, str, str]]:
         for name, mask in self.masks.items():
-            users, items = ((codes.count(mask) > 0).sum() for codes in (self.rows.user, self.rows.item))
+            users, items = (
+                (codes.count(mask) > 0).sum() for codes in (self.rows.user, self.rows.item)
+            )
             yield name, f"{mask.sum():,}", f"{users:,}", f"{items:,}"
 
 
@@ -580,7 +638,9 @@ class Folds(Sequence[Split]):
         overwrite: bool = False,
     ) -> Path:
         """Write each fold into its own subfolder, 0, 1, 2, …, atomically; see `Split.save`."""
-        return write((split._contents() for split in self), folder, format, folds=True, overwrite=overwrite)
+        return write(
+            (split._contents() for split in self), folder, format, folds=True, overwrite=overwrite
+        )
 
     def __repr__(self) -> str:
         return f"{self._count} folds"
@@ -598,7 +658,10 @@ class Folds(Sequence[Split]):
                 rule = f"{one_line(split.rule)}: "
                 sizes.append({name: rows for name, rows, _, _ in split._sizes()})
         parts = list(dict.fromkeys(name for fold in sizes for name in fold))
-        rows = [(str(number), *(fold.get(name, "–") for name in parts)) for number, fold in enumerate(sizes)]
+        rows = [
+            (str(number), *(fold.get(name, "–") for name in parts))
+            for number, fold in enumerate(sizes)
+        ]
         if self._count > len(rows):
             notes.append(f"the first {len(rows)} of {self._count:,} folds")
         head = ["fold", *(f"{name} rows" for name in parts)]

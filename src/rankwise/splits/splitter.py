@@ -40,7 +40,15 @@ __all__ = [
 Keep: TypeAlias = Literal["first", "last", "highest"]
 
 
-_SHARE_ELSEWHERE = {"test_ratio", "test_size", "test_fraction", "test_frac", "fraction", "frac", "ratio"}
+_SHARE_ELSEWHERE = {
+    "test_ratio",
+    "test_size",
+    "test_fraction",
+    "test_frac",
+    "fraction",
+    "frac",
+    "ratio",
+}
 """What other libraries call the share of the test part."""
 
 
@@ -53,7 +61,9 @@ def _check_parameters(cls: type, given: Iterable[str]) -> None:
         return
     meant = "share" if unknown in _SHARE_ELSEWHERE and "share" in allowed else unknown
     raise ParameterError(
-        f"{cls.__name__} has no parameter {unknown!r}", found=", ".join(allowed), hint=nearest(meant, allowed)
+        f"{cls.__name__} has no parameter {unknown!r}",
+        found=", ".join(allowed),
+        hint=nearest(meant, allowed),
     )
 
 
@@ -73,7 +83,9 @@ class Filter:
     def keep(self, rows: Rows) -> Mask:
         """Return the mask of the rows that are kept."""
 
-    def apply(self, interactions: Any, *, columns: Columns | None = None, time_format: str | None = None) -> Any:
+    def apply(
+        self, interactions: Any, *, columns: Columns | None = None, time_format: str | None = None
+    ) -> Any:
         """Return the rows of a table that are kept, in their order.
 
         Parameters
@@ -103,7 +115,10 @@ class Filter:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the filter as plain values."""
-        return {"filter": type(self).__name__, **{name: plain(value) for name, value in asdict(self).items()}}
+        return {
+            "filter": type(self).__name__,
+            **{name: plain(value) for name, value in asdict(self).items()},
+        }
 
 
 @dataclass(frozen=True)
@@ -224,12 +239,16 @@ class Deduplicate(Filter):
 
 def _ratings(rows: Rows) -> Any:
     if "relevance" not in rows.table.frame.columns:
-        raise missing_column("there is no column for the rating, and this filter needs one", "relevance", rows.table)
+        raise missing_column(
+            "there is no column for the rating, and this filter needs one", "relevance", rows.table
+        )
     ratings = rows.table.frame["relevance"]
     missing = ratings.is_null() | (~ratings.is_finite() if ratings.dtype.is_float() else False)
     if missing.any():
         row = int(missing.arg_true()[0])
-        raise missing_ratings(rows.table, f", user {rows.table.frame['user'][row]!r}", int(missing.sum()))
+        raise missing_ratings(
+            rows.table, f", user {rows.table.frame['user'][row]!r}", int(missing.sum())
+        )
     return ratings.to_numpy()
 
 
@@ -288,10 +307,11 @@ class Splitter:
         What to do with validation and test rows whose user has the same item among the rows that
         are known before the part.
     sessions : str, optional
-        The column of sessions (baskets, visits), each of which stays whole. The rule then cuts sessions in place
-        of rows: shares, numbers and folds are of sessions, so that ``LeaveOut(1, sessions="session_id")`` tests the
-        last session of each user. A session has the time of its first row: a split in time puts it on the
-        side on which it begins. Ids of sessions may begin anew for every user.
+        The column of sessions (baskets, visits), each of which stays whole. The rule then cuts
+        sessions in place of rows: shares, numbers and folds are of sessions, so that
+        ``LeaveOut(1, sessions="session_id")`` tests the last session of each user. A session has
+        the time of its first row: a split in time puts it on the side on which it begins. Ids of
+        sessions may begin anew for every user.
     """
 
     validation: Splitter | None = None
@@ -312,8 +332,12 @@ class Splitter:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not isinstance(self.filters, list | tuple) or not all(isinstance(rule, Filter) for rule in self.filters):
-            raise ParameterError("filters is a list of filters", found=repr(self.filters), hint="[KCore(5)]")
+        if not isinstance(self.filters, list | tuple) or not all(
+            isinstance(rule, Filter) for rule in self.filters
+        ):
+            raise ParameterError(
+                "filters is a list of filters", found=repr(self.filters), hint="[KCore(5)]"
+            )
         object.__setattr__(self, "filters", tuple(self.filters))
         if self.validation is not None and not isinstance(self.validation, SingleSplitter):
             raise ParameterError(
@@ -335,10 +359,13 @@ class Splitter:
         if self.sessions is None:
             return
         if not isinstance(self.sessions, str):
-            raise ParameterError("sessions is the name of a column", found=f"sessions={self.sessions!r}")
+            raise ParameterError(
+                "sessions is the name of a column", found=f"sessions={self.sessions!r}"
+            )
         if not self.cuts_sessions:
             raise ParameterError(
-                f"{type(self).__name__} chooses rows by what they have, and cannot keep sessions whole",
+                f"{type(self).__name__} chooses rows by what they have, and cannot keep sessions "
+                "whole",
                 found=f"sessions={self.sessions!r}",
                 hint="take LeaveOut, Holdout, KFold, UserHoldout or GlobalTime with sessions=",
             )
@@ -400,7 +427,9 @@ class Splitter:
                 raise EmptyError("the filters leave no rows", where=f"{rule!r}")
         return mask
 
-    def _without_cold(self, rows: Rows, parts: dict[str, Mask], part: str, notes: dict[str, Any]) -> Mask:
+    def _without_cold(
+        self, rows: Rows, parts: dict[str, Mask], part: str, notes: dict[str, Any]
+    ) -> Mask:
         """Return the rows of a part that stay under ``cold_users``, ``cold_items`` and ``seen``."""
         mask = parts[part]
         for role, action in (("user", self.cold_users), ("item", self.cold_items)):
@@ -425,7 +454,11 @@ class Splitter:
         rows = read_rows(source, columns, unit, time_format)
         notes: dict[str, Any] = {}
         filters_all = self.filters and self.filter_on == "all"
-        return rows, self._filtered(rows, np.ones(len(rows), dtype=bool), notes) if filters_all else None, notes
+        return (
+            rows,
+            self._filtered(rows, np.ones(len(rows), dtype=bool), notes) if filters_all else None,
+            notes,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -542,7 +575,9 @@ def _collected(source: Any) -> Any:
     return source
 
 
-def _with_validation(rule: Splitter, rows: Rows, parts: dict[str, Mask]) -> tuple[dict[str, Mask], dict[str, Any]]:
+def _with_validation(
+    rule: Splitter, rows: Rows, parts: dict[str, Mask]
+) -> tuple[dict[str, Mask], dict[str, Any]]:
     """Return the parts after a second rule has split the training rows, and its notes."""
     assert isinstance(rule, SingleSplitter)
     train = parts["train"]

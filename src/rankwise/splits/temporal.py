@@ -61,7 +61,9 @@ def _rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, 
         times = pl.Series(name, column.tolist() if column.dtype == object else column)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise ColumnError(
-            "timestamps are numbers or dates", where=f"interactions, column {name!r}", found=str(column.dtype)
+            "timestamps are numbers or dates",
+            where=f"interactions, column {name!r}",
+            found=str(column.dtype),
         ) from error
     for dtype in (pl.Int64, pl.Float64):  # one text in an array makes its numbers text
         if times.dtype == pl.String and not times.cast(dtype, strict=False).null_count():
@@ -77,10 +79,15 @@ def _column_of_array(array: Any, at: Any) -> Any:
     names = array.dtype.names
     if array.ndim != (2 if names is None else 1):
         raise InputError(
-            "an array of interactions has one row per interaction, and its columns", found=f"shape {array.shape}"
+            "an array of interactions has one row per interaction, and its columns",
+            found=f"shape {array.shape}",
         )
     if names is not None and at not in names:
-        raise ColumnError(f"there is no column {at!r}", found=", ".join(map(repr, names)), hint=nearest(str(at), names))
+        raise ColumnError(
+            f"there is no column {at!r}",
+            found=", ".join(map(repr, names)),
+            hint=nearest(str(at), names),
+        )
     if names is not None:
         return array[at]
     if isinstance(at, bool) or not isinstance(at, Integral):
@@ -147,14 +154,17 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
 
 def _dense(matrix: Any) -> Any:
     if is_masked(matrix):
-        raise InputError("the matrix is masked, and its mask would be ignored", hint="pass matrix.filled(0)")
+        raise InputError(
+            "the matrix is masked, and its mask would be ignored", hint="pass matrix.filled(0)"
+        )
     try:
         array = np.array(matrix)
     except ValueError as error:  # raised by NumPy for rows of different lengths
         raise InputError("the rows of the matrix have different lengths") from error
     if array.ndim != 2 or array.dtype.kind not in "iufb":
         raise InputError(
-            "leave-one-out needs a matrix of numbers, users by items", found=f"shape {array.shape}, {array.dtype}"
+            "leave-one-out needs a matrix of numbers, users by items",
+            found=f"shape {array.shape}, {array.dtype}",
         )
     return array
 
@@ -347,7 +357,10 @@ class SuccessiveTargets(FoldSplitter):
             users = np.zeros(rows.user.size, dtype=bool)
             users[rows.user.of_row[test]] = True
             history = (position >= 0) & (position < fold) & users[rows.user.of_row]
-            return Masks({"train": single.parts["train"], "history": history, "test": test}, dict(single.notes))
+            return Masks(
+                {"train": single.parts["train"], "history": history, "test": test},
+                dict(single.notes),
+            )
 
         return int(position.max()) + 1, cut
 
@@ -363,7 +376,8 @@ def best_moment(rows: Rows) -> Any:
     both = (rows.user.count() > 0) & (first < last)
     if not both.any():
         raise EmptyError(
-            "no user has rows at two different times, so no moment has a user on both sides", where=rows.table.source
+            "no user has rows at two different times, so no moment has a user on both sides",
+            where=rows.table.source,
         )
     first, last = np.sort(first[both]), np.sort(last[both])
     users = np.searchsorted(first, last, side="left") - np.searchsorted(last, last, side="left")
@@ -416,8 +430,8 @@ def time_based_split(
     Returns
     -------
     train, test : table or array
-        The first ``int(n * (1 - test_ratio))`` of n rows by time, and the others; both in order of time, rows of equal
-        time in their original order, of the same type as ``interactions``.
+        The first ``int(n * (1 - test_ratio))`` of n rows by time, and the others; both in order of
+        time, rows of equal time in their original order, of the same type as ``interactions``.
 
     Raises
     ------
@@ -564,14 +578,22 @@ class TwoStage(SingleSplitter):
             between = between & warm
         if not first.any() or not between.any():
             side = "before" if not first.any() else "from"
-            raise EmptyError(f"there are no training rows {side} the inner moment", where=f"TwoStage ({notes})")
+            raise EmptyError(
+                f"there are no training rows {side} the inner moment", where=f"TwoStage ({notes})"
+            )
         by_users = UserHoldout(self.validation_share, fold_in=None, seed=self.seed)
         ranker = by_users._cut(inside.select(between)).spread(between).parts
-        parts = {"candidate_train": first, "ranker_train": ranker["train"], "ranker_validation": ranker["test"]}
+        parts = {
+            "candidate_train": first,
+            "ranker_train": ranker["train"],
+            "ranker_validation": ranker["test"],
+        }
         for name, mask in parts.items():
             if not mask.any():
                 raise EmptyError(
-                    f"part {name} would be empty", where=f"TwoStage ({notes})", hint="choose another validation_share"
+                    f"part {name} would be empty",
+                    where=f"TwoStage ({notes})",
+                    hint="choose another validation_share",
                 )
         inner_parts = Masks(parts).spread(train).parts
         return Masks({"train": train, **inner_parts, "test": outer.parts["test"]}, notes)

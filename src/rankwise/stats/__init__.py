@@ -40,7 +40,12 @@ from rankwise.stats.errors_in_variables import (
     true_effects,
 )
 from rankwise.stats.group_means import compare_groups, group_interval
-from rankwise.stats.intervals import bootstrap, bootstrap_confidence_interval, bootstrap_means, sign_flip_interval
+from rankwise.stats.intervals import (
+    bootstrap,
+    bootstrap_confidence_interval,
+    bootstrap_means,
+    sign_flip_interval,
+)
 from rankwise.stats.many_systems import (
     PairTests,
     SystemRanks,
@@ -52,7 +57,14 @@ from rankwise.stats.many_systems import (
     sign_flip_of_all,
     tukey,
 )
-from rankwise.stats.paired_tests import bootstrap_test, paired_t, sign, sign_flip, t_interval, wilcoxon
+from rankwise.stats.paired_tests import (
+    bootstrap_test,
+    paired_t,
+    sign,
+    sign_flip,
+    t_interval,
+    wilcoxon,
+)
 from rankwise.stats.prediction_powered import PredictionPowered, prediction_powered
 from rankwise.stats.rank_correlation import kendall_tau, tau_ap
 from rankwise.stats.variance_components import DataSets, TwoLevel, over_data_sets, two_level

@@ -2,8 +2,8 @@ r"""Confidence limits, tests and plans for the mean of bounded values, valid for
 
 The upper confidence limit of a bounded mean that holds for few and for rare values is Gaffke's: one
 observation at the largest possible value is added to the n that were seen, and the limit is the
-quantile of :math:`\sum_i w_i x_i` with weights uniform on the simplex. For values of 0 and 1 it is the
-Clopper-Pearson limit; for many values it is that of the t interval, corrected for skewness. No
+quantile of :math:`\sum_i w_i x_i` with weights uniform on the simplex. For values of 0 and 1 it is
+the Clopper-Pearson limit; for many values it is that of the t interval, corrected for skewness. No
 distribution is known for which it covers less than it says.
 
 The quantile has no closed form for other values. It is computed by the saddle point of
@@ -103,7 +103,11 @@ class BoundedMean:
     def of_pairs(cls, pairs: Differences, largest: float, side: int = 1) -> BoundedMean:
         """Return the mean of the differences of pairs, or of their negatives (-1)."""
         values, count = pairs.distribution
-        return cls._of(values, count, largest) if side > 0 else cls._of(-values[::-1], count[::-1], largest)
+        return (
+            cls._of(values, count, largest)
+            if side > 0
+            else cls._of(-values[::-1], count[::-1], largest)
+        )
 
     @classmethod
     def _of(cls, values: Floats, count: Floats, largest: float) -> BoundedMean:
@@ -140,7 +144,8 @@ class BoundedMean:
         def excess(log_offset: float) -> float:
             return _quantile(distance, count, np.exp(log_offset))[1] - confidence
 
-        # From weights on the added value alone to nearly equal weights, where the probability is 1/2.
+        # From weights on the added value alone to nearly equal weights, where the probability is
+        # 1/2.
         first, last = _LOWEST_LOG, _equal_weights(distance, count)
         log_offset = last if excess(last) >= 0 else root_of(excess, first, last, 1e-9)
         return float(self.largest - scale * _quantile(distance, count, np.exp(log_offset))[0])
@@ -153,7 +158,10 @@ class BoundedMean:
         """
         if not self.n or self.largest < hypothesis:
             return math.nan if not self.n else never_zero(0.0)
-        x, count = np.append(self.values - hypothesis, self.largest - hypothesis), np.append(self.count, 1.0)
+        x, count = (
+            np.append(self.values - hypothesis, self.largest - hypothesis),
+            np.append(self.count, 1.0),
+        )
         if len(x) == 2 and x[0] < 0:  # of one value the probability has a closed form
             return never_zero((x[1] / (x[1] - x[0])) ** count[0])
         return never_zero(probability_above(x, count=count)[0])
@@ -180,7 +188,11 @@ class BoundedMean:
     def power(self, n: float, gap: float, *, alpha: float) -> float:
         """Return the probability that n values reject a hypothesis that lies ``gap`` above the true mean."""
         spare = gap - self.width(n, 1 - alpha)
-        return normal_probability(spare * math.sqrt(n) / self.deviation) if self.deviation > 0 else float(spare >= 0)
+        return (
+            normal_probability(spare * math.sqrt(n) / self.deviation)
+            if self.deviation > 0
+            else float(spare >= 0)
+        )
 
     def users(self, gap: float, *, alpha: float, power: float = 0.8) -> int | None:
         """Return how many values reject a hypothesis ``gap`` above the true mean; None if no number does."""
@@ -188,7 +200,9 @@ class BoundedMean:
 
         if not gap > 0:
             return None
-        by_t = ((ndtri(1 - alpha) + ndtri(power)) * self.deviation / gap) ** 2  # the bound needs more
+        by_t = (
+            (ndtri(1 - alpha) + ndtri(power)) * self.deviation / gap
+        ) ** 2  # the bound needs more
         low, high = 1, max(2, int(min(by_t, _MOST)))
         while self.detectable(high, alpha=alpha, power=power) > gap:
             low, high = high, 2 * high
@@ -205,7 +219,9 @@ _LOWEST_LOG = -60.0
 _MOST = 2**53  # users: there are fewer people
 
 
-def bounded_p(values: Floats, largest: float, cluster: Any = None, hypothesis: float = 0.0) -> float:
+def bounded_p(
+    values: Floats, largest: float, cluster: Any = None, hypothesis: float = 0.0
+) -> float:
     """Return the one-sided p-value of a mean of at least the hypothesis, of users or of clusters of them.
 
     The totals of clusters over the hypothesis are bounded by the size of the largest cluster:
@@ -231,7 +247,9 @@ def bounded_upper(values: Floats, largest: float, confidence: float, cluster: An
     return most if mean >= most else root_of(excess, mean, most)
 
 
-def bounded_test(x: Any, y: Any = None, *, largest: float, missing: Missing = "error") -> TestResult:
+def bounded_test(
+    x: Any, y: Any = None, *, largest: float, missing: Missing = "error"
+) -> TestResult:
     """Test whether two means differ, for values whose differences are at most ``largest``.
 
     The p-value is twice the smaller one of both sides by Gaffke's limit. It holds for any
@@ -281,17 +299,30 @@ def bounded_p_of_all(pairs: Sequence[Differences], largest: float) -> list[float
     """Return the p-values of `bounded_test_of` for many pairs of the same users."""
     library, saddles = kernels.loaded(), np.full((len(pairs), 4), math.nan)
     if library is not None and pairs and pairs[0].n > BINS:
-        columns = [np.ascontiguousarray(values) for name in "xy" for values in map(attrgetter(name), pairs)]
-        limits, signs = np.array([pair.limits for pair in pairs]), np.array([_sign(pair) for pair in pairs])
+        columns = [
+            np.ascontiguousarray(values) for name in "xy" for values in map(attrgetter(name), pairs)
+        ]
+        limits, signs = (
+            np.array([pair.limits for pair in pairs]),
+            np.array([_sign(pair) for pair in pairs]),
+        )
 
         def work(first: int, stop: int) -> None:
             counts = pairs[0].n, len(pairs)
             room = np.empty(4 * BINS + 2 * LANES)
-            library.rw_saddles(columns, *counts, limits, signs, largest, BINS, first, stop, room, saddles)
+            library.rw_saddles(
+                columns, *counts, limits, signs, largest, BINS, first, stop, room, saddles
+            )
 
         pairs_by_thread(work, len(pairs), pairs[0].n)
-    sides = [math.nan if math.isnan(saddle[1]) else never_zero(_tail(*saddle)) for saddle in saddles.tolist()]
-    return [2 * p if p <= 0.5 else bounded_test_of(pair, largest).p for p, pair in zip(sides, pairs, strict=True)]
+    sides = [
+        math.nan if math.isnan(saddle[1]) else never_zero(_tail(*saddle))
+        for saddle in saddles.tolist()
+    ]
+    return [
+        2 * p if p <= 0.5 else bounded_test_of(pair, largest).p
+        for p, pair in zip(sides, pairs, strict=True)
+    ]
 
 
 def _sign(pairs: Differences) -> float:
@@ -327,7 +358,9 @@ def bounded_interval(
     return bounded_interval_of(differences(x, y, missing=missing), largest, confidence=confidence)
 
 
-def bounded_mean_interval(values: Any, *, bounds: tuple[float, float], confidence: float = 0.95) -> Interval:
+def bounded_mean_interval(
+    values: Any, *, bounds: tuple[float, float], confidence: float = 0.95
+) -> Interval:
     """Return the interval of a mean of users that holds for any distribution of values between two bounds.
 
     Parameters
@@ -342,7 +375,8 @@ def bounded_mean_interval(values: Any, *, bounds: tuple[float, float], confidenc
     Returns
     -------
     Interval
-        Its limits are NaN with fewer than two users. For values of 0 and 1 it is Clopper and Pearson's.
+        Its limits are NaN with fewer than two users. For values of 0 and 1 it is Clopper and
+        Pearson's.
 
     Examples
     --------
@@ -359,12 +393,16 @@ def bounded_mean_interval(values: Any, *, bounds: tuple[float, float], confidenc
     return Interval(data.mean, low, high, confidence, BOUNDED, data.n, data.sample_flags)
 
 
-def bounded_interval_of(pairs: Differences, largest: float, *, confidence: float, cluster: Any = None) -> Interval:
+def bounded_interval_of(
+    pairs: Differences, largest: float, *, confidence: float, cluster: Any = None
+) -> Interval:
     """Return the interval of checked pairs, also of users in clusters."""
     low = high = math.nan
     if pairs.n > 1:
         level = (1 + confidence) / 2
-        low, high = (side * bounded_upper(side * pairs.d, largest, level, cluster) for side in (-1, 1))
+        low, high = (
+            side * bounded_upper(side * pairs.d, largest, level, cluster) for side in (-1, 1)
+        )
     return Interval(pairs.mean, low, high, confidence, BOUNDED, pairs.n, pairs.sample_flags)
 
 
@@ -420,7 +458,8 @@ def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, fl
     weights = 1.0 / (offset + distance)
     level = float(count @ weights) / count.sum()
     mean = float((count * weights) @ distance / (count @ weights))
-    # The logarithm of level / weights, which is nearly 1 of very many values, and nearly 0 of the largest one.
+    # The logarithm of level / weights, which is nearly 1 of very many values, and nearly 0 of the
+    # largest one.
     ratio, beyond = level / weights, level * (distance - mean)
     logs = np.where(ratio < 0.5, np.log(ratio), np.log1p(np.maximum(beyond, -0.5)))
     root = np.sqrt(max(2.0 * (count @ logs), 0.0))
@@ -430,11 +469,14 @@ def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, fl
     return mean, normal_probability(root) + float(correction)
 
 
-def probability_above(x: Floats, start: float = 0.0, count: Floats | None = None) -> tuple[float, float]:
+def probability_above(
+    x: Floats, start: float = 0.0, count: Floats | None = None
+) -> tuple[float, float]:
     r"""Return :math:`P(\sum_i E_i x_i \ge 0)` for independent exponential E, and the saddle point.
 
-    The saddle point s minimises the convex :math:`K(s) = -\sum \log(1 - s x_i)`: Newton steps, which bisection keeps
-    inside. The tail is that of Lugannani and Rice. With a ``count`` a value stands for so many.
+    The saddle point s minimises the convex :math:`K(s) = -\sum \log(1 - s x_i)`: Newton steps,
+    which bisection keeps inside. The tail is that of Lugannani and Rice. With a ``count`` a value
+    stands for so many.
 
     >>> probability_above(np.array([1.0, -1.0, -1.0, -1.0]))[0]  # exactly 1 / 8
     0.127
@@ -477,14 +519,22 @@ def _saddle(x: Floats, count: Floats, start: float) -> tuple[float, float, float
         low, high = (low, s) if slope > 0 else (s, high)
         step = s - slope / curvature
         s = step if low < step < high else (low + high) / 2.0
-    return s, curvature, total_in_lanes(count * terms * terms * terms), total_in_lanes(count * _log1p(-s * x))
+    return (
+        s,
+        curvature,
+        total_in_lanes(count * terms * terms * terms),
+        total_in_lanes(count * _log1p(-s * x)),
+    )
 
 
 def _log1p(u: Floats) -> Floats:
     """Return log(1 + u), with the bits of the kernel on every platform."""
     mantissa, exponent = np.frexp(1.0 + u)
     low = mantissa < math.sqrt(0.5)
-    mantissa, exponent = np.where(low, 2.0 * mantissa, mantissa), (exponent - low).astype(np.float64)
+    mantissa, exponent = (
+        np.where(low, 2.0 * mantissa, mantissa),
+        (exponent - low).astype(np.float64),
+    )
     above = np.where(exponent != 0, mantissa - 1.0, u)
     t = above / (2.0 + above)
     square, series = t * t, np.full(len(t), 1.0 / 23.0)

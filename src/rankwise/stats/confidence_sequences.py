@@ -1,18 +1,19 @@
 r"""Confidence sequences: intervals of a bounded mean that hold at all looks at growing data together.
 
-Someone bets that the mean exceeds m. Each value multiplies the capital by :math:`1 + f (x / m - 1)`, where values are
-scaled to lie between 0 and 1, and f is the fraction of the capital that is at stake. If the mean is m, the capital is
-a fair game, and by Ville's inequality it ever reaches :math:`1 / \alpha` with probability :math:`\alpha` at most,
-whatever the distribution of the values, from the first one on, and whatever rule stops it. The lower limit is the
-smallest m against which the capital stays below that, the upper one its mirror image.
+Someone bets that the mean exceeds m. Each value multiplies the capital by
+:math:`1 + f (x / m - 1)`, where values are scaled to lie between 0 and 1, and f is the fraction of
+the capital that is at stake. If the mean is m, the capital is a fair game, and by Ville's
+inequality it ever reaches :math:`1 / \alpha` with probability :math:`\alpha` at most, whatever the
+distribution of the values, from the first one on, and whatever rule stops it. The lower limit is
+the smallest m against which the capital stays below that, the upper one its mirror image.
 
-The capital is divided among fixed fractions, each half of the one before. With predictable plug-in bets, the other
-choice of Waudby-Smith and Ramdas, the limits are about as wide, but depend on the order of the users. Results store no
-order of arrival: with fixed fractions the limits of a look depend on no order among its users, and on no planned
-number of them.
+The capital is divided among fixed fractions, each half of the one before. With predictable plug-in
+bets, the other choice of Waudby-Smith and Ramdas, the limits are about as wide, but depend on the
+order of the users. Results store no order of arrival: with fixed fractions the limits of a look
+depend on no order among its users, and on no planned number of them.
 
-References: Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting, Journal of the Royal
-Statistical Society B 86; Ville 1939.
+References: Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting,
+Journal of the Royal Statistical Society B 86; Ville 1939.
 """
 
 from __future__ import annotations
@@ -27,26 +28,35 @@ from rankwise.stats.differences import Floats, Interval, Missing, check_level, d
 
 __all__ = ["confidence_sequence", "log_capital"]
 
-_FRACTIONS = 0.99 * 0.5 ** np.arange(12)  # from nearly everything to what suits some 10 million users
+_FRACTIONS = 0.99 * 0.5 ** np.arange(
+    12
+)  # from nearly everything to what suits some 10 million users
 
 
 def confidence_sequence(
-    x: Any, y: Any = None, *, lowest: float, highest: float, confidence: float = 0.95, missing: Missing = "error"
+    x: Any,
+    y: Any = None,
+    *,
+    lowest: float,
+    highest: float,
+    confidence: float = 0.95,
+    missing: Missing = "error",
 ) -> Interval:
     r"""Return the current interval of a confidence sequence of a bounded mean, or of a mean difference.
 
-    An ordinary confidence interval is valid for a single look at the data. The intervals of this sequence contain the
-    true mean at *all* looks together with the given confidence, whatever their number, the stopping rule and the
-    distribution of the values. Each look includes the users of all earlier looks, with the same values; their order
-    within a look does not matter. Each side alone holds with :math:`1 - \alpha / 2`.
+    An ordinary confidence interval is valid for a single look at the data. The intervals of this
+    sequence contain the true mean at *all* looks together with the given confidence, whatever their
+    number, the stopping rule and the distribution of the values. Each look includes the users of
+    all earlier looks, with the same values; their order within a look does not matter. Each side
+    alone holds with :math:`1 - \alpha / 2`.
 
     Parameters
     ----------
     x, y, missing
         As for `paired_t`.
     lowest, highest : float
-        The range of the values, 0 and 1 for most metrics. With y, differences lie between ``lowest - highest`` and
-        ``highest - lowest``.
+        The range of the values, 0 and 1 for most metrics. With y, differences lie between
+        ``lowest - highest`` and ``highest - lowest``.
     confidence : float, default=0.95
         The confidence level, over all looks.
 
@@ -63,8 +73,8 @@ def confidence_sequence(
 
     References
     ----------
-    Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting, Journal of the Royal
-    Statistical Society B 86.
+    Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting, Journal of
+    the Royal Statistical Society B 86.
 
     Examples
     --------
@@ -76,7 +86,8 @@ def confidence_sequence(
     check_level("confidence", confidence)
     if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
         raise ParameterError(
-            "a confidence sequence needs the finite range of the values", found=f"{lowest:g} to {highest:g}"
+            "a confidence sequence needs the finite range of the values",
+            found=f"{lowest:g} to {highest:g}",
         )
     pairs = differences(x, y, missing=missing)
     if y is not None:
@@ -84,7 +95,8 @@ def confidence_sequence(
     scaled = (pairs.d - lowest) / (highest - lowest)
     if len(scaled) and not (scaled.min() > -1e-9 and scaled.max() < 1 + 1e-9):
         raise InputError(
-            f"a value lies outside {lowest:g} to {highest:g}", found=f"{pairs.d.min():g} to {pairs.d.max():g}"
+            f"a value lies outside {lowest:g} to {highest:g}",
+            found=f"{pairs.d.min():g} to {pairs.d.max():g}",
         )
     values, counts = np.unique(np.clip(scaled, 0.0, 1.0), return_counts=True)
     alpha = (1 - confidence) / 2

@@ -98,7 +98,9 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     n = len(distinct)
     mean = float(data.mean()) if n else math.nan
     if n < 2:
-        return Interval(mean, math.nan, math.nan, confidence, "clustered t", n, ("fewer than two clusters",))
+        return Interval(
+            mean, math.nan, math.nan, confidence, "clustered t", n, ("fewer than two clusters",)
+        )
     error, freedom = cluster_error(data, codes)
     interval = t_around(mean, error, freedom, confidence=confidence, method="clustered t", n=n)
     flags = ("one cluster has most rows: no interval",) if math.isnan(error) else interval.flags
@@ -108,7 +110,9 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
 def groups_of(name: str, values: Any, rows: int) -> tuple[Any, Any]:
     """Return the distinct groups, and the number of that of each row; raise unless every row has one."""
     if np.shape(values) != (rows,):
-        raise InputError(f"each value has a {name}", found=f"{rows} values, {name}s of shape {np.shape(values)}")
+        raise InputError(
+            f"each value has a {name}", found=f"{rows} values, {name}s of shape {np.shape(values)}"
+        )
     ids = pl.Series(values, strict=False)
     gaps = ids.null_count() + (int(ids.is_nan().sum()) if ids.dtype.is_float() else 0)
     if gaps:
@@ -141,8 +145,9 @@ def of_clusters(pairs: Differences, codes: Any) -> Differences:
 def cluster_values(values: Floats, codes: Any) -> Floats:
     r"""Return one value per cluster, whose mean is that of all rows and whose spread tells its error.
 
-    With sums :math:`a_u`, sizes :math:`m_u`, their mean :math:`\bar m` and the mean :math:`\theta` of all rows it is
-    :math:`\theta + (a_u - \theta m_u) / \bar m`: the mean of the cluster, if all are of one size.
+    With sums :math:`a_u`, sizes :math:`m_u`, their mean :math:`\bar m` and the mean :math:`\theta`
+    of all rows it is :math:`\theta + (a_u - \theta m_u) / \bar m`: the mean of the cluster, if all
+    are of one size.
 
     >>> cluster_values(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 0, 1])).tolist()
     [0.75, 0.25]
@@ -230,7 +235,8 @@ def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> 
     Returns
     -------
     Interval
-        ``n`` is the number of groups. The limits are NaN if the value is the same without any group.
+        ``n`` is the number of groups. The limits are NaN if the value is the same without any
+        group.
 
     Examples
     --------
@@ -243,7 +249,9 @@ def jackknife(estimate: float, replicates: Any, *, confidence: float = 0.95) -> 
     error, g = jackknife_error(data)
     flags = [f"{len(data) - g} groups without which there is no value"] if g < len(data) else []
     flags += ["fewer than two groups"] if g < 2 else []
-    return t_around(estimate, error, g - 1, confidence=confidence, method="jackknife", n=g, flags=tuple(flags))
+    return t_around(
+        estimate, error, g - 1, confidence=confidence, method="jackknife", n=g, flags=tuple(flags)
+    )
 
 
 def jackknife_error(replicates: Floats) -> tuple[float, int]:
@@ -320,7 +328,9 @@ def friedman(values: Any, *, correction: Correction = "holm") -> Friedman:
     statistic, p = (0.0, 1.0) if same else friedmanchisquare(*x.T)
     upper = np.triu_indices(k, 1)
     pairs = np.ones((k, k))
-    pairs[upper] = adjust([wilcoxon(x[:, i], x[:, j]).p for i, j in zip(*upper, strict=True)], correction)
+    pairs[upper] = adjust(
+        [wilcoxon(x[:, i], x[:, j]).p for i, j in zip(*upper, strict=True)], correction
+    )
     pairs.T[upper] = pairs[upper]
     quantile = float(studentized_range.ppf(0.95, k, math.inf)) / math.sqrt(2)
     critical = quantile * math.sqrt(k * (k + 1) / (6 * n))
@@ -347,7 +357,13 @@ class Bayesian:
 
 
 def bayesian_signed_rank(
-    x: Any, y: Any = None, *, rope: float, n_draws: int = 50_000, seed: int = 0, missing: Missing = "error"
+    x: Any,
+    y: Any = None,
+    *,
+    rope: float,
+    n_draws: int = 50_000,
+    seed: int = 0,
+    missing: Missing = "error",
 ) -> Bayesian:
     """Return the Bayesian signed-rank test over data sets (Benavoli et al. 2014), O(n) per draw.
 
@@ -406,7 +422,9 @@ def bayesian_signed_rank(
     return Bayesian(lower, within, upper, n_draws)
 
 
-def corrected_resampled_t(x: Any, y: Any = None, *, test_share: float, missing: Missing = "error") -> TestResult:
+def corrected_resampled_t(
+    x: Any, y: Any = None, *, test_share: float, missing: Missing = "error"
+) -> TestResult:
     r"""Test whether two means over cross-validation folds differ: the corrected resampled t test.
 
     .. math:: t = \bar d / \sqrt{s^2 (1 / J + n_{test} / n_{train})}, \quad J - 1
@@ -495,7 +513,9 @@ def kruskal_wallis(*groups: Any, same_users: Literal[False]) -> TestResult:
         return TestResult("Kruskal-Wallis", 0.0, 0.0, 1.0, n, ("identical",))
     test = kruskal(*samples)
     means = [float(sample.mean()) for sample in samples]
-    return TestResult("Kruskal-Wallis", max(means) - min(means), float(test.statistic), never_zero(test.pvalue), n)
+    return TestResult(
+        "Kruskal-Wallis", max(means) - min(means), float(test.statistic), never_zero(test.pvalue), n
+    )
 
 
 def _check_separate(test: str, same_users: object) -> None:

@@ -193,9 +193,13 @@ def in_bins(values: Floats, count: Floats, bins: int) -> tuple[Floats, Floats]:
     low, high = float(values.min()), float(values.max())
     width = (high - low) / bins
     places = (
-        np.minimum(((values - low) / width).astype(np.int64), bins - 1) if width > 0 else np.zeros(len(values), int)
+        np.minimum(((values - low) / width).astype(np.int64), bins - 1)
+        if width > 0
+        else np.zeros(len(values), int)
     )
-    sizes, totals = (np.bincount(places, weight, bins).astype(np.float64) for weight in (count, values * count))
+    sizes, totals = (
+        np.bincount(places, weight, bins).astype(np.float64) for weight in (count, values * count)
+    )
     return _means_of_bins(sizes, totals, low, high)
 
 
@@ -204,7 +208,9 @@ def _means_of_bins(sizes: Floats, totals: Floats, low: float, high: float) -> tu
     return np.clip(totals[kept] / sizes[kept], low, high), sizes[kept]
 
 
-def moments_of_pairs(sides: Sequence[SortedColumn], pairs: Sequence[tuple[int, int]]) -> list[Moments]:
+def moments_of_pairs(
+    sides: Sequence[SortedColumn], pairs: Sequence[tuple[int, int]]
+) -> list[Moments]:
     """Return what tests ask of the differences of each pair of sides, the first minus the second.
 
     A mean difference is that of the exact sums of both sides, so that it is the difference of two
@@ -285,7 +291,9 @@ def _sums(x: Floats, y: Floats, mean: float) -> list[float]:
 
 def total_in_lanes(values: Floats) -> float:
     """Return the sum of values in lanes, and of each block for itself, in the kernel's order."""
-    blocks = np.zeros((-(-len(values) // _BLOCK), min(-(-len(values) // LANES), _BLOCK // LANES), LANES))
+    blocks = np.zeros(
+        (-(-len(values) // _BLOCK), min(-(-len(values) // LANES), _BLOCK // LANES), LANES)
+    )
     blocks.reshape(-1)[: len(values)] = values
     lanes = blocks.sum(axis=1).sum(axis=0)
     return float(sum(lanes.tolist()))
@@ -446,7 +454,10 @@ class DerivedStatistics:
         """Caveats about the sample, whatever is computed from it."""
         flags = []
         if self.omitted:
-            flags.append(f"{self.omitted} {'pairs with a missing value' if self.paired else 'missing values'} omitted")
+            flags.append(
+                f"{self.omitted} "
+                f"{'pairs with a missing value' if self.paired else 'missing values'} omitted"
+            )
         if self.n < 2:
             flags.append("fewer than two pairs" if self.paired else "fewer than two values")
         elif not self.nonzero:
@@ -456,7 +467,9 @@ class DerivedStatistics:
         elif self.nonzero < FEW:
             one = ("pair differs", "value is not 0")
             several = ("pairs differ", "values are not 0")
-            flags.append(f"only {self.nonzero} {(one if self.nonzero == 1 else several)[not self.paired]}")
+            flags.append(
+                f"only {self.nonzero} {(one if self.nonzero == 1 else several)[not self.paired]}"
+            )
         return tuple(flags)
 
     @property
@@ -464,7 +477,9 @@ class DerivedStatistics:
         """Caveats about these pairs, for tests by t or by resampling."""
         if not too_skewed(self):
             return self.sample_flags
-        skewed = "pairs for the skewness of differences" if self.paired else "values for their skewness"
+        skewed = (
+            "pairs for the skewness of differences" if self.paired else "values for their skewness"
+        )
         return (*self.sample_flags, f"too few {skewed}: p and interval approximate")
 
 
@@ -472,8 +487,8 @@ class DerivedStatistics:
 class Differences(DerivedStatistics):
     """Paired differences x − y; ``omitted`` pairs were dropped because a value was missing.
 
-    ``paired`` is False if x alone was given; ``moments``, and ``columns`` x and y with what all their
-    pairs share, come with them if they were computed for many pairs at once.
+    ``paired`` is False if x alone was given; ``moments``, and ``columns`` x and y with what all
+    their pairs share, come with them if they were computed for many pairs at once.
     """
 
     x: Floats
@@ -638,7 +653,9 @@ def never_zero(p: Any) -> float:
 @lru_cache(maxsize=1024)
 def t_quantile(probability: float, freedom: float) -> float:
     """Return a quantile of Student's t: a comparison asks for the same ones for every pair."""
-    from scipy.special import stdtrit  # what scipy.stats calls as well, which takes much longer to load
+    from scipy.special import (
+        stdtrit,
+    )  # what scipy.stats calls as well, which takes much longer to load
 
     return float(stdtrit(freedom, probability))
 
@@ -648,21 +665,26 @@ def normal_probability(z: float) -> float:
     return math.erfc(-z / math.sqrt(2.0)) / 2.0
 
 
-def root_of(function: Callable[[float], float], low: float, high: float, close: float = 1e-12) -> float:
+def root_of(
+    function: Callable[[float], float], low: float, high: float, close: float = 1e-12
+) -> float:
     """Return where a continuous function is 0 that has opposite signs at both ends, to a distance of about ``close``.
 
-    Chandrupatla's method: inverse quadratic interpolation where three values allow it, else bisection. (To load
-    `scipy.optimize` takes a quarter of the time of a small evaluation.)
+    Chandrupatla's method: inverse quadratic interpolation where three values allow it, else
+    bisection. (To load `scipy.optimize` takes a quarter of the time of a small evaluation.)
 
     References
     ----------
-    T. R. Chandrupatla, *A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function without
-    using derivatives*, Advances in Engineering Software 28, 1997.
+    T. R. Chandrupatla, *A new hybrid quadratic/bisection algorithm for finding the zero of a
+    nonlinear function without using derivatives*, Advances in Engineering Software 28, 1997.
 
     >>> root_of(lambda x: x * x - 2.0, 0.0, 2.0)
     1.4142
     """
-    x, y = [high, low, high], [function(high), function(low), math.nan]  # the newest, the other side, the one before
+    x, y = (
+        [high, low, high],
+        [function(high), function(low), math.nan],
+    )  # the newest, the other side, the one before
     if not y[0]:
         return high
     if y[0] * y[1] > 0:
@@ -672,7 +694,11 @@ def root_of(function: Callable[[float], float], low: float, high: float, close: 
         new = x[0] + share * (x[1] - x[0])
         value = function(new)
         same_side = (value > 0) == (y[0] > 0)
-        x, y = ([new, x[1], x[0]], [value, y[1], y[0]]) if same_side else ([new, x[0], x[1]], [value, y[0], y[1]])
+        x, y = (
+            ([new, x[1], x[0]], [value, y[1], y[0]])
+            if same_side
+            else ([new, x[0], x[1]], [value, y[0], y[1]])
+        )
         best = int(abs(y[1]) < abs(y[0]))
         least = (close + 4e-16 * abs(x[best])) / abs(x[1] - x[0]) if x[1] != x[0] else 1.0
         if least > 0.5 or y[best] == 0:

@@ -137,7 +137,9 @@ def cliffs_delta(x: Any, y: Any) -> float:
     >>> cliffs_delta([1, 2, 3], [1, 1, 2])  # above in 5 of 9 pairs, below in 1
     0.4444
     """
-    return deltas_of_pairs([column(name, values) for name, values in (("x", x), ("y", y))], [(0, 1)])[0]
+    return deltas_of_pairs(
+        [column(name, values) for name, values in (("x", x), ("y", y))], [(0, 1)]
+    )[0]
 
 
 _TINY = 2.0**-1062  # below it the bits of a key that are no mark are those of 0
@@ -146,13 +148,17 @@ _TINY = 2.0**-1062  # below it the bits of a key that are no mark are those of 0
 def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]]) -> list[float]:
     """Return Cliff's delta of some pairs of columns, which may differ in length, the first against the second.
 
-    All values are sorted once. Two are equal if 40 binary digits are, or are neighbours: they differ by rounding alone.
+    All values are sorted once. Two are equal if 40 binary digits are, or are neighbours: they
+    differ by rounding alone.
     """
     if len(columns) > 1 << kernels.MARK:
         return [deltas_of_pairs([columns[x], columns[y]], [(0, 1)])[0] for x, y in pairs]
     if any(np.isnan(values).any() for values in columns):
         raise InputError("a value is NaN", hint="leave users without a value out first")
-    n, places = np.array([len(values) for values in columns]), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    n, places = (
+        np.array([len(values) for values in columns]),
+        np.array(pairs, dtype=np.int64).reshape(-1, 2),
+    )
     of_both = n[places[:, 0]] * n[places[:, 1]]
     if kernels.loaded() is None:
         no_tiny = [np.where(np.abs(values) < _TINY, 0.0, values) for values in columns]
@@ -181,8 +187,15 @@ def _above(columns: Sequence[Floats]) -> Any:
     """Return `_twice_above` of any two columns, from the kernel: a 0 of each column stands for all of them."""
     library, k = kernels.loaded(), len(columns)
     others = [column[np.abs(column) >= _TINY] for column in columns]
-    zeros = np.array([len(column) - len(other) for column, other in zip(columns, others, strict=True)])
-    keys = _keys([np.append(other, np.zeros(min(count, 1))) for other, count in zip(others, zeros, strict=True)])
+    zeros = np.array(
+        [len(column) - len(other) for column, other in zip(columns, others, strict=True)]
+    )
+    keys = _keys(
+        [
+            np.append(other, np.zeros(min(count, 1)))
+            for other, count in zip(others, zeros, strict=True)
+        ]
+    )
     library.rw_sort_keys(keys, len(keys), np.empty_like(keys))
     above = np.zeros((k, k), dtype=np.int64)
     library.rw_above(keys, len(keys), zeros, k, np.zeros(2 * k, dtype=np.int64), above)
@@ -226,8 +239,8 @@ def lift_interval(pairs: PairStatistics, *, confidence: float) -> tuple[float, f
 
     .. math:: (\bar x - R \bar y)^2 \le q^2 (s_x^2 - 2 R s_{xy} + R^2 s_y^2) / n
 
-    is solved by an interval of R if ȳ differs significantly from 0; else both limits are NaN, as they
-    are if the differences do not vary.
+    is solved by an interval of R if ȳ differs significantly from 0; else both limits are NaN, as
+    they are if the differences do not vary.
     """
     quantile = math.nan if pairs.n < 2 else t_quantile((1 + confidence) / 2, pairs.n - 1)
     return lift_by_quantile(pairs, quantile)

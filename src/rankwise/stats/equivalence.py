@@ -83,7 +83,13 @@ class Equivalence:
 
 
 def equivalence(
-    x: Any, y: Any = None, *, margin: float, alpha: float = 0.05, largest: float = math.inf, missing: Missing = "error"
+    x: Any,
+    y: Any = None,
+    *,
+    margin: float,
+    alpha: float = 0.05,
+    largest: float = math.inf,
+    missing: Missing = "error",
 ) -> Equivalence:
     r"""Test the equivalence of two means: whether they differ by less than a margin.
 
@@ -219,7 +225,9 @@ class MarginClaim:
             return self._mean.p(self.limit)
         if not t_is_valid(self.pairs):
             return 1.0
-        return never_zero(stdtr(self.pairs.n - 1, self.side * skewed_t(self.pairs, self.side * self.limit)))
+        return never_zero(
+            stdtr(self.pairs.n - 1, self.side * skewed_t(self.pairs, self.side * self.limit))
+        )
 
     def _p_of_clusters(self, pairs: Differences, cluster: Any) -> float:
         """Return the p-value for users in clusters, from the sums of these over the limit."""
@@ -241,7 +249,12 @@ class MarginClaim:
 
 
 def equivalence_of(
-    pairs: PairStatistics, *, margin: Margin, alpha: float, bounds: Bounds = UNBOUNDED, cluster: Any = None
+    pairs: PairStatistics,
+    *,
+    margin: Margin,
+    alpha: float,
+    bounds: Bounds = UNBOUNDED,
+    cluster: Any = None,
 ) -> Equivalence:
     """Test whether two means differ by less than a margin, from pairs or their sums.
 
@@ -254,7 +267,9 @@ def equivalence_of(
     p = math.nan if margin.is_none(pairs) else max(claim.p(cluster) for claim in claims)
     if claims[0].bounded and isinstance(pairs, Differences):
         method = "two one-sided tests of a bounded mean"
-        interval = bounded_interval_of(pairs, bounds[1] - bounds[0], confidence=1 - 2 * alpha, cluster=cluster)
+        interval = bounded_interval_of(
+            pairs, bounds[1] - bounds[0], confidence=1 - 2 * alpha, cluster=cluster
+        )
     else:
         method, interval = "two one-sided t tests", t_interval_of(pairs, confidence=1 - 2 * alpha)
     return Equivalence(pairs.mean, float(margin.size), p, interval, bool(p < alpha), method)
@@ -265,14 +280,16 @@ def margin_limits(
 ) -> tuple[float, float, float, float]:
     """Return the limits of the difference, and of the relative lift, that the tests of a margin invert.
 
-    Each limit is one-sided: a margin outside the limits of confidence 1 − 2 alpha is shown at alpha, and no
-    other is. NaN where no margin can be shown.
+    Each limit is one-sided: a margin outside the limits of confidence 1 − 2 alpha is shown at
+    alpha, and no other is. NaN where no margin can be shown.
     """
     tail = (1 - confidence) / 2
     if pairs.n < 2 or not math.isfinite(pairs.mean):
         return math.nan, math.nan, math.nan, math.nan
     if math.isfinite(bounds[1] - bounds[0]) and isinstance(pairs, Differences):
-        interval = bounded_interval_of(pairs, bounds[1] - bounds[0], confidence=confidence, cluster=cluster)
+        interval = bounded_interval_of(
+            pairs, bounds[1] - bounds[0], confidence=confidence, cluster=cluster
+        )
         _, *lift = bounded_lift(pairs, bounds, confidence=confidence, cluster=cluster)
         return interval.low, interval.high, lift[0], lift[1]
 
@@ -304,7 +321,9 @@ def ratio_limits(
 _FARTHEST = 40  # doublings of a standard error
 
 
-def _where_p_is(p: Callable[[float, int], float], centre: float, step: float, tail: float) -> tuple[float, float]:
+def _where_p_is(
+    p: Callable[[float, int], float], centre: float, step: float, tail: float
+) -> tuple[float, float]:
     """Return the values below and above a centre whose one-sided p is ``tail``; NaN where there is none."""
     limits: list[float] = []
     for side in (-1, 1):
@@ -319,7 +338,9 @@ def _where_p_is(p: Callable[[float, int], float], centre: float, step: float, ta
     return limits[0], limits[1]
 
 
-def _root_of_p(p: Callable[[float, int], float], side: int, near: float, far: float, tail: float) -> float:
+def _root_of_p(
+    p: Callable[[float, int], float], side: int, near: float, far: float, tail: float
+) -> float:
     """Return where a one-sided p-value falls to ``tail``: it is larger at the near end, and not at the far one."""
 
     def spare(value: float) -> float:
@@ -377,7 +398,13 @@ class NonInferiority:
 
 
 def non_inferiority(
-    x: Any, y: Any = None, *, margin: float, alpha: float = 0.05, largest: float = math.inf, missing: Missing = "error"
+    x: Any,
+    y: Any = None,
+    *,
+    margin: float,
+    alpha: float = 0.05,
+    largest: float = math.inf,
+    missing: Missing = "error",
 ) -> NonInferiority:
     """Test non-inferiority: whether x is worse than y by less than a margin; higher is better.
 
@@ -454,7 +481,12 @@ def users_to_show(gap: float, deviation: float, alpha: float, *, power: float = 
 
 
 def power_of(
-    n: int, effect: float, alpha: float = 0.05, *, margin: float | None = None, equivalence: bool = False
+    n: int,
+    effect: float,
+    alpha: float = 0.05,
+    *,
+    margin: float | None = None,
+    equivalence: bool = False,
 ) -> float:
     """Return the power of a paired t test with n users: two-sided, or about a margin.
 
@@ -512,14 +544,21 @@ def power_of_t(n: int, gap: float, alpha: float, *, sides: int) -> float:
     limit, shift = t.ppf(1 - alpha / sides, n - 1), gap * math.sqrt(n)
     if shift > limit + 9:  # the power differs from 1 by less than 10**-18
         return 1.0
-    opposite = nct.cdf(-limit, n - 1, shift) if sides == 2 and shift < 5 else 0.0  # SciPy may give NaN beyond
+    opposite = (
+        nct.cdf(-limit, n - 1, shift) if sides == 2 and shift < 5 else 0.0
+    )  # SciPy may give NaN beyond
     power = float(nct.sf(limit, n - 1, shift) + opposite)
     # SciPy gives NaN for some large parameters, where the shifted normal is as good.
     return float(norm.sf(limit - shift)) if math.isnan(power) else power
 
 
 def users_needed(
-    effect: float, *, power: float = 0.8, alpha: float = 0.05, margin: float | None = None, equivalence: bool = False
+    effect: float,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    margin: float | None = None,
+    equivalence: bool = False,
 ) -> int:
     """Return the number of users that a paired t test needs for its power.
 
@@ -548,13 +587,18 @@ def users_needed(
         raise ParameterError("an effect is a number other than 0", found=f"effect={effect!r}")
     if not 0 < gap < math.inf:
         raise ParameterError(
-            "a loss of the margin or more is never shown to be within it", found=f"{effect=}, {margin=}"
+            "a loss of the margin or more is never shown to be within it",
+            found=f"{effect=}, {margin=}",
         )
     if power <= alpha and not equivalence:
         return 2
     if gap < 1e-6:
-        raise ParameterError("an effect this small needs 10**12 users or more", found=f"effect={effect!r}")
-    return fewest_users(lambda n: power_of(n, effect, alpha, margin=margin, equivalence=equivalence), power)
+        raise ParameterError(
+            "an effect this small needs 10**12 users or more", found=f"effect={effect!r}"
+        )
+    return fewest_users(
+        lambda n: power_of(n, effect, alpha, margin=margin, equivalence=equivalence), power
+    )
 
 
 def fewest_users(power_at: Callable[[int], float], power: float) -> int:

@@ -1,14 +1,15 @@
 r"""The relation of two true effects of which both are measured with error, such as offline and online effects.
 
-Launch i has an observed pair :math:`(x_i, y_i)` with a known error covariance matrix :math:`V_i`. The true
-pair is :math:`(\theta_i, \eta_i) \sim N(m, S)`, so that :math:`(x_i, y_i) \sim N(m, S + V_i)`. S is
-estimated by maximum likelihood, with m profiled; the slope is :math:`S_{xy} / S_{xx}`, and its interval
-holds all slopes that a likelihood-ratio test does not reject. Regressing y on x would estimate the slope
-of the sum of S and the mean of V: errors in x pull it towards 0, and errors that both share, because the
-same users were observed, pull it towards the slope of the errors.
+Launch i has an observed pair :math:`(x_i, y_i)` with a known error covariance matrix :math:`V_i`.
+The true pair is :math:`(\theta_i, \eta_i) \sim N(m, S)`, so that
+:math:`(x_i, y_i) \sim N(m, S + V_i)`. S is estimated by maximum likelihood, with m profiled; the
+slope is :math:`S_{xy} / S_{xx}`, and its interval holds all slopes that a likelihood-ratio test
+does not reject. Regressing y on x would estimate the slope of the sum of S and the mean of V:
+errors in x pull it towards 0, and errors that both share, because the same users were observed,
+pull it towards the slope of the errors.
 
-References: Fuller 1987, Measurement error models, Wiley; Tripuraneni et al. 2023, Choosing a proxy metric
-from past experiments, arXiv:2309.07893.
+References: Fuller 1987, Measurement error models, Wiley; Tripuraneni et al. 2023, Choosing a proxy
+metric from past experiments, arXiv:2309.07893.
 """
 
 from __future__ import annotations
@@ -21,9 +22,23 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise.errors import InputError
-from rankwise.stats.differences import Floats, Interval, check_level, column, numbers, root_of, t_quantile
+from rankwise.stats.differences import (
+    Floats,
+    Interval,
+    check_level,
+    column,
+    numbers,
+    root_of,
+    t_quantile,
+)
 
-__all__ = ["MethodOfMoments", "TrueEffects", "cross_validated_prediction", "method_of_moments", "true_effects"]
+__all__ = [
+    "MethodOfMoments",
+    "TrueEffects",
+    "cross_validated_prediction",
+    "method_of_moments",
+    "true_effects",
+]
 
 _SMALLEST, _LARGEST = math.log(1e-9), math.log(1e6)  # a variance, in units of that observed
 _STEP = math.pi / 32  # of the search for the limits of an interval
@@ -47,8 +62,9 @@ class TrueEffects:
     covariance : tuple of tuples of float
         The covariance matrix of the true effects.
     slope, correlation : Interval
-        The slope of the second true effect on the first, and their correlation, with likelihood-ratio
-        intervals. The limits of a slope are infinite if its set of values is unbounded.
+        The slope of the second true effect on the first, and their correlation, with
+        likelihood-ratio intervals. The limits of a slope are infinite if its set of values is
+        unbounded.
     evidence : float
         The likelihood-ratio statistic of the hypothesis that the slope is 0.
     """
@@ -78,7 +94,11 @@ class TrueEffects:
         for low, high, sign in ((0.0, negative, -1.0), (negative, 1.0, 1.0)):
             shares = low + (high - low) * (nodes + 1) / 2
             expected = self.mean[1] + self.slope.estimate * spread * ndtri(shares)
-            total += (high - low) / 2 * float(weights @ ndtr(sign * expected / max(math.sqrt(self.residual), 1e-150)))
+            total += (
+                (high - low)
+                / 2
+                * float(weights @ ndtr(sign * expected / max(math.sqrt(self.residual), 1e-150)))
+            )
         return total
 
     def threshold(self, probability: float = 0.8) -> float:
@@ -136,7 +156,8 @@ class _Sample:
     def fitted(self, family: _Family, start: Floats, gain: float = 1e-11) -> tuple[float, Floats]:
         """Return the smallest negative log-likelihood in a family, and its parameters; the last two are logs.
 
-        Fisher scoring, damped as by Levenberg and Marquardt, until a step would gain no more than ``gain``.
+        Fisher scoring, damped as by Levenberg and Marquardt, until a step would gain no more than
+        ``gain``.
         """
         parameters, damping = start, 1e-3
         s, jacobian = family(parameters)
@@ -151,7 +172,12 @@ class _Sample:
             s, new_jacobian = family(moved)
             new_value, *rest = self.at(s)
             if new_value <= value:
-                parameters, value, jacobian, (by_s, information, _) = moved, new_value, new_jacobian, rest
+                parameters, value, jacobian, (by_s, information, _) = (
+                    moved,
+                    new_value,
+                    new_jacobian,
+                    rest,
+                )
                 damping /= 5
             else:
                 damping *= 8
@@ -185,7 +211,9 @@ def _sample(x: Any, y: Any, x_error: Any, y_error: Any, covariance: Any) -> _Sam
     columns = {"x": column("x", x), "y": column("y", y)}
     columns |= {"x_error": column("x_error", x_error), "y_error": column("y_error", y_error)}
     shared = numbers("covariance", covariance)
-    columns["covariance"] = np.full(len(columns["x"]), shared) if shared.ndim == 0 else column("covariance", shared)
+    columns["covariance"] = (
+        np.full(len(columns["x"]), shared) if shared.ndim == 0 else column("covariance", shared)
+    )
     lengths = {name: len(part) for name, part in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError("there is one value and one standard error per pair", found=str(lengths))
@@ -204,7 +232,9 @@ def _sample(x: Any, y: Any, x_error: Any, y_error: Any, covariance: Any) -> _Sam
             hint="pass the covariance, not the correlation",
         )
     if len(x) < _LEAST or np.ptp(x) == 0 or np.ptp(y) == 0:
-        raise InputError(f"at least {_LEAST} pairs are needed, and they have to differ", found=f"{len(x)} pairs")
+        raise InputError(
+            f"at least {_LEAST} pairs are needed, and they have to differ", found=f"{len(x)} pairs"
+        )
     return _Sample(x, y, sx**2, shared, sy**2)
 
 
@@ -242,8 +272,13 @@ def true_effects(
     """
     check_level("confidence", confidence)
     raw = _sample(x, y, x_error, y_error, covariance)
-    wide, high = float(raw.x.std()), float(raw.y.std())  # in these units a slope is of the order of 1
-    sample = _Sample(raw.x / wide, raw.y / high, raw.xx / wide**2, raw.xy / (wide * high), raw.yy / high**2)
+    wide, high = (
+        float(raw.x.std()),
+        float(raw.y.std()),
+    )  # in these units a slope is of the order of 1
+    sample = _Sample(
+        raw.x / wide, raw.y / high, raw.xx / wide**2, raw.xy / (wide * high), raw.yy / high**2
+    )
     starts = [np.array([angle, math.log(0.5), math.log(0.3)]) for angle in (0.6, -0.6, 0.1, 1.3)]
     _, best = min((sample.fitted(_free, start, 1e-6) for start in starts), key=lambda fit: fit[0])
     least, best = sample.fitted(_free, best, 1e-18)
@@ -270,7 +305,9 @@ def _limit(inside: float, outside: float, excess: Callable[[float], float]) -> f
     return root_of(excess, inside, outside, 1e-7) if excess(inside) < 0 else inside
 
 
-def _slope_interval(sample: _Sample, best: Floats, limit: float, unit: float, confidence: float) -> Interval:
+def _slope_interval(
+    sample: _Sample, best: Floats, limit: float, unit: float, confidence: float
+) -> Interval:
     """Return the slopes that the likelihood-ratio test does not reject; infinite limits if vertical lines are not."""
     centre = math.remainder(float(best[0]), math.pi)
 
@@ -288,7 +325,9 @@ def _slope_interval(sample: _Sample, best: Floats, limit: float, unit: float, co
             limits = [-math.inf, math.inf]
             break
         limits.append(unit * math.tan(_limit(inside, outside, excess)))
-    return Interval(unit * math.tan(centre), limits[0], limits[1], confidence, "likelihood ratio", len(sample.x))
+    return Interval(
+        unit * math.tan(centre), limits[0], limits[1], confidence, "likelihood ratio", len(sample.x)
+    )
 
 
 def _correlation_interval(sample: _Sample, s: Floats, limit: float, confidence: float) -> Interval:
@@ -314,8 +353,8 @@ class MethodOfMoments:
     total_covariance : float
         The slope after the mean error covariance is subtracted.
     fieller : tuple of tuples of float
-        The confidence set of this slope: one interval; two rays, if the set is unbounded with a gap; or
-        one interval with infinite limits, if it holds every slope.
+        The confidence set of this slope: one interval; two rays, if the set is unbounded with a
+        gap; or one interval with infinite limits, if it holds every slope.
     correlation : float
         The correlation after subtraction; NaN if it is not between −1 and 1.
     liml : float
@@ -358,7 +397,9 @@ def method_of_moments(
     rest = t - omega
     kappa = float(np.linalg.eigvals(np.linalg.solve(omega, t)).real.min())
     product = rest[0, 0] * rest[1, 1]
-    correlation = float(rest[0, 1] / math.sqrt(product)) if rest[0, 0] > 0 and rest[1, 1] > 0 else math.nan
+    correlation = (
+        float(rest[0, 1] / math.sqrt(product)) if rest[0, 0] > 0 and rest[1, 1] > 0 else math.nan
+    )
     return MethodOfMoments(
         naive=float(t[0, 1] / t[0, 0]),
         total_covariance=float(rest[0, 1] / rest[0, 0]),
@@ -370,11 +411,15 @@ def method_of_moments(
     )
 
 
-def _fieller(numerator: Floats, denominator: Floats, confidence: float) -> tuple[tuple[float, float], ...]:
+def _fieller(
+    numerator: Floats, denominator: Floats, confidence: float
+) -> tuple[tuple[float, float], ...]:
     """Return Fieller's confidence set of a ratio of means: all slopes b for which u − b v may have mean 0."""
     n, means = len(numerator), np.array([numerator.mean(), denominator.mean()])
     spread = np.cov(numerator, denominator) / n
-    (uu, uv), (_, vv) = np.outer(means, means) - t_quantile((1 + confidence) / 2, n - 1) ** 2 * spread
+    (uu, uv), (_, vv) = (
+        np.outer(means, means) - t_quantile((1 + confidence) / 2, n - 1) ** 2 * spread
+    )
     roots = uv * uv - uu * vv  # of vv b² − 2 uv b + uu ≤ 0
     if vv <= 0 and roots < 0:
         return ((-math.inf, math.inf),)
@@ -382,11 +427,13 @@ def _fieller(numerator: Floats, denominator: Floats, confidence: float) -> tuple
     return ((low, high),) if vv > 0 else ((-math.inf, low), (high, math.inf))
 
 
-def cross_validated_prediction(x: Any, y: Any, y_error: Any, covariance: Any) -> tuple[Floats, float]:
+def cross_validated_prediction(
+    x: Any, y: Any, y_error: Any, covariance: Any
+) -> tuple[Floats, float]:
     """Return the linear combination of observed effects that predicts another true effect, and how well.
 
-    Weights are least squares after the mean covariance of the errors is subtracted. Each row is predicted
-    with weights of the others; what errors add to the squared deviations is subtracted.
+    Weights are least squares after the mean covariance of the errors is subtracted. Each row is
+    predicted with weights of the others; what errors add to the squared deviations is subtracted.
 
     Parameters
     ----------
@@ -402,8 +449,8 @@ def cross_validated_prediction(x: Any, y: Any, y_error: Any, covariance: Any) ->
     weights : array, shape (k,)
         The weights, from all rows.
     share : float
-        The share of the variance of the true effect that is predicted in rows that were left out; negative
-        if the mean effect predicts better.
+        The share of the variance of the true effect that is predicted in rows that were left out;
+        negative if the mean effect predicts better.
 
     Examples
     --------
@@ -413,8 +460,14 @@ def cross_validated_prediction(x: Any, y: Any, y_error: Any, covariance: Any) ->
     """
     columns, effect, shared = numbers("x", x), column("y", y), numbers("covariance", covariance)
     variance = column("y_error", y_error) ** 2
-    if columns.ndim != 2 or columns.shape != shared.shape or not len(columns) == len(effect) == len(variance):
-        raise InputError("x and covariance have one row per effect", found=f"{columns.shape} and {shared.shape}")
+    if (
+        columns.ndim != 2
+        or columns.shape != shared.shape
+        or not len(columns) == len(effect) == len(variance)
+    ):
+        raise InputError(
+            "x and covariance have one row per effect", found=f"{columns.shape} and {shared.shape}"
+        )
     if not all(np.isfinite(part).all() for part in (columns, effect, variance, shared)):
         raise InputError("x, y, y_error and covariance hold NaN or infinite values")
     if len(columns) < columns.shape[1] + 3:
@@ -422,7 +475,9 @@ def cross_validated_prediction(x: Any, y: Any, y_error: Any, covariance: Any) ->
 
     around_line = around_mean = 0.0
     for row in range(len(effect)):
-        rest, targets, parts = (np.delete(values, row, axis=0) for values in (columns, effect, shared))
+        rest, targets, parts = (
+            np.delete(values, row, axis=0) for values in (columns, effect, shared)
+        )
         best, mean = _weights(rest, targets, parts), float(targets.mean())
         around_mean += (effect[row] - mean) ** 2 - variance[row]
         deviation = effect[row] - mean - (columns[row] - rest.mean(axis=0)) @ best

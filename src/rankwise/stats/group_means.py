@@ -1,15 +1,17 @@
 r"""How far group means lie apart: intervals and comparisons of gaps, ratios and mean differences.
 
-The highest observed mean minus the lowest is biased upwards: where all groups are alike it is still above 0, and the
-jackknife does not see that. So the differences of all pairs of groups get simultaneous intervals (max-T), and the
-interval of the gap follows from these: from the largest lower to the largest upper limit of a pair. It holds whatever
-pair is the widest one.
+The highest observed mean minus the lowest is biased upwards: where all groups are alike it is still
+above 0, and the jackknife does not see that. So the differences of all pairs of groups get
+simultaneous intervals (max-T), and the interval of the gap follows from these: from the largest
+lower to the largest upper limit of a pair. It holds whatever pair is the widest one.
 
-Two systems are compared over the same users. Where (a, b) is a pair that may be the widest one of the baseline, the gap
-changes at least by the change of :math:`m_a - m_b`; the smallest lower limit over these pairs bounds the change from
-below, and the pairs that may be the widest one of the system from above. Ratios are gaps of logarithms.
+Two systems are compared over the same users. Where (a, b) is a pair that may be the widest one of
+the baseline, the gap changes at least by the change of :math:`m_a - m_b`; the smallest lower limit
+over these pairs bounds the change from below, and the pairs that may be the widest one of the
+system from above. Ratios are gaps of logarithms.
 
-References: Westfall & Young 1993, Resampling-Based Multiple Testing; Hsu 1996, Multiple Comparisons.
+References: Westfall & Young 1993, Resampling-Based Multiple Testing; Hsu 1996, Multiple
+Comparisons.
 """
 
 from __future__ import annotations
@@ -53,10 +55,11 @@ def group_interval(
     groups : array, shape (n,)
         The group of the user of each value.
     statistic : {"gap", "ratio", "mean_difference"}, default="gap"
-        The highest minus the lowest mean, the lowest over the highest, or the mean absolute difference over pairs.
+        The highest minus the lowest mean, the lowest over the highest, or the mean absolute
+        difference over pairs.
     cluster : array, shape (n,), optional
-        The user of each value, where users have several, as one for each request: users are then the sample. All
-        values of a user belong to one group.
+        The user of each value, where users have several, as one for each request: users are then
+        the sample. All values of a user belong to one group.
     confidence : float, default=0.95
         The confidence level.
     n_resamples, seed : int, default=10000, 0
@@ -65,8 +68,9 @@ def group_interval(
     Returns
     -------
     Interval
-        Its limits are NaN if a group has fewer than two users, or its values do not vary; for ratios also if a mean is
-        not above 0; with clusters also if one user has more than 80 % of the values of a group.
+        Its limits are NaN if a group has fewer than two users, or its values do not vary; for
+        ratios also if a mean is not above 0; with clusters also if one user has more than 80 % of
+        the values of a group.
 
     Examples
     --------
@@ -96,7 +100,8 @@ def compare_groups(
 ) -> tuple[Interval, float]:
     """Return the interval of the statistic of x minus that of y, of the same users, and the p-value of no difference.
 
-    The p-value is the smallest level at which the interval excludes 0. Parameters are those of `group_interval`.
+    The p-value is the smallest level at which the interval excludes 0. Parameters are those of
+    `group_interval`.
 
     Examples
     --------
@@ -145,12 +150,18 @@ def _samples(centred: Floats, codes: Any, cluster: Any) -> list[_Sample]:
     """Return the independent units of every group."""
     if cluster is None:
         groups = (centred[codes == group] for group in range(codes.max() + 1))
-        return [_Sample(rows, (max(len(rows) - 1, 1), len(rows)), max(len(rows) - 1, 1)) for rows in groups]
+        return [
+            _Sample(rows, (max(len(rows) - 1, 1), len(rows)), max(len(rows) - 1, 1))
+            for rows in groups
+        ]
     _, users = groups_of("user", cluster, len(codes))
     groups_of_users = np.unique(np.stack([users, codes]), axis=1)[0]
     if len(groups_of_users) > users.max() + 1:
         raise InputError("all values of a user belong to one group", found="a user in two groups")
-    return [_of_users(centred[codes == group], users[codes == group]) for group in range(codes.max() + 1)]
+    return [
+        _of_users(centred[codes == group], users[codes == group])
+        for group in range(codes.max() + 1)
+    ]
 
 
 def _of_users(centred: Floats, users: Any) -> _Sample:
@@ -160,7 +171,11 @@ def _of_users(centred: Floats, users: Any) -> _Sample:
     rows = float(size.sum())
     if len(size) < 2 or size.max() > MOST_ROWS * rows:
         return _Sample(np.full_like(sums, math.nan), (1.0, 1.0), 1.0)
-    return _Sample(sums / np.sqrt(1 - size / rows)[:, None], (rows, rows), satterthwaite(size.astype(np.float64)))
+    return _Sample(
+        sums / np.sqrt(1 - size / rows)[:, None],
+        (rows, rows),
+        satterthwaite(size.astype(np.float64)),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,10 +217,13 @@ class _GroupMeans:
         check_positive(least=0, seed=seed)
         columns = [column("values", values) for values in systems]
         names, codes = groups_of("group", groups, len(columns[0]))
-        if len(names) < 2 or any(len(values) != len(codes) or np.isnan(values).any() for values in columns):
+        if len(names) < 2 or any(
+            len(values) != len(codes) or np.isnan(values).any() for values in columns
+        ):
             raise InputError(
                 "group means need a value of each user, and two groups or more",
-                found=f"{len(codes)} users, {' and '.join(str(len(values)) for values in columns)} values, "
+                found=f"{len(codes)} users, {' and '.join(str(len(values)) for values in columns)} "
+                "values, "
                 f"{len(names)} groups",
             )
         x = np.stack(columns, axis=1)
@@ -227,9 +245,13 @@ class _GroupMeans:
             change = sample.rows[:, -1] - sample.rows[:, 0]
             difference[group] = sample.square_of(change)
             variances, axes = np.linalg.eigh(np.nan_to_num(sample.covariance))
-            drawn[:, group] = rng.standard_normal((n_resamples, s)) @ (axes * np.sqrt(np.maximum(variances, 0))).T
+            drawn[:, group] = (
+                rng.standard_normal((n_resamples, s)) @ (axes * np.sqrt(np.maximum(variances, 0))).T
+            )
         if s == 2:
-            difference[difference <= 1e-20 * square.sum(axis=1)] = 0.0  # rounding errors of equal values
+            difference[difference <= 1e-20 * square.sum(axis=1)] = (
+                0.0  # rounding errors of equal values
+            )
             mean = np.column_stack([mean, mean[:, 1] - mean[:, 0]])
             square = np.column_stack([square, difference])
             drawn = np.concatenate([drawn, drawn[:, :, 1:] - drawn[:, :, :1]], axis=2)
@@ -250,7 +272,12 @@ class _GroupMeans:
     def flags(self) -> tuple[str, ...]:
         """The caveats."""
         if not self.known:
-            return ("a group has no two users whose values vary, or no mean above 0: the interval is not known",)
+            return (
+                (
+                    "a group has no two users whose values vary, or no mean above 0: the interval is "
+                    "not known"
+                ),
+            )
         least = int(self.count.min())
         return (f"a group has only {least} users",) if least < _FEW else ()
 
@@ -266,8 +293,13 @@ class _GroupMeans:
         largest = np.zeros(len(self.drawn))
         for a, b in zip(*self.pairs, strict=True):
             if a < b:
-                square = self.scale[:, a, None] * self.square[a] + self.scale[:, b, None] * self.square[b]
-                t = np.abs(self.drawn[:, a] - self.drawn[:, b]) / np.sqrt(np.where(square > 0, square, np.inf))
+                square = (
+                    self.scale[:, a, None] * self.square[a]
+                    + self.scale[:, b, None] * self.square[b]
+                )
+                t = np.abs(self.drawn[:, a] - self.drawn[:, b]) / np.sqrt(
+                    np.where(square > 0, square, np.inf)
+                )
                 np.maximum(largest, t.max(axis=1), out=largest)
         return np.sort(largest)
 
@@ -298,14 +330,19 @@ class _GroupMeans:
         if not self.known:
             return math.nan, math.nan
         low, high = self._pair_limits(quantile, system)
-        nearest, farthest = np.maximum(0.0, np.maximum(low, -high)), np.maximum(np.abs(low), np.abs(high))
+        nearest, farthest = (
+            np.maximum(0.0, np.maximum(low, -high)),
+            np.maximum(np.abs(low), np.abs(high)),
+        )
         return float(self._combine(nearest)), float(self._combine(farthest))
 
     def change(self, quantile: float) -> tuple[float, float]:
         """Return the limits of the statistic of the system minus that of the baseline."""
         if not self.known:
             return math.nan, math.nan
-        (low_before, high_before), (low_after, high_after) = (self.limits(quantile, system) for system in (0, 1))
+        (low_before, high_before), (low_after, high_after) = (
+            self.limits(quantile, system) for system in (0, 1)
+        )
         least, most = self._change_of_pairs(quantile)
         low, high = max(least, low_after - high_before), min(most, high_after - low_before)
         if self.statistic != "ratio":
@@ -318,12 +355,17 @@ class _GroupMeans:
         """Return the limits of the change from those of the changes of all pairs."""
         before, after, (low, high) = (self._pair_limits(quantile, column) for column in range(3))
         if self.statistic != "mean_difference":
-            # A pair may be the widest one where its upper limit reaches the lower limit of every other.
+            # A pair may be the widest one where its upper limit reaches the lower limit of every
+            # other.
             first, second = (limits[1] >= max(limits[0].max(), 0.0) for limits in (before, after))
             return float(low[first].min()), float(high[second].max())
         # The sign of a pair's difference is that of its limits, either one where they enclose 0.
-        least = np.minimum(np.where(before[1] >= 0, low, np.inf), np.where(before[0] <= 0, -high, np.inf))
-        most = np.maximum(np.where(after[1] >= 0, high, -np.inf), np.where(after[0] <= 0, -low, -np.inf))
+        least = np.minimum(
+            np.where(before[1] >= 0, low, np.inf), np.where(before[0] <= 0, -high, np.inf)
+        )
+        most = np.maximum(
+            np.where(after[1] >= 0, high, -np.inf), np.where(after[0] <= 0, -low, -np.inf)
+        )
         return float(least.mean()), float(most.mean())
 
     def p(self) -> float:

@@ -91,7 +91,9 @@ def sign_flip_interval(
     check_level("confidence", confidence)
     check_positive(n_resamples=n_resamples)
     pairs = differences(x, y, missing=missing)
-    return flip_interval_of(pairs, confidence=confidence, n_resamples=n_resamples, seed=seed, threads=threads)
+    return flip_interval_of(
+        pairs, confidence=confidence, n_resamples=n_resamples, seed=seed, threads=threads
+    )
 
 
 def flip_interval_of(
@@ -169,7 +171,10 @@ def flip_lift(
     if p is None:
         p = sign_flip(pairs.x, pairs.y, n_resamples=n_resamples, seed=seed).p
     drawn = projections(np.stack([pairs.x, pairs.y], axis=1), n_resamples, kind="signs", seed=seed)
-    totals, size = (float(pairs.x.sum()), float(pairs.y.sum())), float(np.abs(pairs.x).sum() + np.abs(pairs.y).sum())
+    totals, size = (
+        (float(pairs.x.sum()), float(pairs.y.sum())),
+        float(np.abs(pairs.x).sum() + np.abs(pairs.y).sum()),
+    )
     level = 1 - confidence - 1e-12
 
     def rejects(ratio: float) -> bool:
@@ -222,7 +227,9 @@ def lift_of_test(
         if test == "bounded":
             return bounded_lift(pairs, bounds, confidence=interval.confidence)
         if test == "sign_flip":
-            return flip_lift(pairs, confidence=interval.confidence, n_resamples=n_resamples, seed=seed, p=p)
+            return flip_lift(
+                pairs, confidence=interval.confidence, n_resamples=n_resamples, seed=seed, p=p
+            )
         if test == "bootstrap":  # the interval is so many standard errors wide
             return lift_by_quantile(pairs, (interval.high - interval.estimate) / pairs.error)
     return lift_interval(pairs, confidence=interval.confidence)
@@ -245,21 +252,35 @@ def interval_of_test(
     p-value of the test if it is known.
     """
     if pairs.n > 1 and not pairs.deviation:
-        return constant_interval(pairs.mean, pairs.n, -largest, largest, confidence=confidence, flags=pairs.flags)
+        return constant_interval(
+            pairs.mean, pairs.n, -largest, largest, confidence=confidence, flags=pairs.flags
+        )
     by_t = test == "t" or (test not in ("bounded", "sign_flip", "bootstrap") and pairs.n >= MANY)
     if by_t or not isinstance(pairs, Differences):  # of sums alone t is all that is known
         return t_interval_of(pairs, confidence=confidence)
     if test == "bounded":
         return bounded_interval_of(pairs, largest, confidence=confidence)
     if test == "bootstrap":
-        return bootstrap_t_interval(pairs, confidence=confidence, n_resamples=n_resamples, seed=seed)
+        return bootstrap_t_interval(
+            pairs, confidence=confidence, n_resamples=n_resamples, seed=seed
+        )
     return flip_interval_of(
-        pairs, confidence=confidence, n_resamples=n_resamples, seed=seed, p=p if test == "sign_flip" else None
+        pairs,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+        p=p if test == "sign_flip" else None,
     )
 
 
 def constant_interval(
-    value: float, n: int, lowest: float, highest: float, *, confidence: float, flags: tuple[str, ...] = ()
+    value: float,
+    n: int,
+    lowest: float,
+    highest: float,
+    *,
+    confidence: float,
+    flags: tuple[str, ...] = (),
 ) -> Interval:
     r"""Return the interval of a mean of which every one of n values is the same.
 
@@ -282,7 +303,12 @@ BootstrapMethod: TypeAlias = Literal["percentile", "basic", "bca", "studentised"
 
 
 def bootstrap_means(
-    columns: Any, n_resamples: int = 1000, *, seed: int = 0, threads: int | None = None, batch: int | None = None
+    columns: Any,
+    n_resamples: int = 1000,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    batch: int | None = None,
 ) -> Floats:
     """Return the mean of every column in every bootstrap resample of users.
 
@@ -313,7 +339,9 @@ def bootstrap_means(
     if not np.isfinite(data).all():
         raise InputError("columns hold NaN or infinite values")
     with_counts = np.column_stack([np.ones(len(data)), data])
-    totals = projections(with_counts, n_resamples, kind="weights", seed=seed, threads=threads, batch=batch)
+    totals = projections(
+        with_counts, n_resamples, kind="weights", seed=seed, threads=threads, batch=batch
+    )
     means: Floats = totals[:, 1:] / totals[:, :1]
     return means
 
@@ -425,7 +453,8 @@ def bootstrap_confidence_interval(
     Returns
     -------
     Interval
-        Unpacks to the lower and the upper limit. Of equal values both are that value: no resample has another mean.
+        Unpacks to the lower and the upper limit. Of equal values both are that value: no resample
+        has another mean.
 
     Examples
     --------
@@ -437,7 +466,9 @@ def bootstrap_confidence_interval(
     seed = 0 if seed is None else seed
     check_count(n_bootstrap=n_bootstrap)
     check_count(least=0, seed=seed)
-    interval = bootstrap(metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed))
+    interval = bootstrap(
+        metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed)
+    )
     if math.isnan(interval.low):  # all values are equal
         interval = replace(interval, low=interval.estimate, high=interval.estimate)
     return interval

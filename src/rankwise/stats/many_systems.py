@@ -11,7 +11,15 @@ import numpy as np
 
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.errors import InputError
-from rankwise.stats.differences import LEAST, MANY, Floats, check_level, numbers, paired_differences, significant_digits
+from rankwise.stats.differences import (
+    LEAST,
+    MANY,
+    Floats,
+    check_level,
+    numbers,
+    paired_differences,
+    significant_digits,
+)
 from rankwise.stats.paired_tests import smallest_p, sums
 
 __all__ = [
@@ -140,7 +148,9 @@ def _with_gaps(x: Floats, gaps: Any) -> tuple[Floats, Floats, Floats, Any]:
     return means, squares, n, near
 
 
-def max_t(differences: Any, *, n_resamples: int = 10_000, seed: int = 0, threads: int | None = None) -> Floats:
+def max_t(
+    differences: Any, *, n_resamples: int = 10_000, seed: int = 0, threads: int | None = None
+) -> Floats:
     """Return p-values adjusted for all tests together by sign flips: the max-T procedure.
 
     The single-step procedure of Westfall and Young (1993), which controls the family-wise error
@@ -220,7 +230,10 @@ def sign_flip_of_all(
     """
     x = numbers("values", values)
     if x.ndim not in (2, 3) or not x.size or not np.isfinite(x).all():
-        raise InputError("values have one row per user, one column per system, and no NaN", found=f"shape {x.shape}")
+        raise InputError(
+            "values have one row per user, one column per system, and no NaN",
+            found=f"shape {x.shape}",
+        )
     check_positive(n_resamples=n_resamples)
     cube = x[:, None, :] if x.ndim == 2 else x
     n, m, k = cube.shape
@@ -234,7 +247,9 @@ def sign_flip_of_all(
     unit = np.where(equal, np.inf, scale) if family else np.ones_like(scale)
     limit = (observed - 1e-12 * np.abs(cube).sum(axis=0).max(axis=1)[:, None]) / unit
     counts = np.zeros(observed.shape)
-    for panel in sums(cube.reshape(n, m * k), n_resamples, kind="signs", seed=seed, threads=threads, batch=batch):
+    for panel in sums(
+        cube.reshape(n, m * k), n_resamples, kind="signs", seed=seed, threads=threads, batch=batch
+    ):
         for metric in range(m):
             drawn = panel[:, metric * k : (metric + 1) * k]
             statistic = np.abs(drawn[:, i] - drawn[:, j]) / unit[metric]
@@ -315,7 +330,9 @@ def _table(values: Any) -> Floats:
     """Return values as an array of floats, shape (n, k), NaN allowed; raise otherwise."""
     x = numbers("values", values)
     if x.ndim != 2 or not x.size:
-        raise InputError("values have one row per user, one column per system", found=f"shape {x.shape}")
+        raise InputError(
+            "values have one row per user, one column per system", found=f"shape {x.shape}"
+        )
     if np.isinf(x).any():
         raise InputError("a value is infinite")
     return x
@@ -443,7 +460,12 @@ class SystemRanks:
 
 
 def rank_systems(
-    values: Any, *, higher_is_better: bool = True, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
+    values: Any,
+    *,
+    higher_is_better: bool = True,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
 ) -> SystemRanks:
     r"""Return the ranks of systems with simultaneous confidence intervals.
 
@@ -578,7 +600,9 @@ def _t(drawn: Floats, error: Floats, n: int) -> Floats:
     return out
 
 
-def max_t_quantile(differences: Floats, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0) -> float:
+def max_t_quantile(
+    differences: Floats, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
+) -> float:
     """Return the max-T quantile: the half-width of simultaneous intervals, in standard errors.
 
     It is the quantile of the largest ``|t|`` of all columns, so that their dependence is taken into
@@ -606,9 +630,14 @@ def max_t_quantile(differences: Floats, *, confidence: float = 0.95, n_resamples
     check_positive(least=0, seed=seed)
     d = numbers("differences", differences)
     if d.ndim != 2 or d.shape[1] < 1 or len(d) < 2 or not np.isfinite(d).all():
-        raise InputError("max-T needs a number for two users or more, in every comparison", found=f"shape {d.shape}")
+        raise InputError(
+            "max-T needs a number for two users or more, in every comparison",
+            found=f"shape {d.shape}",
+        )
     error = d.std(axis=0, ddof=1) / math.sqrt(len(d))
-    largest = np.concatenate([np.abs(_t(means, error, len(d))).max(axis=1) for means in _draws(d, n_resamples, seed)])
+    largest = np.concatenate(
+        [np.abs(_t(means, error, len(d))).max(axis=1) for means in _draws(d, n_resamples, seed)]
+    )
     return quantile_of_draws(np.sort(largest), confidence)
 
 

@@ -1,9 +1,9 @@
 """Tests of paired differences: t, sign-flip, Wilcoxon, sign, bootstrap.
 
-Random signs and bootstrap weights are matrix products. Replicates are computed in panels and users in
-blocks, both of fixed size, and every panel and block has its own stream of random numbers. So a seed
-gives the same bits whatever the number of threads and of panels at a time, and nothing larger than a
-panel times a block is held in memory.
+Random signs and bootstrap weights are matrix products. Replicates are computed in panels and users
+in blocks, both of fixed size, and every panel and block has its own stream of random numbers. So a
+seed gives the same bits whatever the number of threads and of panels at a time, and nothing larger
+than a panel times a block is held in memory.
 
 All are two-sided tests that the mean of x − y is 0, except Wilcoxon and sign, which are about the
 median. SciPy's tests are used where it has them.
@@ -97,7 +97,13 @@ def _draw_exact(seed: int, panel: int, users: int) -> Floats:
 
 
 def sums(
-    columns: Floats, n_resamples: int, *, kind: Kind, seed: int, threads: int | None = None, batch: int | None = None
+    columns: Floats,
+    n_resamples: int,
+    *,
+    kind: Kind,
+    seed: int,
+    threads: int | None = None,
+    batch: int | None = None,
 ) -> Iterator[Floats]:
     """Yield weighted sums of columns over users, one panel of replicates at a time, shape (128, m).
 
@@ -107,7 +113,9 @@ def sums(
     """
     check_positive(n_resamples=n_resamples, threads=threads, batch=batch)
     if n_resamples > _MOST:
-        raise ParameterError(f"at most {_MOST:,} resamples are drawn", found=f"n_resamples={n_resamples}")
+        raise ParameterError(
+            f"at most {_MOST:,} resamples are drawn", found=f"n_resamples={n_resamples}"
+        )
     check_positive(least=0, seed=seed)
     at_once = threads or (default_threads() if len(columns) >= _THREADED else 1)
     at_once = max(1, min(at_once, -(-(batch or _PANEL * at_once) // _PANEL)))
@@ -124,7 +132,10 @@ def sums(
         return out
 
     n_panels = -(-n_resamples // _PANEL)
-    with one_blas_thread(), ThreadPoolExecutor(at_once) as pool:  # which starts no thread before its first task
+    with (
+        one_blas_thread(),
+        ThreadPoolExecutor(at_once) as pool,
+    ):  # which starts no thread before its first task
         for first in range(0, n_panels, at_once):  # these are yielded before the next ones start
             panels = range(first, min(first + at_once, n_panels))
             done = map(work, panels) if at_once == 1 else pool.map(work, panels)
@@ -133,7 +144,13 @@ def sums(
 
 
 def projections(
-    columns: Floats, n_resamples: int, *, kind: Kind, seed: int, threads: int | None = None, batch: int | None = None
+    columns: Floats,
+    n_resamples: int,
+    *,
+    kind: Kind,
+    seed: int,
+    threads: int | None = None,
+    batch: int | None = None,
 ) -> Floats:
     """Return all weighted sums at once, shape (n_resamples, m); see `sums`.
 
@@ -205,7 +222,9 @@ def t_test(pairs: PairStatistics) -> TestResult:
     return TestResult("paired t", pairs.mean, statistic, p, pairs.n, pairs.flags)
 
 
-def t_interval(x: Any, y: Any = None, *, confidence: float = 0.95, missing: Missing = "error") -> Interval:
+def t_interval(
+    x: Any, y: Any = None, *, confidence: float = 0.95, missing: Missing = "error"
+) -> Interval:
     """Return the t confidence interval of a mean difference, or of a mean.
 
     Parameters
@@ -233,7 +252,13 @@ def t_interval(x: Any, y: Any = None, *, confidence: float = 0.95, missing: Miss
 def t_interval_of(pairs: PairStatistics, *, confidence: float) -> Interval:
     """Return the t interval of a mean difference, from pairs or their sums."""
     return t_around(
-        pairs.mean, pairs.error, pairs.n - 1, confidence=confidence, method="t", n=pairs.n, flags=pairs.flags
+        pairs.mean,
+        pairs.error,
+        pairs.n - 1,
+        confidence=confidence,
+        method="t",
+        n=pairs.n,
+        flags=pairs.flags,
     )
 
 
@@ -392,7 +417,9 @@ def bootstrap_test(
     return TestResult("bootstrap t", mean, t_test.statistic, p, n, flags, n_resamples)
 
 
-def bootstrap_t_interval(pairs: Differences, *, confidence: float, n_resamples: int, seed: int) -> Interval:
+def bootstrap_t_interval(
+    pairs: Differences, *, confidence: float, n_resamples: int, seed: int
+) -> Interval:
     """Return the interval of the differences that `bootstrap_test` does not reject."""
     n, mean, name = pairs.n, pairs.mean, "bootstrap t"
     if n < 2 or not pairs.deviation:

@@ -3,11 +3,13 @@ r"""Prediction-powered inference: a mean from few human labels and many labels o
 .. math:: \hat\theta = \lambda \bar f_{others} + \overline{y - \lambda f}_{labelled}, \qquad
     \lambda = \frac{Cov(y, f)}{(1 + n / N) \, Var(f)}
 
-for n labelled values y, with f the model's values. It is unbiased for every fixed λ and every model: if the
-model is useless, λ is about 0 and the labelled mean is left. The standard error is that of the jackknife over labelled
-users, each time with the λ of the others: with a λ that is taken for fixed, intervals of few labels are too narrow.
+for n labelled values y, with f the model's values. It is unbiased for every fixed λ and every
+model: if the model is useless, λ is about 0 and the labelled mean is left. The standard error is
+that of the jackknife over labelled users, each time with the λ of the others: with a λ that is
+taken for fixed, intervals of few labels are too narrow.
 
-Reference: Angelopoulos, Duchi & Zrnic 2023, PPI++: efficient prediction-powered inference, arXiv:2311.01453.
+Reference: Angelopoulos, Duchi & Zrnic 2023, PPI++: efficient prediction-powered inference,
+arXiv:2311.01453.
 """
 
 from __future__ import annotations
@@ -65,9 +67,10 @@ def prediction_powered(
 ) -> PredictionPowered:
     """Return the interval of a mean that few human labels and many labels of a model estimate.
 
-    The labelled users have to be a random sample of all users. The limits are those of Student's t with
-    n − 2 degrees of freedom. Users with several values, as one for each request, are the sample if they are passed as
-    clusters: each counts once, whatever number of requests the mean over all of them gives it.
+    The labelled users have to be a random sample of all users. The limits are those of Student's t
+    with n − 2 degrees of freedom. Users with several values, as one for each request, are the
+    sample if they are passed as clusters: each counts once, whatever number of requests the mean
+    over all of them gives it.
 
     Parameters
     ----------
@@ -101,9 +104,14 @@ def prediction_powered(
     (0.425, 0.5, 0.633)
     """
     check_level("confidence", confidence)
-    y, f, rest = (column(*pair) for pair in (("human", human), ("model", model), ("others", others)))
+    y, f, rest = (
+        column(*pair) for pair in (("human", human), ("model", model), ("others", others))
+    )
     if len(y) != len(f):
-        raise InputError("human and model hold one value per labelled user", found=f"{len(y)} and {len(f)} values")
+        raise InputError(
+            "human and model hold one value per labelled user",
+            found=f"{len(y)} and {len(f)} values",
+        )
     if not all(np.isfinite(values).all() for values in (y, f, rest)):
         raise InputError("human, model and others hold NaN or infinite values")
     of_model, freedom = float(np.concatenate([f, rest]).mean()), float(len(y) - 2)
@@ -112,18 +120,32 @@ def prediction_powered(
         (rest,), _ = _by_user("other_cluster", other_cluster, [rest])
     if len(y) < 3 or len(rest) < 2:
         raise InputError(
-            "at least three labelled users and two others are needed", found=f"{len(y)} labelled, {len(rest)} others"
+            "at least three labelled users and two others are needed",
+            found=f"{len(y)} labelled, {len(rest)} others",
         )
     if weight is not None and not 0 <= weight <= 1:
         raise ParameterError("weight must lie between 0 and 1", found=f"weight={weight!r}")
-    n, (used, without) = len(y), _best_weights(y, f, rest) if weight is None else (float(weight), float(weight))
+    n, (used, without) = (
+        len(y),
+        _best_weights(y, f, rest) if weight is None else (float(weight), float(weight)),
+    )
     estimate = used * float(rest.mean()) + float((y - used * f).mean())
-    of_y, of_f = ((values.sum() - values) / (n - 1) for values in (y, f))  # means without each labelled user
+    of_y, of_f = (
+        (values.sum() - values) / (n - 1) for values in (y, f)
+    )  # means without each labelled user
     of_labels, _ = jackknife_error(of_y + without * (rest.mean() - of_f))
     error = math.hypot(of_labels, used * float(rest.std(ddof=1)) / math.sqrt(len(rest)))
     human_error = float(y.std(ddof=1)) / math.sqrt(n)
     flags = (f"approximate: {n} labelled users, fewer than {_FEW}",) if n < _FEW else ()
-    interval = t_around(estimate, error, freedom, confidence=confidence, method="prediction-powered", n=n, flags=flags)
+    interval = t_around(
+        estimate,
+        error,
+        freedom,
+        confidence=confidence,
+        method="prediction-powered",
+        n=n,
+        flags=flags,
+    )
     return PredictionPowered(
         **vars(interval),
         error=error,
@@ -153,7 +175,9 @@ def _best_weights(y: Floats, f: Floats, others: Floats) -> tuple[float, Floats]:
 
     def best(covariance: Any, variance: Any, ratio: float) -> Any:
         varied = variance > rounding
-        return np.where(varied, covariance / ((1 + ratio) * np.where(varied, variance, 1.0)), 0.0).clip(0.0, 1.0)
+        return np.where(
+            varied, covariance / ((1 + ratio) * np.where(varied, variance, 1.0)), 0.0
+        ).clip(0.0, 1.0)
 
     covariances = (products.sum() - products * n / (n - 1)) / (n - 2)
     variances = (squares.sum() - squares[:n] * size / (size - 1)) / (size - 2)

@@ -1,7 +1,8 @@
 r"""Agreement of two orders of the same systems: Kendall's :math:`\tau` and :math:`\tau_{AP}`, with limits.
 
-An order that is estimated from users is not the true one. The limits are those of the coefficient over all pairs of
-orders that agree with what was shown of either: which systems are better than which.
+An order that is estimated from users is not the true one. The limits are those of the coefficient
+over all pairs of orders that agree with what was shown of either: which systems are better than
+which.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ def _signs(values: Any) -> Floats:
     """Return 1, 0 or −1 for each pair of values: whether the row is above the column, shape (k, k)."""
     x = numbers("values", values)
     if x.ndim != 1 or len(x) < 2 or not np.isfinite(x).all():
-        raise InputError("an order has a finite value for two systems or more", found=f"shape {x.shape}")
+        raise InputError(
+            "an order has a finite value for two systems or more", found=f"shape {x.shape}"
+        )
     x = significant_digits(x)  # equal up to rounding is equal
     signs: Floats = np.sign(x[:, None] - x[None, :])
     return signs
@@ -29,7 +32,9 @@ def _signs(values: Any) -> Floats:
 def _both(first: Any, second: Any) -> tuple[Floats, Floats]:
     one, other = _signs(first), _signs(second)
     if len(one) != len(other):
-        raise InputError("both orders are of the same systems", found=f"{len(one)} and {len(other)} values")
+        raise InputError(
+            "both orders are of the same systems", found=f"{len(one)} and {len(other)} values"
+        )
     return one, other
 
 
@@ -68,8 +73,8 @@ def tau_ap(reference: Any, second: Any) -> float:
 
     .. math:: \tau_{AP} = \frac{2}{k - 1} \sum_{i = 2}^{k} \frac{C(i)}{i - 1} - 1
 
-    :math:`C(i)` counts the systems above rank i of the second order that the reference has above the system there as
-    well. It is the mean over the orders of systems that are tied.
+    :math:`C(i)` counts the systems above rank i of the second order that the reference has above
+    the system there as well. It is the mean over the orders of systems that are tied.
 
     Parameters
     ----------
@@ -82,7 +87,8 @@ def tau_ap(reference: Any, second: Any) -> float:
 
     References
     ----------
-    Yilmaz, Aslam & Robertson 2008, A New Rank Correlation Coefficient for Information Retrieval, SIGIR.
+    Yilmaz, Aslam & Robertson 2008, A New Rank Correlation Coefficient for Information Retrieval,
+    SIGIR.
 
     Examples
     --------
@@ -96,7 +102,9 @@ def tau_ap(reference: Any, second: Any) -> float:
         above, tied = other[:, system] > 0, other[:, system] == 0
         higher, group = float(correct[above, system].sum()), int(tied.sum())
         first = int(above.sum()) + 1
-        for place in range(group):  # the others of the group before this place are as likely above as below
+        for place in range(
+            group
+        ):  # the others of the group before this place are as likely above as below
             rank = first + place
             if rank > 1:
                 share = float(correct[tied, system].sum() - 0.5) / max(group - 1, 1)
@@ -146,9 +154,9 @@ def tau_limits(first: Any, second: Any) -> tuple[float, float]:
 def tau_ap_limits(reference: Any, second: Any) -> tuple[float, float]:
     r"""Return limits of :math:`\tau_{AP}` over orders with these relations.
 
-    Each system has at each rank that it may have a smallest and a largest share of systems above it that are correctly
-    there; the limits are those of the cheapest and the dearest assignment of systems to ranks, which need not be an
-    order: they may be wider than necessary.
+    Each system has at each rank that it may have a smallest and a largest share of systems above it
+    that are correctly there; the limits are those of the cheapest and the dearest assignment of
+    systems to ranks, which need not be an order: they may be wider than necessary.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 r"""Estimate metrics over all candidates from ranks among sampled negatives.
 
-Confidence intervals (`rank_bounds`) hold whatever the true ranks are. A sample of m negatives does not
-determine the distribution of true ranks: distributions with very different hit rates at 10 give the
-same sampled ranks. So the interval spans all of them.
+Confidence intervals (`rank_bounds`) hold whatever the true ranks are. A sample of m negatives does
+not determine the distribution of true ranks: distributions with very different hit rates at 10 give
+the same sampled ranks. So the interval spans all of them.
 
 Let :math:`P(j \mid r)` be the probability of sampled rank j at true rank r, and M(r) the metric of
 one relevant item at rank r. A function u of the sampled rank with
@@ -19,10 +19,10 @@ that the choice does not bias the limit: it only decides how wide the interval i
 intervals of 95 % cover the true value in 86 % of simulated samples at worst.
 
 Estimates (`estimate`): a relevant item of true rank r among N ranks above each of m negatives drawn
-with replacement with the same probability, so its sampled rank :math:`\tilde r` has :math:`\tilde r - 1
-\sim \mathrm{Bin}(m, (r - 1) / (N - 1))`; without replacement it is hypergeometric. A metric of one
-relevant item is a function M of its rank. Three estimators of the mean of M over all relevant items,
-from the counts of the sampled ranks:
+with replacement with the same probability, so its sampled rank :math:`\tilde r` has
+:math:`\tilde r - 1 \sim \mathrm{Bin}(m, (r - 1) / (N - 1))`; without replacement it is
+hypergeometric. A metric of one relevant item is a function M of its rank. Three estimators of the
+mean of M over all relevant items, from the counts of the sampled ranks:
 
 * ``rank``: M of :math:`1 + (N - 1)(\tilde r - 1) / m`, the unbiased estimate of the rank. It is
   biased for every M that is not linear in the rank, and most of all for hit rate, nDCG and MRR:
@@ -61,7 +61,11 @@ Counts: TypeAlias = Any  # (n_users, m + 1): an array, or a sparse array of SciP
 _FOLDS = 5
 _LARGEST = 3.0  # bounding function, in ranges of the metric; larger ones are hardly ever narrower
 _TINY = 1e-6  # probabilities that the linear program takes for 0
-_SOLVERS = (("highs", False), ("highs-ipm", False), ("highs", True))  # each with its presolver or without, in turn
+_SOLVERS = (
+    ("highs", False),
+    ("highs-ipm", False),
+    ("highs", True),
+)  # each with its presolver or without, in turn
 _JUMP = 0.05  # of a metric from one rank to the next, in ranges of it: a cut-off
 
 
@@ -70,8 +74,8 @@ class RankBounds(NamedTuple):
 
     ``unresolved`` is the part of ``high - low`` that is not sampling noise: the distance between
     the means of the two bounding functions. Where no linear program was solved, these functions are
-    constant: the largest value of the metric, and the smallest. All three are NaN for a metric whose limits cross,
-    because hardly any distribution of true ranks explains the sampled ranks.
+    constant: the largest value of the metric, and the smallest. All three are NaN for a metric
+    whose limits cross, because hardly any distribution of true ranks explains the sampled ranks.
     """
 
     low: Floats
@@ -143,7 +147,9 @@ def _upper(
     ceiling, largest = metric.max(), -np.inf
     for each in np.unique(fold):
         inside = fold == each
-        function = functions.above(metric, total - counts[inside].sum(axis=0), len(fold) - int(inside.sum()))
+        function = functions.above(
+            metric, total - counts[inside].sum(axis=0), len(fold) - int(inside.sum())
+        )
         values[inside] = counts[inside] @ function
         largest = max(largest, function.max())
     if total.sum() < len(fold) - 1e-6:  # what was not ranked has the value 0
@@ -184,11 +190,15 @@ class _BoundingFunctions:
         solve = partial(
             linprog,
             self._costs(counts, n),
-            A_ub=np.block([[-expected, np.zeros((len(rows), len(step)))], [step, -size], [-step, -size]]),
+            A_ub=np.block(
+                [[-expected, np.zeros((len(rows), len(step)))], [step, -size], [-step, -size]]
+            ),
             b_ub=np.concatenate([-scaled[rows], np.zeros(2 * len(step))]),
             bounds=[(-_LARGEST, _LARGEST)] * len(self.steps) + [(0, None)] * len(step),
         )
-        solutions = (solve(method=method, options={"presolve": presolve}).x for method, presolve in _SOLVERS)
+        solutions = (
+            solve(method=method, options={"presolve": presolve}).x for method, presolve in _SOLVERS
+        )
         solution = next((x for x in solutions if x is not None), None)
         if solution is None:  # the largest value bounds the metric at every true rank
             return np.full(len(self.basis), metric.max())
@@ -313,7 +323,9 @@ def rank_distribution(probabilities: Floats, counts: Floats, *, rounds: int = 20
     return ranks
 
 
-def estimate(method: Method, probabilities: Floats, values: Floats, counts: Floats, *, gamma: float = 0.01) -> Floats:
+def estimate(
+    method: Method, probabilities: Floats, values: Floats, counts: Floats, *, gamma: float = 0.01
+) -> Floats:
     """Return the estimated mean of metrics over all relevant items, shape (n_metrics,).
 
     ``values`` has each metric of one relevant item at every true rank, shape (N, n_metrics), and

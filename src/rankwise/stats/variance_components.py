@@ -103,7 +103,21 @@ class PairSums(DerivedStatistics):
         )
 
     def __add__(self, other: PairSums) -> PairSums:
-        names = ("n", "wins", "losses", "not_zero", "x", "y", "d", "xx", "yy", "xy", "dd", "ddd", "omitted")
+        names = (
+            "n",
+            "wins",
+            "losses",
+            "not_zero",
+            "x",
+            "y",
+            "d",
+            "xx",
+            "yy",
+            "xy",
+            "dd",
+            "ddd",
+            "omitted",
+        )
         sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
         return PairSums(largest=max(self.largest, other.largest), **sums)
 
@@ -136,7 +150,11 @@ class PairSums(DerivedStatistics):
         if self.n < 2:
             return float("nan")
         of_x, both, _, of_y = self.covariance.ravel()
-        variance = _covariance(self.d, self.d, self.dd, self.n) if self.factor == 1 else of_x - 2 * both + of_y
+        variance = (
+            _covariance(self.d, self.d, self.dd, self.n)
+            if self.factor == 1
+            else of_x - 2 * both + of_y
+        )
         spread = float(max(variance, 0.0) ** 0.5)
         return 0.0 if spread <= DIGITS * self.largest else spread
 
@@ -155,7 +173,12 @@ class PairSums(DerivedStatistics):
         """The covariance matrix of x and y (n − 1)."""
         x, y, n = self.x, self.y, self.n
         xy = _covariance(x, y, self.xy, n) * self.factor
-        return np.array([[_covariance(x, x, self.xx, n), xy], [xy, _covariance(y, y, self.yy, n) * self.factor**2]])
+        return np.array(
+            [
+                [_covariance(x, x, self.xx, n), xy],
+                [xy, _covariance(y, y, self.yy, n) * self.factor**2],
+            ]
+        )
 
 
 def _covariance(a: ExactTotal, b: ExactTotal, products: ExactTotal, n: int) -> float:
@@ -280,7 +303,9 @@ def seed_variance(values: Floats) -> tuple[Part | None, float]:
     return part, float((rest**2).sum()) / ((m - 1) * (n - 1)) / (m * n)
 
 
-def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None = None) -> VarianceComponents:
+def variance_of_means(
+    users: Floats, seeds: Sequence[Floats], part: Part | None = None
+) -> VarianceComponents:
     """Return the variance of a mean over users, from users' means over the seeds of systems.
 
     ``part`` is that of users, if they are not independent of each other. The residual is taken off
@@ -366,11 +391,15 @@ def two_level(x: Any, y: Any = None, *, paired: bool = False, confidence: float 
     systems = [_table("x", x), *([] if y is None else [_table("y", y)])]
     if len({values.shape[1] for values in systems}) > 1 or systems[0].shape[1] < 2:
         raise InputError(
-            "both systems have a value of every user, of two or more", found=" and ".join(str(s.shape) for s in systems)
+            "both systems have a value of every user, of two or more",
+            found=" and ".join(str(s.shape) for s in systems),
         )
     if paired and y is not None:
         if systems[0].shape != systems[1].shape:
-            raise InputError("paired seeds are as many on both sides", found=f"{len(systems[0])} and {len(systems[1])}")
+            raise InputError(
+                "paired seeds are as many on both sides",
+                found=f"{len(systems[0])} and {len(systems[1])}",
+            )
         systems = [systems[0] - systems[1]]
     if max(map(len, systems)) < 2:
         raise InputError(
@@ -397,7 +426,10 @@ def two_level(x: Any, y: Any = None, *, paired: bool = False, confidence: float 
 def _table(name: str, values: Any) -> Floats:
     x = numbers(name, values)
     if x.ndim != 2 or not x.size or not np.isfinite(x).all():
-        raise InputError(f"{name} has one row per seed and one column per user, and no NaN", found=f"shape {x.shape}")
+        raise InputError(
+            f"{name} has one row per seed and one column per user, and no NaN",
+            found=f"shape {x.shape}",
+        )
     return x
 
 
@@ -432,7 +464,8 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
 
     Neither t nor sign flips allow for a data set of another kind that was not drawn. Where one in
     ten loses what the others gain, t at a level of 0.05 calls a system without an advantage better
-    in 51, 45, 29 and 11 % of samples of 5, 8, 12 and 20 data sets, and sign flips from 8 on as often.
+    in 51, 45, 29 and 11 % of samples of 5, 8, 12 and 20 data sets, and sign flips from 8 on as
+    often.
 
     Parameters
     ----------
@@ -470,18 +503,27 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
     if np.isnan(d).any() or not len(d) or (se is not None and len(se) != len(d)):
         raise InputError(
             "every data set has a difference, and an error if any has",
-            found=f"{len(d)} differences, {int(np.isnan(d).sum())} of them NaN, {0 if se is None else len(se)} errors",
+            found=f"{len(d)} differences, {int(np.isnan(d).sum())} of them NaN, "
+            f"{0 if se is None else len(se)} errors",
         )
     k, mean, deviation = len(d), float(d.mean()), deviation_of(d)
     error = deviation / math.sqrt(k) if deviation else math.nan
-    few = "a single data set" if k < 2 else "fewer than five data sets" if k < 5 else "fewer than 20 data sets"
+    few = (
+        "a single data set"
+        if k < 2
+        else "fewer than five data sets"
+        if k < 5
+        else "fewer than 20 data sets"
+    )
     flags = (few,) if k < _FEW_DATA_SETS else ()
     if deviation == 0:  # signs are all that is left to test, and no interval is known
         flags = (*flags, "data sets do not vary")
         p = smallest_p(k) if mean else 1.0
     else:
         p = two_sided_t(mean / error, k - 1) if k > 1 else math.nan
-    interval = t_around(mean, error, k - 1, confidence=confidence, method="t over data sets", n=k, flags=flags)
+    interval = t_around(
+        mean, error, k - 1, confidence=confidence, method="t over data sets", n=k, flags=flags
+    )
     spread = math.nan if se is None or k < 2 else deviation**2 - float((se**2).mean())
     return DataSets(interval, p, math.sqrt(max(spread, 0.0)) if spread == spread else math.nan)
 

@@ -1,8 +1,9 @@
 """The items that lists name: by id, by a code or by a title; and ids that no catalogue has.
 
-Models that generate lists decode codes (semantic ids) or write titles. `ItemNames` turns both into items: the items of
-one name tie, a name of no item keeps its place, and what was out of the ordinary is counted. `outside_catalogue` finds
-the ids of lists that are no items, whoever made them.
+Models that generate lists decode codes (semantic ids) or write titles. `ItemNames` turns both into
+items: the items of one name tie, a name of no item keeps its place, and what was out of the
+ordinary is counted. `outside_catalogue` finds the ids of lists that are no items, whoever made
+them.
 """
 
 from __future__ import annotations
@@ -20,12 +21,21 @@ from rankwise.tables.columns import names_of
 from rankwise.tables.table import Recommendations, Table
 from rankwise.tables.training import NO_ITEM, matching
 
-__all__ = ["ItemNames", "NameKind", "codes_as_text", "item_column", "named_items", "outside_catalogue"]
+__all__ = [
+    "ItemNames",
+    "NameKind",
+    "codes_as_text",
+    "item_column",
+    "named_items",
+    "outside_catalogue",
+]
 
 NameKind: TypeAlias = Literal["codes", "titles"]
 _BETWEEN = ","  # between the parts of a code that is a tuple
 _AROUND = " \t\r\n.\"'“”‘’«»"  # what may stand around a title
-_FIRST_ROWS = 1 << 17  # rows of the training interactions in which items of lists are looked for first
+_FIRST_ROWS = (
+    1 << 17
+)  # rows of the training interactions in which items of lists are looked for first
 
 
 def named_items(option: NameKind, given: object) -> str | dict[str, list[Any]] | None:
@@ -38,9 +48,11 @@ def named_items(option: NameKind, given: object) -> str | dict[str, list[Any]] |
         return given
     if not isinstance(given, Mapping) or not given:
         raise ParameterError(
-            f"{option} is the name of a column of the items, or a mapping of each name to its item or items",
+            f"{option} is the name of a column of the items, or a mapping of each name to its item "
+            "or items",
             found=f"{option}={given!r}"[:80],
-            hint=f'with items= as a table, {option}="{"semantic_id" if option == "codes" else "title"}"',
+            hint="with items= as a table, "
+            f'{option}="{"semantic_id" if option == "codes" else "title"}"',
         )
     items: dict[str, list[Any]] = {}
     for name, value in given.items():
@@ -49,13 +61,17 @@ def named_items(option: NameKind, given: object) -> str | dict[str, list[Any]] |
     return items
 
 
-def item_column(items: Table | None, column: str, asked: str, more: str | None = None) -> tuple[Table, pl.Series]:
+def item_column(
+    items: Table | None, column: str, asked: str, more: str | None = None
+) -> tuple[Table, pl.Series]:
     """Return the items with one of their columns; raise, saying what was ``asked``, if there is none.
 
     ``more`` is the hint where no column has a name like this one.
     """
     if items is None:
-        raise ParameterError(f"{asked} is by a column of the items", found="no items", hint="pass items=")
+        raise ParameterError(
+            f"{asked} is by a column of the items", found="no items", hint="pass items="
+        )
     if column not in items.frame.columns:
         others = [name for name in items.frame.columns if name != "item"]
         raise ColumnError(
@@ -75,8 +91,8 @@ def _as_text(name: object) -> str:
 def codes_as_text(source: Any) -> Any:
     """Return lists whose codes, where they are tuples or arrays, are text; any other source as it is.
 
-    A pair whose second entry is a float, or whose first is a code of several parts, is a code with its score; any
-    other tuple is a code.
+    A pair whose second entry is a float, or whose first is a code of several parts, is a code with
+    its score; any other tuple is a code.
 
     >>> codes_as_text({"ann": [(3, 5), ((3, 7), -0.5), ((3, 9), -1), "9"]})
     {'ann': ['3,5', ('3,7', -0.5), ('3,9', -1), '9']}
@@ -89,20 +105,28 @@ def codes_as_text(source: Any) -> Any:
     if not hasattr(source, "__arrow_c_stream__"):
         return source
     frame = pl.DataFrame(source)
-    nested = [name for name in names_of(frame.columns, "recommendations", "item") if frame.schema[name].is_nested()]
+    nested = [
+        name
+        for name in names_of(frame.columns, "recommendations", "item")
+        if frame.schema[name].is_nested()
+    ]
     users = names_of(frame.columns, "recommendations", "user")
     for name in nested:
         kind = frame.schema[name]
         if isinstance(kind, pl.List | pl.Array) and kind.inner.is_nested():
             texts = pl.element().cast(pl.List(pl.String)).list.join(_BETWEEN)
             frame = frame.with_columns(pl.col(name).cast(pl.List(kind.inner)).list.eval(texts))
-        elif users and frame[users[0]].is_duplicated().any():  # else each row is the whole list of a user
+        elif (
+            users and frame[users[0]].is_duplicated().any()
+        ):  # else each row is the whole list of a user
             frame = frame.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(_BETWEEN))
     return frame
 
 
 def _holds_codes(entries: object) -> bool:
-    return isinstance(entries, list | tuple) or (isinstance(entries, np.ndarray) and entries.ndim == 2)
+    return isinstance(entries, list | tuple) or (
+        isinstance(entries, np.ndarray) and entries.ndim == 2
+    )
 
 
 def _entry(entry: object) -> object:
@@ -110,7 +134,9 @@ def _entry(entry: object) -> object:
         return _as_text(entry)
     if not isinstance(entry, tuple | list):
         return entry
-    if len(entry) == 2 and (isinstance(entry[1], float) or isinstance(entry[0], tuple | list | np.ndarray)):
+    if len(entry) == 2 and (
+        isinstance(entry[1], float) or isinstance(entry[0], tuple | list | np.ndarray)
+    ):
         return (_as_text(entry[0]), entry[1])
     return _as_text(entry)
 
@@ -122,7 +148,8 @@ class ItemNames:
     Attributes
     ----------
     kind : {"codes", "titles"}
-        What the names are; titles are compared without regard to case, to blanks, and to quotes around them.
+        What the names are; titles are compared without regard to case, to blanks, and to quotes
+        around them.
     pairs : polars.DataFrame
         Every ``name`` and ``named`` item, once.
     is_text : bool
@@ -142,7 +169,9 @@ class ItemNames:
         try:
             named = pl.Series("named", [item for several in given.values() for item in several])
         except (TypeError, pl.exceptions.PolarsError) as error:
-            raise IdError(f"the items of {kind} are of several types", found=str(error)[:80]) from error
+            raise IdError(
+                f"the items of {kind} are of several types", found=str(error)[:80]
+            ) from error
         if not (named.dtype.is_integer() or named.dtype == pl.String):
             raise IdError(f"the items of {kind} are no ids", found=f"values of type {named.dtype}")
         named = named if named.dtype == pl.String else named.cast(pl.Int64)
@@ -152,20 +181,26 @@ class ItemNames:
     @classmethod
     def _of_column(cls, kind: NameKind, column: str, items: Table | None) -> Self:
         table, values = item_column(items, column, f"{kind}={column!r}")
-        pairs = pl.DataFrame([_plain(kind, values).alias("name"), table.frame["item"].alias("named")])
+        pairs = pl.DataFrame(
+            [_plain(kind, values).alias("name"), table.frame["item"].alias("named")]
+        )
         return cls(kind, pairs.drop_nulls().unique(maintain_order=True), table.is_text)
 
     def translated(self, lists: Recommendations) -> tuple[Recommendations, list[str]]:
         """Return lists of items, with what was counted, and up to five names that no item has.
 
-        Scores order the lists that are returned, so that the items of one name tie. A name of no item keeps its
-        place, with an id that no item has, as often as a list has it. Of the items that a list names twice the first
-        is kept.
+        Scores order the lists that are returned, so that the items of one name tie. A name of no
+        item keeps its place, with an id that no item has, as often as a list has it. Of the items
+        that a list names twice the first is kept.
         """
         if lists.is_exact:
-            raise ParameterError(f"exact ranks are of items, and not of {self.kind}", where=lists.source)
+            raise ParameterError(
+                f"exact ranks are of items, and not of {self.kind}", where=lists.source
+            )
         frame = lists.frame.with_row_index("row")
-        frame = frame.with_columns(_plain(self.kind, frame["item"]).alias("name"), score=_score(frame)).drop("item")
+        frame = frame.with_columns(
+            _plain(self.kind, frame["item"]).alias("name"), score=_score(frame)
+        ).drop("item")
         frame = frame.drop("rank", strict=False)
         shared = self.pairs.filter(pl.col("name").is_duplicated())["name"].unique()
         unknown = frame["name"].filter(~frame["name"].is_in(self.pairs["name"].implode()))
@@ -181,9 +216,17 @@ class ItemNames:
         }
         counted = {f"{self.kind}_{name}": count for name, count in counts.items() if count}
         items = rows.drop("row", "name").rename({"named": "item"})
-        ordered = ["user", "item", *(name for name in items.columns if name not in ("user", "item"))]
+        ordered = [
+            "user",
+            "item",
+            *(name for name in items.columns if name not in ("user", "item")),
+        ]
         changed = replace(
-            lists, frame=items.select(ordered), counts={**lists.counts, **counted}, is_text=self.is_text, k=None
+            lists,
+            frame=items.select(ordered),
+            counts={**lists.counts, **counted},
+            is_text=self.is_text,
+            k=None,
         )
         return changed, self._as_written(lists.frame["item"], unknown)
 
@@ -191,7 +234,13 @@ class ItemNames:
         """Return up to five of the names that no item has, as lists have them."""
         plain = _plain(self.kind, names)
         rows = plain.is_in(unknown.implode()) & plain.is_first_distinct()
-        return (plain if names.dtype.is_nested() else names).filter(rows).head(5).cast(pl.String).to_list()
+        return (
+            (plain if names.dtype.is_nested() else names)
+            .filter(rows)
+            .head(5)
+            .cast(pl.String)
+            .to_list()
+        )
 
     def _with_placeholders(self, rows: pl.DataFrame) -> pl.Series:
         """Return the item of each row; of a name that no item has, an id that no item has either."""
@@ -213,7 +262,10 @@ class ItemNames:
         counts = unknown.value_counts()
         names = counts["name"].to_list()
         after = np.searchsorted(known, np.array(names, dtype=object))
-        begins = [at < len(known) and known[at].startswith(name) for at, name in zip(after, names, strict=True)]
+        begins = [
+            at < len(known) and known[at].startswith(name)
+            for at, name in zip(after, names, strict=True)
+        ]
         return int(counts["count"].filter(pl.Series(begins, dtype=pl.Boolean)).sum())
 
 
@@ -222,7 +274,9 @@ def _numbered(rows: pl.DataFrame) -> pl.Series:
     unit = [name for name in ("user", "request") if name in rows.columns]
     before = pl.int_range(pl.len()).over(*unit, "name")
     again = pl.concat_str(pl.col("name"), pl.lit(NO_ITEM), before)
-    return rows.select(pl.when(before == 0).then(pl.col("name")).otherwise(again).alias("name"))["name"]
+    return rows.select(pl.when(before == 0).then(pl.col("name")).otherwise(again).alias("name"))[
+        "name"
+    ]
 
 
 def _plain(kind: NameKind, names: pl.Series) -> pl.Series:
@@ -242,7 +296,12 @@ def _plain(kind: NameKind, names: pl.Series) -> pl.Series:
     text = names.cast(pl.String)
     if kind == "codes":
         return text.str.strip_chars()
-    return text.str.normalize("NFKC").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars(_AROUND)
+    return (
+        text.str.normalize("NFKC")
+        .str.to_lowercase()
+        .str.replace_all(r"\s+", " ")
+        .str.strip_chars(_AROUND)
+    )
 
 
 def _score(frame: pl.DataFrame) -> pl.Expr:
@@ -258,7 +317,9 @@ def _first_of_each(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     pair = pl.struct(keys)
     if not rows.select(pair.is_duplicated().any()).item():
         return rows, 0
-    once = rows.sort("score", descending=True, maintain_order=True).unique(keys, keep="first", maintain_order=True)
+    once = rows.sort("score", descending=True, maintain_order=True).unique(
+        keys, keep="first", maintain_order=True
+    )
     lost = rows.join(once.select("row", "named"), on=["row", "named"], how="anti")
     return once.sort("row", maintain_order=True), lost["row"].n_unique()
 

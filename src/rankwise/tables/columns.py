@@ -14,7 +14,15 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.ids import WHOLE_NUMBER, plain_strings
-from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, ScoreError, nearest
+from rankwise.errors import (
+    ColumnError,
+    EmptyError,
+    IdError,
+    InputError,
+    ParameterError,
+    ScoreError,
+    nearest,
+)
 from rankwise.tables.table import Table, TableRole
 
 __all__ = [
@@ -72,30 +80,71 @@ _RELEVANCE = ("relevance", "rating", "rel", "label", "grade", "stars", "score")
 _TIME = ("timestamp", "time", "unixtime", "datetime", "date", "ts")
 _REQUEST = (
     "request",
-    *(f"{name}id" for name in ("request", "impression", "slate", "page", "decision", "rec", "event")),
+    *(
+        f"{name}id"
+        for name in ("request", "impression", "slate", "page", "decision", "rec", "event")
+    ),
 )
 _SHOWN = (*_ITEM, "action", "actionid", "arm")
 _POSITION = ("position", "rank", "slot", "pos")
 _PROPENSITY = (
-    *("propensity", "propensityscore", "pscore", "loggingprobability", "actionprobability", "actionprob"),
+    *(
+        "propensity",
+        "propensityscore",
+        "pscore",
+        "loggingprobability",
+        "actionprobability",
+        "actionprob",
+    ),
     *("plog", "labelprobability"),
 )
 _REWARD = ("reward", "click", "clicks", "clicked", "purchase", "revenue", "label")
 _KIND = ("kind", "event", "eventtype", "actiontype")
-_UNIT = (*_QUERY, *_SESSION, "request", "requestid", "impression", "impressionid", "visit", "visitid")
+_UNIT = (
+    *_QUERY,
+    *_SESSION,
+    "request",
+    "requestid",
+    "impression",
+    "impressionid",
+    "visit",
+    "visitid",
+)
 """Requests of users, each of which has a list of its own."""
-_EVENT = (*_KIND, "behavior", "behaviour", "behaviortype", "action", "interaction", "interactiontype")
+_EVENT = (
+    *_KIND,
+    "behavior",
+    "behaviour",
+    "behaviortype",
+    "action",
+    "interaction",
+    "interactiontype",
+)
 _OF_TRUTH = "truth:"
 """What a key of ``columns`` starts with for a column of the ground truth that is read as it is."""
 EVENT = f"{_OF_TRUTH}event"
 """The column of events of a ground truth, which is read where they have grades; without a name it is recognised."""
-_NEVER_DECIDING = frozenset((*_TIME, *_UNIT, "user", "userid", "uid", "customer", "customerid", "visitor", "visitorid"))
+_NEVER_DECIDING = frozenset(
+    (*_TIME, *_UNIT, "user", "userid", "uid", "customer", "customerid", "visitor", "visitorid")
+)
 """Times, requests and users neither order lists nor say what is relevant."""
 _LOGGED: dict[str, tuple[str, ...]] = {"request": _REQUEST, "user": _USER, "item": _SHOWN}
 
 ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
-    "recommendations": {"user": _USER, "request": _UNIT, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
-    "truth": {"user": _USER, "request": _UNIT, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
+    "recommendations": {
+        "user": _USER,
+        "request": _UNIT,
+        "item": _ITEM,
+        "rank": ("rank", "position"),
+        "score": _SCORE,
+    },
+    "truth": {
+        "user": _USER,
+        "request": _UNIT,
+        "item": _ITEM,
+        "relevance": _RELEVANCE,
+        "timestamp": _TIME,
+    },
     "train": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "interactions": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "items": {"item": _ITEM},
@@ -133,7 +182,17 @@ _RARE = {
         *("predictedscore", "ypred", "yhat", "probability", "prob", "proba"),
         *("logit", "logits", "confidence", "similarity"),
     ),
-    "relevance": ("weight", "value", "count", "counts", "click", "clicks", "clicked", "target", "gain"),
+    "relevance": (
+        "weight",
+        "value",
+        "count",
+        "counts",
+        "click",
+        "clicks",
+        "clicked",
+        "target",
+        "gain",
+    ),
 }
 """Names that count where no usual one is there: ``session_id`` beside ``user_id`` is no user."""
 
@@ -163,7 +222,17 @@ KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
 _IDS = r":token(_seq)?$"
 """The types of RecBole's columns that hold ids, whatever they look like."""
 _OPTIONAL = {
-    *("rank", "score", "relevance", "timestamp", "request", "position", "propensity", "probability", "reward"),
+    *(
+        "rank",
+        "score",
+        "relevance",
+        "timestamp",
+        "request",
+        "position",
+        "propensity",
+        "probability",
+        "reward",
+    ),
     *("kind", "team", "policy"),
 }
 LOG_ROLES = ("exposures", "outcomes", "targets", "predictions")
@@ -205,7 +274,8 @@ def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
         else _RARE.get(column, ())
     )
     common, less_common = (
-        [name for name in names if plain_name(name) in plain_names] for plain_names in (ROLES[role][column], rare)
+        [name for name in names if plain_name(name) in plain_names]
+        for plain_names in (ROLES[role][column], rare)
     )
     is_weak = [plain_name(name) for name in common] == [_WEAK.get(column)]
     return common + less_common if is_weak else common or less_common
@@ -223,7 +293,10 @@ def may_have_names(names: Sequence[str], role: TableRole, columns: Iterable[str]
 
 
 def could_decide(
-    names: Sequence[str], role: TableRole, columns: Mapping[str, str], overrides: Mapping[str, str | None]
+    names: Sequence[str],
+    role: TableRole,
+    columns: Mapping[str, str],
+    overrides: Mapping[str, str | None],
 ) -> list[str]:
     """Return the columns that may order the lists or say what is relevant, if none is known to.
 
@@ -236,21 +309,27 @@ def could_decide(
     return [
         name
         for name in unread
-        if plain_name(name) not in _NEVER_DECIDING and not is_row_number(name) and not re.search(_IDS, name)
+        if plain_name(name) not in _NEVER_DECIDING
+        and not is_row_number(name)
+        and not re.search(_IDS, name)
     ]
 
 
-def undecided(role: TableRole, names: Sequence[str], where: str, ranks: Sequence[str] = ()) -> ColumnError:
+def undecided(
+    role: TableRole, names: Sequence[str], where: str, ranks: Sequence[str] = ()
+) -> ColumnError:
     """Return the error for columns of numbers that may be the score, or the relevance.
 
-    Those that are ``ranks`` count from 1 or 0 in every list: as a score they would turn the lists round.
+    Those that are ``ranks`` count from 1 or 0 in every list: as a score they would turn the lists
+    round.
     """
     if ranks:
         return ColumnError(
             f"no column is known to be the rank or score, and {ranks[0]!r} could be it",
             where=where,
             found=f"numbers that count up in each list in {', '.join(map(repr, ranks[:5]))}",
-            hint=f"{_say_which(f'{role}.rank', ranks[0])}; as a score, whose largest value is best: "
+            hint=f"{_say_which(f'{role}.rank', ranks[0])}; as a score, whose largest value is "
+            "best: "
             f'columns={{"{role}.score": "{ranks[0]}"}}',
         )
     key = f"{role}.{_DECIDING[role][-1]}"
@@ -260,7 +339,8 @@ def undecided(role: TableRole, names: Sequence[str], where: str, ranks: Sequence
         f"no column is known to be the {missing}, and {names[0]!r} could be it",
         where=where,
         found=f"numbers in {', '.join(map(repr, names[:5]))}",
-        hint=f'{_say_which(key, names[0])}; or that there is none, and {otherwise}: columns={{"{key}": None}}',
+        hint=f"{_say_which(key, names[0])}; or that there is none, and {otherwise}: "
+        f'columns={{"{key}": None}}',
     )
 
 
@@ -287,7 +367,10 @@ def shared_names(columns: Columns | None) -> Columns | None:
     """
     if not isinstance(columns, Mapping):
         return columns
-    return {key: name if name is None or "." in key else SharedName(name) for key, name in columns.items()}
+    return {
+        key: name if name is None or "." in key else SharedName(name)
+        for key, name in columns.items()
+    }
 
 
 def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
@@ -315,7 +398,9 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
         table, _, column = key.rpartition(".")
         tables = [role for role in all_columns if table in ("", role)]
         if not any(column in all_columns[role] for role in tables):
-            names = sorted({name for columns_of_table in all_columns.values() for name in columns_of_table})
+            names = sorted(
+                {name for columns_of_table in all_columns.values() for name in columns_of_table}
+            )
             raise ParameterError(
                 f"columns: there is no {key!r}",
                 found=f"roles: {', '.join(names)}; tables: {', '.join(ROLES)}",
@@ -326,7 +411,9 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
     return overrides
 
 
-def check_columns(columns: Columns | None, roles: Iterable[TableRole], optional: Iterable[TableRole] = ()) -> None:
+def check_columns(
+    columns: Columns | None, roles: Iterable[TableRole], optional: Iterable[TableRole] = ()
+) -> None:
     """Raise if ``columns`` names a table that a call does not read, or a column that none of its tables has.
 
     ``optional`` are the tables that the call takes, whether or not they were given.
@@ -370,11 +457,18 @@ def _concerns(key: str, roles: Iterable[TableRole]) -> bool:
     if key.startswith(_OF_TRUTH):
         return "truth" in roles
     table, _, column = key.rpartition(".")
-    return any(table in ("", role) and (column in ROLES[role] or column in KNOWN.get(role, {})) for role in roles)
+    return any(
+        table in ("", role) and (column in ROLES[role] or column in KNOWN.get(role, {}))
+        for role in roles
+    )
 
 
 def known_column(
-    names: Sequence[str], role: TableRole, column: str, overrides: Mapping[str, str | None], where: str
+    names: Sequence[str],
+    role: TableRole,
+    column: str,
+    overrides: Mapping[str, str | None],
+    where: str,
 ) -> str | None:
     """Return the name of a column that only some metrics need; None if there is none.
 
@@ -413,7 +507,9 @@ def _say_which(key: str, name: str = "…") -> str:
     return f'say which: columns={{"{key}": "{name}"}}'
 
 
-def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
+def recognise(
+    names: Sequence[str], role: TableRole, overrides: Mapping[str, str | None], where: str
+) -> dict[str, str]:
     """Return the name of each column (user, item, score, …) that a table has.
 
     ``overrides`` are the names that the caller chose, None to leave a column out.
@@ -446,16 +542,26 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
         elif matches:
             out[column] = matches[0]
         elif _is_required(role, column):
-            unresolved[column] = _missing(f"there is no column for the {column}", f"{role}.{column}", names, where)
+            unresolved[column] = _missing(
+                f"there is no column for the {column}", f"{role}.{column}", names, where
+            )
     if unresolved:
-        raise _all_at_once(unresolved, [name for name in names if name not in out.values()], role, chosen, out)
+        raise _all_at_once(
+            unresolved, [name for name in names if name not in out.values()], role, chosen, out
+        )
     of_truth = {key: name for key, name in overrides.items() if key not in chosen}
     return out | read_columns_of_truth(names, of_truth, where)
 
 
-def _is_of_another_table(name: str | None, names: Sequence[str], role: TableRole, column: str) -> bool:
+def _is_of_another_table(
+    name: str | None, names: Sequence[str], role: TableRole, column: str
+) -> bool:
     """Return whether a name that was chosen for all tables is not in this one, whose own name is plain."""
-    return isinstance(name, SharedName) and name not in names and len(names_of(names, role, column)) == 1
+    return (
+        isinstance(name, SharedName)
+        and name not in names
+        and len(names_of(names, role, column)) == 1
+    )
 
 
 def _all_at_once(
@@ -467,9 +573,13 @@ def _all_at_once(
 ) -> ColumnError:
     """Return one error for all columns that are missing or ambiguous, with everything that has to be said."""
     first = next(iter(unresolved.values()))
-    missing = [column for column, error in unresolved.items() if error.what.startswith("there is no")]
+    missing = [
+        column for column, error in unresolved.items() if error.what.startswith("there is no")
+    ]
     deciding = _DECIDING.get(role, ())
-    is_decided = not deciding or any(column in (*known, *chosen, *unresolved) for column in deciding)
+    is_decided = not deciding or any(
+        column in (*known, *chosen, *unresolved) for column in deciding
+    )
     to_say = dict.fromkeys(unresolved, "…")
     if len(missing) == 1 and len(unread) == 1:
         to_say[missing[0]] = unread[0]
@@ -493,7 +603,9 @@ def _all_at_once(
     )
 
 
-def read_columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
+def read_columns_of_truth(
+    names: Sequence[str], overrides: Mapping[str, str | None], where: str
+) -> dict[str, str]:
     """Return the columns of a ground truth that are read as they are; that of events is recognised."""
     out: dict[str, str] = {}
     for key, name in overrides.items():
@@ -503,7 +615,9 @@ def read_columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | No
             if name not in names and without_edges(name) in names:
                 key, name = without_edges(key), without_edges(name)
             if name not in names:
-                what = f"there is no column {name!r} of the ground truth, by which it is to be sliced"
+                what = (
+                    f"there is no column {name!r} of the ground truth, by which it is to be sliced"
+                )
                 raise _unknown(what, name, names, where)
             out[key] = name
     return out
@@ -562,7 +676,9 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
         try:
             ids = ids.cast(pl.Int64)
         except pl.exceptions.PolarsError as error:
-            raise IdError("integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())) from error
+            raise IdError(
+                "integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())
+            ) from error
     if ids.null_count():
         row = int(ids.is_null().arg_true()[0])
         raise null_ids(column, f"{where}, row {row + 1}", ids.null_count())
@@ -659,7 +775,9 @@ def _not_finite(column: str, where: str, found: str) -> ScoreError:
     elif column == "reward":
         hint = "drop those rows, or give each exposure a reward, 0 if there was none"
     elif column in ("propensity", "probability"):
-        hint = "log the probability with which each item was shown, or declare the policy: propensity="
+        hint = (
+            "log the probability with which each item was shown, or declare the policy: propensity="
+        )
     return ScoreError(f"a {column} is null, NaN or infinite", where=where, found=found, hint=hint)
 
 
@@ -680,16 +798,23 @@ def _first_bad(values: pl.Series, bad: pl.Series, column: str, table: Table) -> 
     """Return for a message the column, row and user of the first bad value, and what it is."""
     row = int(bad.arg_true()[0])
     user = f", user {table.frame['user'][row]!r}" if "user" in table.frame.columns else ""
-    return f"{where_in(table, column)}, row {row + 1}{user}", f"{values[row]} ({int(bad.sum())} such rows)"
+    return (
+        f"{where_in(table, column)}, row {row + 1}{user}",
+        f"{values[row]} ({int(bad.sum())} such rows)",
+    )
 
 
 def check_numeric(values: pl.Series, column: str, table: Table) -> None:
     """Raise unless a column holds numbers, of which some may be missing."""
     if not (values.dtype.is_float() or values.dtype.is_integer()):
-        raise ColumnError(f"the {column} must be a number", where=where_in(table, column), found=str(values.dtype))
+        raise ColumnError(
+            f"the {column} must be a number", where=where_in(table, column), found=str(values.dtype)
+        )
 
 
-def check_exact(values: pl.Series | Sequence[Any], number: pl.Series, name: str, source: str) -> None:
+def check_exact(
+    values: pl.Series | Sequence[Any], number: pl.Series, name: str, source: str
+) -> None:
     """Raise if numbers lose digits as floats, so that different ones become equal."""
     decimals = isinstance(values, pl.Series) and values.dtype.is_decimal()
     if not decimals and float(number.abs().max() or 0) < EXACT:  # type: ignore[arg-type]
@@ -726,9 +851,15 @@ def one_row_per_item(
     if "item" not in lists:
         return frame, frame.columns
     singular = {name: _singular(name, column, role, overrides) for column, name in lists.items()}
-    taken = next((new for name, new in singular.items() if new != name and new in frame.columns), None)
+    taken = next(
+        (new for name, new in singular.items() if new != name and new in frame.columns), None
+    )
     if taken is not None:
-        raise ColumnError(f"two columns could be the {taken}", where=source, found=f"{taken!r} and {taken + 's'!r}")
+        raise ColumnError(
+            f"two columns could be the {taken}",
+            where=source,
+            found=f"{taken!r} and {taken + 's'!r}",
+        )
     _check_one_number_per_item(frame, lists, role, overrides, source)
     for column, name in lists.items():
         _check_lists(frame[name], column, f"{source}, column {name!r}")
@@ -737,25 +868,33 @@ def one_row_per_item(
         flat = frame.explode([*lists.values()], empty_as_null=False).rename(singular)
     except pl.exceptions.PolarsError as error:
         raise ColumnError(
-            "the lists of one row are of different lengths", where=source, found=", ".join(lists.values())
+            "the lists of one row are of different lengths",
+            where=source,
+            found=", ".join(lists.values()),
         ) from error
-    return flat, [singular.get(name, name) for name in frame.columns if _is_nested(frame.schema[name])]
+    return flat, [
+        singular.get(name, name) for name in frame.columns if _is_nested(frame.schema[name])
+    ]
 
 
 _BRACKETED = r"^\s*[\[(].*[\])]\s*$"
 _IN_ORDER_OF_CERTAINTY = ("|", ";", ",")
 
 
-def _with_lists_of_text(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]) -> pl.DataFrame:
+def _with_lists_of_text(
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]
+) -> pl.DataFrame:
     """Return a frame whose lists that are written as text, such as ``[1, 2]`` or ``1|2``, are lists.
 
-    Only columns with a name in the plural, or that the caller chose, and only if every cell is a list in brackets or,
-    in the plural, one of cells with one sign between ids.
+    Only columns with a name in the plural, or that the caller chose, and only if every cell is a
+    list in brackets or, in the plural, one of cells with one sign between ids.
     """
     text = [name for name, dtype in frame.schema.items() if dtype == pl.String]
     if role in ("users", "items") or not text:
         return frame
-    plural = [name for name in text if not names_of([name], role, "item") and name.lower().endswith("s")]
+    plural = [
+        name for name in text if not names_of([name], role, "item") and name.lower().endswith("s")
+    ]
     items = [name for name in plural if names_of([name[:-1]], role, "item")]
     chosen = [name for name in text if name == overrides.get("item")]
     if names_of(frame.columns, role, "item") and not chosen:
@@ -781,8 +920,13 @@ def _parsed_lists(cells: pl.Series, *, may_be_bare: bool) -> pl.Series | None:
     is_bracketed = bool(cells.str.contains(_BRACKETED).all())
     if not is_bracketed and not may_be_bare:
         return None
-    plain = cells.str.strip_chars().str.strip_chars("[]()") if is_bracketed else cells.str.strip_chars()
-    mark = next((mark for mark in _IN_ORDER_OF_CERTAINTY if plain.str.contains(mark, literal=True).any()), None)
+    plain = (
+        cells.str.strip_chars().str.strip_chars("[]()") if is_bracketed else cells.str.strip_chars()
+    )
+    mark = next(
+        (mark for mark in _IN_ORDER_OF_CERTAINTY if plain.str.contains(mark, literal=True).any()),
+        None,
+    )
     if mark is None:  # blanks: of numbers alone, as a title may have some
         if not plain.str.contains(r"^([-+.\deE]+(\s+[-+.\deE]+)*)?$").all():
             return None if not is_bracketed else _of_texts(plain.str.split("\0"), cells.name)
@@ -809,10 +953,13 @@ _MAP = ["key", "value"]
 """The fields of a map's entries in Arrow, DuckDB and Spark."""
 
 
-def _with_maps(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str) -> pl.DataFrame:
+def _with_maps(
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
+) -> pl.DataFrame:
     """Return a frame with lists of items and of numbers for a map of items to numbers, if nothing else has the items.
 
-    A map has a type of its own, is a list of entries with a key and a value, or a record whose fields are items.
+    A map has a type of its own, is a list of entries with a key and a value, or a record whose
+    fields are items.
     """
     if overrides.get("item") in frame.columns or _singular_or_plural(frame.columns, "item", role):
         return frame
@@ -823,7 +970,10 @@ def _with_maps(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str
         return frame
     number = "relevance" if "relevance" in ROLES[role] else "score"
     if number in frame.columns or "item" in frame.columns:
-        raise ColumnError(f"column {maps[0]!r} maps items to numbers, and there is a column {number!r}", where=source)
+        raise ColumnError(
+            f"column {maps[0]!r} maps items to numbers, and there is a column {number!r}",
+            where=source,
+        )
     entries = _entries(frame[maps[0]])
     if entries.null_count():
         row = int(entries.is_null().arg_true()[0])
@@ -858,16 +1008,23 @@ def _entries(column: pl.Series) -> pl.Series:
         return column.cast(pl.List(pl.Struct({"key": kind.key, "value": kind.value})))
     fields = [field.name for field in column.dtype.fields]  # type: ignore[attr-defined]
     values = column.struct.unnest()
-    entry = [pl.struct(pl.lit(name).alias("key"), pl.col(name).cast(pl.Float64).alias("value")) for name in fields]
+    entry = [
+        pl.struct(pl.lit(name).alias("key"), pl.col(name).cast(pl.Float64).alias("value"))
+        for name in fields
+    ]
     absent = pl.element().struct.field("value").is_null()
-    return values.select(pl.concat_list(entry).list.eval(pl.element().filter(~absent)).alias(column.name)).to_series()
+    return values.select(
+        pl.concat_list(entry).list.eval(pl.element().filter(~absent)).alias(column.name)
+    ).to_series()
 
 
 def _with_fields(
     frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
 ) -> pl.DataFrame:
     """Return a frame whose list of records, if that has the items, is a list for each field."""
-    if overrides.get("item") in frame.columns or any(_singular_or_plural(frame.columns, "item", role)):
+    if overrides.get("item") in frame.columns or any(
+        _singular_or_plural(frame.columns, "item", role)
+    ):
         return frame
     for name, dtype in frame.schema.items():
         if not _is_nested(dtype) or not isinstance(dtype.inner, pl.Struct):  # type: ignore[attr-defined]
@@ -878,22 +1035,29 @@ def _with_fields(
         taken = next((field for field in fields if field != name and field in frame.columns), None)
         if taken is not None:
             raise ColumnError(
-                f"there is a column {taken!r}, and the records in column {name!r} have a field of this name",
+                f"there is a column {taken!r}, and the records in column {name!r} have a field of "
+                "this name",
                 where=source,
                 hint=f"drop or rename column {taken!r}",
             )
         records = frame[name].cast(pl.List(dtype.inner))  # type: ignore[attr-defined]
-        lists = [records.list.eval(pl.element().struct.field(field)).alias(field) for field in fields]
+        lists = [
+            records.list.eval(pl.element().struct.field(field)).alias(field) for field in fields
+        ]
         return frame.drop(name).with_columns(lists)
     return frame
 
 
 def _singular_or_plural(names: list[str], column: str, role: TableRole) -> list[str]:
     """Return the names that a column may have, in the singular or, for lists, in the plural."""
-    return names_of(names, role, column) or [n for n in names if names_of([n.removesuffix("s")], role, column)]
+    return names_of(names, role, column) or [
+        n for n in names if names_of([n.removesuffix("s")], role, column)
+    ]
 
 
-def _list_columns(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]) -> dict[str, str]:
+def _list_columns(
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]
+) -> dict[str, str]:
     """Return, for each standard column that holds lists, its name."""
     nested = [name for name, dtype in frame.schema.items() if _is_nested(dtype)]
     lists = {}
@@ -914,7 +1078,11 @@ def _singular(name: str, column: str, role: TableRole, overrides: Mapping[str, s
 
 
 def _check_one_number_per_item(
-    frame: pl.DataFrame, lists: Mapping[str, str], role: TableRole, overrides: Mapping[str, str | None], source: str
+    frame: pl.DataFrame,
+    lists: Mapping[str, str],
+    role: TableRole,
+    overrides: Mapping[str, str | None],
+    source: str,
 ) -> None:
     """Raise if a column that orders items, or says how relevant they are, has one number per list."""
     single = [name for name, dtype in frame.schema.items() if not _is_nested(dtype)]
@@ -923,13 +1091,18 @@ def _check_one_number_per_item(
             continue
         names = names_of(single, role, column) if column not in overrides else [overrides[column]]
         name = next((name for name in names if name in single), None)
-        otherwise = "every item of a list is relevant" if column == "relevance" else "lists are in order, best first"
+        otherwise = (
+            "every item of a list is relevant"
+            if column == "relevance"
+            else "lists are in order, best first"
+        )
         if name is not None:
             raise ColumnError(
                 f"column {name!r} has one number per list, which is no {column} of an item",
                 where=source,
                 found=f"lists of items in column {lists['item']!r}",
-                hint=f"write as many numbers as items; or leave the column unused, so that {otherwise}: "
+                hint="write as many numbers as items; or leave the column unused, so that "
+                f"{otherwise}: "
                 f'columns={{"{role}.{column}": None}}',
             )
 
@@ -959,7 +1132,9 @@ def _check_lists(values: pl.Series, column: str, where: str) -> None:
         raise _not_finite(column, place, f"{flat[first]} ({int(bad.sum())} such numbers)")
 
 
-def _check_user_lists(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str) -> None:
+def _check_user_lists(
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
+) -> None:
     """Raise if a user has two rows of lists, which may be requests, or items with ids of several parts."""
     names = [overrides["user"]] if overrides.get("user") else names_of(frame.columns, role, "user")
     if len(names) != 1 or names[0] not in frame.columns:
@@ -969,7 +1144,9 @@ def _check_user_lists(frame: pl.DataFrame, role: TableRole, overrides: Mapping[s
         return
     if "request" in ROLES[role]:
         others = [name for name in frame.columns if name != names[0]]
-        requests = [overrides["request"]] if "request" in overrides else names_of(others, role, "request")
+        requests = (
+            [overrides["request"]] if "request" in overrides else names_of(others, role, "request")
+        )
         keys = [name for name in requests if name in others]
         if keys and not frame.select(names[0], *keys).is_duplicated().any():
             return
@@ -978,6 +1155,8 @@ def _check_user_lists(frame: pl.DataFrame, role: TableRole, overrides: Mapping[s
         "a user has several rows of lists",
         where=f"{source}, user {user!r}",
         found=f"{int((users == user).sum())} rows",
-        hint="write one list per user, or one row per item; if each row is a request of its own, name its "
-        'column: columns={"request": "…"}; if a row is one item with an id of several parts, join them into one text',
+        hint="write one list per user, or one row per item; if each row is a request of its own, "
+        "name its "
+        'column: columns={"request": "…"}; if a row is one item with an id of several parts, join '
+        "them into one text",
     )

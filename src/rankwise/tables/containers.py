@@ -1,7 +1,7 @@
 """Objects of other libraries, recognised by what they offer and never imported: records, labelled series, frames.
 
-A record is read by the names of its fields, a series by its labels where they are ids. What cannot be read without a
-guess is refused with the call that makes it readable.
+A record is read by the names of its fields, a series by its labels where they are ids. What cannot
+be read without a guess is refused with the call that makes it readable.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def record_of(row: Any) -> Mapping[Any, Any] | None:
     if isinstance(row, Mapping):
         return row
     if hasattr(row, "asDict"):
-        with contextlib.suppress(TypeError):  # a row of Spark that was made without names is a plain tuple
+        with contextlib.suppress(
+            TypeError
+        ):  # a row of Spark that was made without names is a plain tuple
             by_name: Mapping[Any, Any] = row.asDict()
             return by_name
         return None
@@ -75,7 +77,10 @@ def record_of(row: Any) -> Mapping[Any, Any] | None:
 def holds_records(kinds: Collection[type]) -> bool:
     """Return whether one of some types is that of a record."""
     return any(
-        issubclass(kind, Mapping) or hasattr(kind, "_asdict") or hasattr(kind, "asDict") or _has_keys(kind)
+        issubclass(kind, Mapping)
+        or hasattr(kind, "_asdict")
+        or hasattr(kind, "asDict")
+        or _has_keys(kind)
         for kind in kinds
     )
 
@@ -87,7 +92,9 @@ def _has_keys(kind: type) -> bool:
 
 def is_series(kind: type) -> bool:
     """Return whether a type is that of a series with labels, as pandas has it."""
-    return kind.__name__ == "Series" and hasattr(kind, "reset_index") and not hasattr(kind, "compute")
+    return (
+        kind.__name__ == "Series" and hasattr(kind, "reset_index") and not hasattr(kind, "compute")
+    )
 
 
 def has_labels(series: Any) -> bool:
@@ -115,12 +122,15 @@ def read_labelled(series: Any, role: TableRole, where: str) -> list[Any] | dict[
             f"{role}: the labels of this series may be its items, or its values may be",
             where=where,
             found=f"label {series.index.to_list()[0]!r} beside value {series.to_list()[0]!r}",
-            hint="if the values are the items, pass series.to_list(); if the labels are, series.to_dict()",
+            hint="if the values are the items, pass series.to_list(); if the labels are, "
+            "series.to_dict()",
         )
     if not series.index.is_unique:
         label = series.index[series.index.duplicated()][0]
         raise InputError(
-            f"{role}: the labels of this series are its items, and one stands twice", where=where, found=repr(label)
+            f"{role}: the labels of this series are its items, and one stands twice",
+            where=where,
+            found=repr(label),
         )
     return dict(zip(series.index, series, strict=True))
 
@@ -146,8 +156,12 @@ def is_frame(source: Any) -> bool:
     kind = type(source)
     if isinstance(source, np.ndarray | Mapping | str | bytes | pl.LazyFrame) or is_series(kind):
         return False
-    has_names = any(hasattr(kind, name) for name in ("columns", "column_names", "schema", "dims", "compute"))
-    return has_names and (hasattr(kind, "__arrow_c_stream__") or any(hasattr(kind, name) for name in _WAYS_OUT))
+    has_names = any(
+        hasattr(kind, name) for name in ("columns", "column_names", "schema", "dims", "compute")
+    )
+    return has_names and (
+        hasattr(kind, "__arrow_c_stream__") or any(hasattr(kind, name) for name in _WAYS_OUT)
+    )
 
 
 def refuse_frame(source: Any, where: str) -> None:
@@ -157,7 +171,10 @@ def refuse_frame(source: Any, where: str) -> None:
     kind = type(source)
     hint = next(hint for name, hint in _WAYS_OUT.items() if hasattr(kind, name))
     if hasattr(kind, "toPandas"):  # Spark, which has collect() as well
-        hint = "evaluate it on Spark, rankwise.spark.evaluate, or pass what fits memory: source.toPandas()"
+        hint = (
+            "evaluate it on Spark, rankwise.spark.evaluate, or pass what fits memory: "
+            "source.toPandas()"
+        )
     raise InputError(
         "a frame of this library is not read as it is",
         where=where,
@@ -175,7 +192,9 @@ def refuse_frame_by_user(user: Any, frame: Any, role: TableRole) -> None:
     if hasattr(frame, "reset_index"):
         hint += ': pd.concat(frames, names=["user"]).reset_index("user")'
     elif isinstance(frame, pl.DataFrame):
-        hint += ": pl.concat(frame.with_columns(user=pl.lit(user)) for user, frame in frames.items())"
+        hint += (
+            ": pl.concat(frame.with_columns(user=pl.lit(user)) for user, frame in frames.items())"
+        )
     elif type(frame).__module__.startswith("datasets"):
         hint = f"pass one of them: source[{user!r}]"
     raise InputError(
@@ -200,7 +219,8 @@ def structured_columns(array: Any, role: TableRole) -> dict[str, Any]:
 def with_levels(series: Any, number: str, where: str) -> Any:
     """Return a series of pandas, whose index has several levels, as a frame; a level that is repeated is there once.
 
-    ``number`` is the name of its values. `nlargest` of groups repeats the levels by which it grouped.
+    ``number`` is the name of its values. `nlargest` of groups repeats the levels by which it
+    grouped.
     """
     series = with_distinct_levels(series, where)
     if number in series.index.names:
@@ -215,20 +235,28 @@ def with_distinct_levels(source: Any, where: str) -> Any:
     for at in repeated:
         first = source.index.get_level_values(levels.index(levels[at]))
         if not (first == source.index.get_level_values(at)).all():
-            raise _same_name(f"two levels of the index are called {levels[at]!r}, and differ", where)
+            raise _same_name(
+                f"two levels of the index are called {levels[at]!r}, and differ", where
+            )
     return source.droplevel(repeated) if repeated else source
 
 
 def _same_name(what: str, where: str) -> ColumnError:
-    return ColumnError(what, where=where, hint="name the levels of the index apart: rename_axis([…])")
+    return ColumnError(
+        what, where=where, hint="name the levels of the index apart: rename_axis([…])"
+    )
 
 
-def list_in_text(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]) -> str | None:
+def list_in_text(
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]
+) -> str | None:
     """Return the name of the column of items if each user has one row, in which a list is written as text."""
     if not {"user", "item"} <= ROLES[role].keys() or role in LOG_ROLES:
         return None
     users = [overrides["user"]] if overrides.get("user") else names_of(frame.columns, role, "user")
-    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String and name not in users]
+    texts = [
+        name for name, dtype in frame.schema.items() if dtype == pl.String and name not in users
+    ]
     for name in texts:
         if not _may_be_items(name, role, overrides):
             continue

@@ -103,7 +103,12 @@ class _Readable(Protocol):
 
 
 def look_at(
-    stream: _Readable, separator: str, names: Sequence[str], types: Mapping[str, Any], *, has_header: bool
+    stream: _Readable,
+    separator: str,
+    names: Sequence[str],
+    types: Mapping[str, Any],
+    *,
+    has_header: bool,
 ) -> set[str] | None:
     """Return which columns that are expected to hold whole numbers do, in every field.
 
@@ -170,7 +175,9 @@ def is_odd(text: bytes | memoryview, first: int, stop: int, separator: str) -> b
     """Return whether a part of a text has what plain numbers do not have, as far as is known."""
     library = kernels.loaded()
     return library is None or bool(
-        library.rw_odd_text(np.frombuffer(text, dtype=np.uint8), len(text), first, stop, ord(separator))
+        library.rw_odd_text(
+            np.frombuffer(text, dtype=np.uint8), len(text), first, stop, ord(separator)
+        )
     )
 
 
@@ -179,7 +186,11 @@ def whole_columns(text: bytes | memoryview, separator: str, columns: int, mask: 
     library = kernels.loaded()
     if library is None:
         return 0
-    return int(library.rw_whole_columns(np.frombuffer(text, dtype=np.uint8), len(text), ord(separator), columns, mask))
+    return int(
+        library.rw_whole_columns(
+            np.frombuffer(text, dtype=np.uint8), len(text), ord(separator), columns, mask
+        )
+    )
 
 
 _MARKED = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -192,10 +203,14 @@ def read_numbers(
 
     Polars reads the file while another thread looks at it and hashes it: its bytes are never all in
     memory. None if the file has to be read, or refused, as text. ``path`` is that of `polars_path`,
-    ``head`` the first bytes, which are plain (`is_plain`); the format has one character between fields.
+    ``head`` the first bytes, which are plain (`is_plain`); the format has one character between
+    fields.
     """
     try:
-        with Path(path).open("rb", 0) as file, progress_bar(Path(path).stat().st_size, "bytes", shown=progress) as bar:
+        with (
+            Path(path).open("rb", 0) as file,
+            progress_bar(Path(path).stat().st_size, "bytes", shown=progress) as bar,
+        ):
             stream = _Watched(file, hashlib.sha256(), bar)
             frame = _typed(path, stream, head, layout, layout.separator, numbers)
     except OSError:  # read again, which says why it cannot be
@@ -228,7 +243,9 @@ class _Watched:
         return count
 
 
-def read_delimited(data: bytes, layout: Format, name: str, numbers: Numbers | None = None) -> pl.DataFrame:
+def read_delimited(
+    data: bytes, layout: Format, name: str, numbers: Numbers | None = None
+) -> pl.DataFrame:
     """Return the table of a text: columns of text, or numbers where it is said which are.
 
     Raises
@@ -264,7 +281,10 @@ def _check_header_once(frame: pl.DataFrame, data: bytes, layout: Format, name: s
     """Raise if a line below the first repeats it: such a line would be a row, with a user and an item of its own."""
     if not layout.has_header:
         return
-    header, first = frame.columns, frame.to_series(0).alias("first")  # no name that is a pattern to Polars
+    header, first = (
+        frame.columns,
+        frame.to_series(0).alias("first"),
+    )  # no name that is a pattern to Polars
     if first.dtype != pl.String:
         return
     is_long = first.str.len_bytes() == len(header[0].encode())
@@ -273,14 +293,17 @@ def _check_header_once(frame: pl.DataFrame, data: bytes, layout: Format, name: s
         return
 
     def repeats(fields: Iterable[object]) -> bool:
-        return [str(text or "").strip().lower() for text in fields] == [text.strip().lower() for text in header]
+        return [str(text or "").strip().lower() for text in fields] == [
+            text.strip().lower() for text in header
+        ]
 
     repeated = [row for row in rows.iter_rows() if repeats(row)]
     if not repeated:
         return
     number, line = locate(data, layout, repeats)
     raise FileError(
-        "a line repeats the header: files joined with their headers, or ids that are called as the columns are",
+        "a line repeats the header: files joined with their headers, or ids that are called as the "
+        "columns are",
         where=f"{name}, line {number}",
         found=f"{line[:120]!r} ({len(repeated)} such lines below the first)",
         hint="delete these lines; if they are rows, give the columns other names in the first line",
@@ -301,7 +324,12 @@ def _with_one_separator(data: bytes, layout: Format) -> tuple[bytes, bytes, str]
 
 
 def _typed(
-    source: str | bytes, stream: _Readable, head: bytes, layout: Format, separator: str, numbers: Numbers
+    source: str | bytes,
+    stream: _Readable,
+    head: bytes,
+    layout: Format,
+    separator: str,
+    numbers: Numbers,
 ) -> pl.DataFrame | None:
     """Return a table with its columns of numbers read as such; None if it is to be read as text.
 
@@ -325,13 +353,17 @@ def _typed(
     return frame
 
 
-def _parsed_or_none(source: str | bytes, layout: Format, separator: str, types: dict[str, Any]) -> pl.DataFrame | None:
+def _parsed_or_none(
+    source: str | bytes, layout: Format, separator: str, types: dict[str, Any]
+) -> pl.DataFrame | None:
     with contextlib.suppress(*POLARS_FAILURES, OSError):
         return _parsed(source, layout, separator, types)
     return None
 
 
-def _parsed(source: str | bytes, layout: Format, separator: str, types: dict[str, Any]) -> pl.DataFrame:
+def _parsed(
+    source: str | bytes, layout: Format, separator: str, types: dict[str, Any]
+) -> pl.DataFrame:
     """Return a table whose columns are text, except those of some types.
 
     Polars takes bytes that begin like a compressed file for one: `OSError` if they are not.
@@ -379,7 +411,10 @@ def check_utf8(data: bytes, name: str) -> None:
             line.decode()
         except UnicodeDecodeError as error:
             text = line.decode(errors="backslashreplace")
-            hint = 'read it in its own encoding and pass the table: polars.read_csv(path, encoding="latin1")'
+            hint = (
+                "read it in its own encoding and pass the table: polars.read_csv(path, "
+                'encoding="latin1")'
+            )
             raise malformed("not in UTF-8", name, number, text, hint) from error
 
 
@@ -413,10 +448,14 @@ def _stray_quote(data: bytes, layout: Format) -> tuple[int, str]:
     return 0, ""
 
 
-def malformed(problem: str, name: str, number: int, line: str, hint: str | None = None) -> FileError:
+def malformed(
+    problem: str, name: str, number: int, line: str, hint: str | None = None
+) -> FileError:
     """Return the error of a malformed line of a file."""
     where = f"{name}, line {number}"
-    return FileError(f"a line is malformed: {problem}", where=where, found=repr(line[:120]), hint=hint)
+    return FileError(
+        f"a line is malformed: {problem}", where=where, found=repr(line[:120]), hint=hint
+    )
 
 
 def _hint(data: bytes, layout: Format, line: str) -> str | None:
@@ -428,5 +467,7 @@ def _hint(data: bytes, layout: Format, line: str) -> str | None:
         return "delete the lines of comments, which begin with #: the first line names the columns"
     separator = layout.separator
     if separator == "," and line.count(separator) >= len(layout.columns):
-        return "a field with a comma, such as a number with a decimal comma, stands in quotation marks"
+        return (
+            "a field with a comma, such as a number with a decimal comma, stands in quotation marks"
+        )
     return None

@@ -25,8 +25,24 @@ from rankwise.core.kernels import default_threads, each
 from rankwise.core.terminal import progress_bar
 from rankwise.errors import ColumnError, FileError
 from rankwise.tables.columns import POLARS_FAILURES
-from rankwise.tables.delimited import Numbers, check_utf8, is_plain, locate, malformed, read_delimited, read_numbers
-from rankwise.tables.formats import Declared, Format, fits_memory, is_packed, read_bytes, sniff, unpacked
+from rankwise.tables.delimited import (
+    Numbers,
+    check_utf8,
+    is_plain,
+    locate,
+    malformed,
+    read_delimited,
+    read_numbers,
+)
+from rankwise.tables.formats import (
+    Declared,
+    Format,
+    fits_memory,
+    is_packed,
+    read_bytes,
+    sniff,
+    unpacked,
+)
 from rankwise.tables.memory import from_document, in_one_piece
 from rankwise.tables.storage import file_hash, file_state, is_folder, is_parquet, polars_path
 from rankwise.tables.table import CARD_FILE, TableRole
@@ -53,7 +69,11 @@ _ROWS = 1 << 20
 
 
 def read_parquet(
-    source: Path | io.BytesIO, name: str, projection: Projection | None = None, *, progress: bool | None = None
+    source: Path | io.BytesIO,
+    name: str,
+    projection: Projection | None = None,
+    *,
+    progress: bool | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return a Parquet file as a table, and the names of all of its columns.
 
@@ -71,7 +91,9 @@ def read_parquet(
         schema = file.collect_schema()
         # Without nulls these are arrays of numbers.
         numbers = [name for name, dtype in schema.items() if dtype.is_integer() or dtype.is_float()]
-        numbers = [name for name in numbers if schema[name] not in (pl.Int128, pl.UInt128, pl.Float16)]
+        numbers = [
+            name for name in numbers if schema[name] not in (pl.Int128, pl.UInt128, pl.Float16)
+        ]
         columns = {}
         if rows > _ROWS and numbers:
             with progress_bar(rows, "rows", shown=progress) as bar:
@@ -83,7 +105,9 @@ def read_parquet(
     return pl.DataFrame({column: columns[column] for column in schema}), every
 
 
-def scan_parquet(source: Path | io.BytesIO, projection: Projection | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+def scan_parquet(
+    source: Path | io.BytesIO, projection: Projection | None
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """Return the columns of a file that a projection keeps, and the names of all columns."""
     path = polars_path(source) if isinstance(source, Path) else None
     if path is None and isinstance(source, Path):
@@ -122,7 +146,11 @@ def _numbers(file: pl.LazyFrame, rows: int, bar: Any) -> dict[str, pl.Series]:
         return {column.name for column in part if column.null_count()}
 
     with_nulls = set().union(*each(read, range(0, rows, _ROWS), default_threads()))
-    return {name: pl.Series(name, values, empty.schema[name]) for name, values in out.items() if name not in with_nulls}
+    return {
+        name: pl.Series(name, values, empty.schema[name])
+        for name, values in out.items()
+        if name not in with_nulls
+    }
 
 
 _HEAD = 1 << 16
@@ -232,7 +260,9 @@ def _from_path(
     return (raw if failed else replace(raw, sha256=digest.result())), failed
 
 
-def _plain_text_file(path: Path, name: str, layout: Format | Declared | None) -> tuple[str, bytes, Format] | None:
+def _plain_text_file(
+    path: Path, name: str, layout: Format | Declared | None
+) -> tuple[str, bytes, Format] | None:
     """Return a file's path, beginning and format, if Polars can read its text where it lies."""
     try:
         with path.open("rb") as stream:
@@ -257,7 +287,11 @@ def _format(layout: Format | Declared | None, name: str, head: bytes) -> Format:
 
 
 def _raw(
-    data: bytes, name: str, layout: Format | Declared | None, numbers: Numbers | None, projection: Projection | None
+    data: bytes,
+    name: str,
+    layout: Format | Declared | None,
+    numbers: Numbers | None,
+    projection: Projection | None,
 ) -> RawFile:
     """Return what the bytes of a file hold, in a given format, if any."""
     data = _plain_text(unpacked(data, name), name)
@@ -292,7 +326,11 @@ class _Foreign:
 
 _FOREIGN = (
     *(
-        _Foreign(bytes([0x80, protocol]), "a pickle, which may run code", "pandas.read_pickle(path), if you trust it")
+        _Foreign(
+            bytes([0x80, protocol]),
+            "a pickle, which may run code",
+            "pandas.read_pickle(path), if you trust it",
+        )
         for protocol in range(2, 6)
     ),
     _Foreign(b"\x93NUMPY", "an array of NumPy", "numpy.load(path)"),
@@ -356,7 +394,9 @@ def _json(data: bytes, name: str) -> tuple[pl.DataFrame, Format]:
         where = f"{name}, line {error.lineno}, column {error.colno}"
         raise FileError("this is not JSON", where=where, found=error.msg) from error
     except _RepeatedKeyError as error:
-        raise FileError("duplicate key in an object of this JSON", where=name, found=repr(error.args[0])) from error
+        raise FileError(
+            "duplicate key in an object of this JSON", where=name, found=repr(error.args[0])
+        ) from error
     except RecursionError as error:
         raise FileError("this JSON is nested too deeply", where=name) from error
     except UnicodeDecodeError as error:
@@ -390,12 +430,16 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
             except (ValueError, RecursionError):
                 raise malformed("not JSON", name, number, line.decode(errors="replace")) from None
         raise FileError(
-            "the lines do not have the same fields and types", where=name, found=str(error).splitlines()[0]
+            "the lines do not have the same fields and types",
+            where=name,
+            found=str(error).splitlines()[0],
         ) from error
     keys = [json.dumps(column, ensure_ascii=False).encode() for column in frame.columns]
     if not any(data.count(key) > len(frame) for key in keys):  # no line repeats a key
         return frame
-    for number, line in enumerate(data.splitlines(), start=1):  # Polars would keep only the first value
+    for number, line in enumerate(
+        data.splitlines(), start=1
+    ):  # Polars would keep only the first value
         try:
             json.loads(line or b"null", object_pairs_hook=_each_once)
         except _RepeatedKeyError as error:
@@ -436,13 +480,18 @@ def is_list_of_paths(source: Any, role: TableRole) -> bool:
         return False
     if not all(isinstance(path, str | Path) for path in source):
         return False
-    if any(isinstance(path, Path) for path in source) or all(path.endswith(_SUFFIXES) for path in source):
+    if any(isinstance(path, Path) for path in source) or all(
+        path.endswith(_SUFFIXES) for path in source
+    ):
         return True
     return role != "items" and all(file_state(Path(path)) for path in source)
 
 
 def read_parts(
-    source: str | Path | Sequence[str | Path], *, projection: Projection | None = None, progress: bool | None = None
+    source: str | Path | Sequence[str | Path],
+    *,
+    projection: Projection | None = None,
+    progress: bool | None = None,
 ) -> RawFile:
     """Read the Parquet files of a folder, or of a list of paths, as one table.
 
@@ -485,7 +534,9 @@ def scan_parts(
         chosen, file_projection = _columns_of_file(keys, projection)
         scan, names = scan_parquet(file, file_projection)
         scan = _with_keys(scan, names, file, keys[row : row + 1], chosen)
-        raw = RawFile(scan.head(0).collect(), Format("parquet"), str(file), names=(*names, *keys.columns))
+        raw = RawFile(
+            scan.head(0).collect(), Format("parquet"), str(file), names=(*names, *keys.columns)
+        )
         first = first or raw
         _check_same_columns(first, raw)
         scans.append(scan.select(first.frame.columns))
@@ -509,10 +560,14 @@ def folder_of_list(name: str) -> Path | None:
 
 def _hash(folders: Sequence[Mapping[str, str]], digests: Sequence[str]) -> str:
     """Return one hash of the files of a table and the values that their folders are named for."""
-    return json_hash([[dict(values), digest] for values, digest in zip(folders, digests, strict=True)])
+    return json_hash(
+        [[dict(values), digest] for values, digest in zip(folders, digests, strict=True)]
+    )
 
 
-def _read_part(file: Path, keys: pl.DataFrame, projection: Projection | None, progress: bool | None) -> RawFile:
+def _read_part(
+    file: Path, keys: pl.DataFrame, projection: Projection | None, progress: bool | None
+) -> RawFile:
     """Return one file with the values of its folders, a row of ``keys``, as columns."""
     chosen, file_projection = _columns_of_file(keys, projection)
     raw = read_file(file, projection=file_projection, progress=progress)
@@ -525,7 +580,9 @@ def _keys(folders: Sequence[Mapping[str, str]]) -> pl.DataFrame:
     return pl.DataFrame([_typed(key, [values[key] for values in folders]) for key in folders[0]])
 
 
-def _columns_of_file(keys: pl.DataFrame, projection: Projection | None) -> tuple[set[str], Projection]:
+def _columns_of_file(
+    keys: pl.DataFrame, projection: Projection | None
+) -> tuple[set[str], Projection]:
     """Return the names of folders that are columns of the table, once the file is read; and what is read of it."""
     chosen: set[str] = set(keys.columns)
 
@@ -539,7 +596,9 @@ def _columns_of_file(keys: pl.DataFrame, projection: Projection | None) -> tuple
     return chosen, file_projection
 
 
-def _with_keys(frame: _Frame, names: Sequence[str], file: Path, keys: pl.DataFrame, chosen: set[str]) -> _Frame:
+def _with_keys(
+    frame: _Frame, names: Sequence[str], file: Path, keys: pl.DataFrame, chosen: set[str]
+) -> _Frame:
     """Return a file with the chosen values of its folders, a row of ``keys``, as columns."""
     both = [key for key in keys.columns if key in names]
     if both:
@@ -549,22 +608,33 @@ def _with_keys(frame: _Frame, names: Sequence[str], file: Path, keys: pl.DataFra
             found=f"{both[0]!r} and a folder {both[0]}=…",
             hint="rename one of them",
         )
-    values = [pl.lit(keys[key][0], keys.schema[key]).alias(key) for key in keys.columns if key in chosen]
+    values = [
+        pl.lit(keys[key][0], keys.schema[key]).alias(key) for key in keys.columns if key in chosen
+    ]
     return frame.with_columns(values)
 
 
-def _named_files(source: str | Path | Sequence[str | Path]) -> tuple[str, list[Path], list[dict[str, str]]]:
+def _named_files(
+    source: str | Path | Sequence[str | Path],
+) -> tuple[str, list[Path], list[dict[str, str]]]:
     """Return the name of a table, its files in order, and the values of the folders of each."""
     if isinstance(source, str | Path):
         name, root = str(source), Path(source)
         other = _other_content(root)
         if other:
-            raise FileError(f"this folder holds {other}, not one table", where=name, hint="pass one of its files")
+            raise FileError(
+                f"this folder holds {other}, not one table",
+                where=name,
+                hint="pass one of its files",
+            )
         files = _files_in(root)
         folders = [_values(file.relative_to(root).parts[:-1]) for file in files]
     else:
         files = sorted(map(Path, source))
-        name = f"{len(files)} files in {os.path.commonpath([file.absolute().parent for file in files])}"
+        name = (
+            f"{len(files)} files in "
+            f"{os.path.commonpath([file.absolute().parent for file in files])}"
+        )
         folders = [_values(file.parts[:-1]) for file in files]
         twice = [str(file) for file, following in pairwise(files) if file == following]
         if twice:
@@ -575,7 +645,8 @@ def _named_files(source: str | Path | Sequence[str | Path]) -> tuple[str, list[P
             raise FileError(
                 "the folders of these files are not named for the same columns",
                 where=name,
-                found=f"{', '.join(folders[0]) or 'none'} for {files[0]}; {', '.join(values) or 'none'} for {file}",
+                found=f"{', '.join(folders[0]) or 'none'} for {files[0]}; "
+                f"{', '.join(values) or 'none'} for {file}",
             )
     return name, files, folders
 
@@ -590,7 +661,9 @@ def _check_parquet(name: str, files: Sequence[Path]) -> None:
     if foreign:
         mixed = len(foreign) < len(files)
         raise FileError(
-            "the files of one table are of several formats" if mixed else "only Parquet is read from several files",
+            "the files of one table are of several formats"
+            if mixed
+            else "only Parquet is read from several files",
             where=name,
             found=str(foreign[0]),
             hint="pass a list of the Parquet files alone"
@@ -604,7 +677,9 @@ def _shown(folder: Path) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith(("_", ".")))
     except OSError as error:
-        raise FileError("this folder cannot be read", where=str(folder), found=error.strerror) from error
+        raise FileError(
+            "this folder cannot be read", where=str(folder), found=error.strerror
+        ) from error
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -629,7 +704,9 @@ def _other_content(folder: Path) -> str | None:
     if (folder / "_delta_log").exists():
         return "a Delta table, some of whose files may be deleted rows"
     inner = _shown(folder)
-    is_split = (folder / CARD_FILE).exists() or any(path.name.isdecimal() and path.is_dir() for path in inner)
+    is_split = (folder / CARD_FILE).exists() or any(
+        path.name.isdecimal() and path.is_dir() for path in inner
+    )
     named = any(path.name.split(".")[0] in _SPLIT and path.is_file() for path in inner)
     return "a split" if is_split or named else None
 
@@ -642,7 +719,9 @@ def _values(folders: Sequence[str]) -> dict[str, str]:
 def _typed(key: str, texts: Sequence[str]) -> pl.Series:
     """Return the values of folders: whole numbers if all are written as such, else text."""
     values = pl.Series(key, [None if text == _NULL else text for text in texts], pl.String)
-    are_integers = values.drop_nulls().str.contains(r"^(0|-?[1-9][0-9]{0,17})$")  # which fit 64 bits
+    are_integers = values.drop_nulls().str.contains(
+        r"^(0|-?[1-9][0-9]{0,17})$"
+    )  # which fit 64 bits
     return values.cast(pl.Int64) if len(are_integers) and are_integers.all() else values
 
 

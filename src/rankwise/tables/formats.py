@@ -217,13 +217,19 @@ def unpacked(data: bytes, name: str) -> bytes:
     except FileError:
         raise
     except _DAMAGED as error:
-        raise FileError("this compressed file is damaged or cut short", where=name, found=str(error) or None) from error
+        raise FileError(
+            "this compressed file is damaged or cut short", where=name, found=str(error) or None
+        ) from error
 
 
 def _zip(data: bytes, name: str) -> IO[bytes]:
     archive = zipfile.ZipFile(io.BytesIO(data))
     hidden = ("__MACOSX/", ".")  # what macOS and Finder add
-    files = [entry for entry in archive.infolist() if not entry.is_dir() and not entry.filename.startswith(hidden)]
+    files = [
+        entry
+        for entry in archive.infolist()
+        if not entry.is_dir() and not entry.filename.startswith(hidden)
+    ]
     if len(files) != 1:
         raise FileError(
             "a zip archive holds one table",
@@ -275,8 +281,8 @@ _RECBOLE = r"^[^:\s]+:(token|token_seq|float|float_seq)$"
 class Format:
     """A file format, and the parameters needed to read it.
 
-    The separator is the text between fields, empty for any run of blanks; names of columns are those
-    of the header or of the format.
+    The separator is the text between fields, empty for any run of blanks; names of columns are
+    those of the header or of the format.
     """
 
     name: FormatName
@@ -316,7 +322,9 @@ class Declared:
         line = next(iter(re.split(r"\r?\n", head.decode("utf-8", errors="replace"))), "")
         if self.name == "movielens":
             separator = self.separator or "::"
-            return Format(self.name, separator, self.columns or _movielens(name, len(line.split(separator))))
+            return Format(
+                self.name, separator, self.columns or _movielens(name, len(line.split(separator)))
+            )
         mark = self.separator
         if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '\r\n"'):
             raise ParameterError(
@@ -455,7 +463,10 @@ def _is_number(field: str) -> bool:
 
 def _is_value(field: str) -> bool:
     """Return whether a field is a number, a date or a time, which no column is called."""
-    return _is_number(field) or re.fullmatch(r"\d{1,4}[-/.]\w{1,3}[-/.]\d{1,4}([T ]\S*)?", field) is not None
+    return (
+        _is_number(field)
+        or re.fullmatch(r"\d{1,4}[-/.]\w{1,3}[-/.]\d{1,4}([T ]\S*)?", field) is not None
+    )
 
 
 def reads_like_row(names: Sequence[str], values: Callable[[str], Sequence[str]]) -> bool:
@@ -471,13 +482,20 @@ def reads_like_row(names: Sequence[str], values: Callable[[str], Sequence[str]])
 
 
 def check_first_line(
-    names: Sequence[str], chosen: Sequence[str], values: Callable[[str], Sequence[str]], where: str, line: str
+    names: Sequence[str],
+    chosen: Sequence[str],
+    values: Callable[[str], Sequence[str]],
+    where: str,
+    line: str,
 ) -> None:
     """Raise if a first line, of which no name is known, may be a row: it would be lost as a header.
 
-    ``chosen`` are the names that the caller gave, and ``values`` has those of each column below the line.
+    ``chosen`` are the names that the caller gave, and ``values`` has those of each column below the
+    line.
     """
-    if reads_like_row(chosen, values) or (not chosen and any(reads_like_row([name], values) for name in names)):
+    if reads_like_row(chosen, values) or (
+        not chosen and any(reads_like_row([name], values) for name in names)
+    ):
         raise no_header(where, line)
 
 
@@ -501,7 +519,9 @@ def _movielens(name: str, fields: int) -> tuple[str, ...]:
         5: ("user", "gender", "age", "occupation", "zip"),
     }
     if fields not in columns:
-        raise FileError("a MovieLens file has 3, 4 or 5 fields", where=name, found=f"{fields} fields")
+        raise FileError(
+            "a MovieLens file has 3, 4 or 5 fields", where=name, found=f"{fields} fields"
+        )
     return columns[fields]
 
 

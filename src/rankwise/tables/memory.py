@@ -120,7 +120,8 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
     if _may_be_pairs(array):
         raise InputError(
             f"{role}: this array may hold rows of user and item, or an ordered list for each user",
-            found=f"shape {array.shape}, and each value of the first column on rows that follow one another",
+            found=f"shape {array.shape}, and each value of the first column on rows that follow "
+            "one another",
             hint="pass rows as a table or as a list of tuples, lists as {user: [items]}",
         )
     users = np.repeat(np.arange(array.shape[0], dtype=np.int64), array.shape[1])
@@ -221,7 +222,9 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         return _weights(source), "weights"
     users, numbers = list(source), None
     items = _without_labels(users, list(source.values()), role)
-    examples = dict(zip(map(type, items), items, strict=True))  # of each type: checks need no look at all values
+    examples = dict(
+        zip(map(type, items), items, strict=True)
+    )  # of each type: checks need no look at all values
     single = {kind for kind in examples if _is_id(kind)}
     layout = "{user: item}" if single else "{user: [items]}"
     if single:
@@ -255,7 +258,9 @@ def _without_labels(users: Sequence[Any], items: list[Any], role: TableRole) -> 
     """
     kinds = {*map(type, items)}
     for kind in kinds:
-        user, value = next((user, value) for user, value in zip(users, items, strict=True) if type(value) is kind)
+        user, value = next(
+            (user, value) for user, value in zip(users, items, strict=True) if type(value) is kind
+        )
         refuse_frame_by_user(user, value, role)
     if not any(map(is_series, kinds)):
         return items
@@ -270,7 +275,9 @@ def _lengths(users: Sequence[Any], items: Sequence[Any], role: TableRole) -> lis
     try:
         return list(map(len, items))
     except TypeError:
-        user, value = next((u, v) for u, v in zip(users, items, strict=True) if not getattr(v, "ndim", 1))
+        user, value = next(
+            (u, v) for u, v in zip(users, items, strict=True) if not getattr(v, "ndim", 1)
+        )
         raise _no_items(user, value, role) from None
 
 
@@ -295,7 +302,8 @@ def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> p
     if rows is None:
         odd = next(record for record in records if record_of(record) is None)
         raise InputError(
-            f"{role}: lists hold items, (item, number) pairs or records, and these hold several of them",
+            f"{role}: lists hold items, (item, number) pairs or records, and these hold several of "
+            "them",
             found=f"{records[0]!r} and {odd!r}",
         )
     frame = from_mapping_of_columns(columns_of(rows), role)
@@ -314,7 +322,13 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
     """Return columns by name as a frame; None if the mapping is not of this layout."""
     has_names = any(issubclass(kind, str) for kind in {*map(type, source)})
     names = [name for name in source if isinstance(name, str)] if has_names else []
-    ids = [role[:-1]] if role in ("users", "items") else ["item"] if role in LOG_ROLES else ["user", "item"]
+    ids = (
+        [role[:-1]]
+        if role in ("users", "items")
+        else ["item"]
+        if role in LOG_ROLES
+        else ["user", "item"]
+    )
     names = names if may_have_names(names, role, ids) else []  # of users, mostly
     columns = [name for column in ids for name in names_of(names, role, column)]
     if len(columns) == 1 and len(ids) == 2 and names_of(columns, role, "user"):
@@ -344,7 +358,9 @@ def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFra
     try:
         return pl.DataFrame(columns)
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"{where}: these columns do not make a table", found=str(error).splitlines()[0]) from error
+        raise InputError(
+            f"{where}: these columns do not make a table", found=str(error).splitlines()[0]
+        ) from error
 
 
 def _series_of(name: str, values: Any, where: str) -> pl.Series:
@@ -354,20 +370,32 @@ def _series_of(name: str, values: Any, where: str) -> pl.Series:
     is needed.
     """
     column = _values(values)
-    if isinstance(column, np.ndarray) and column.ndim == 2 and column.dtype.kind == "i" and (column == -1).any():
+    if (
+        isinstance(column, np.ndarray)
+        and column.ndim == 2
+        and column.dtype.kind == "i"
+        and (column == -1).any()
+    ):
         raise InputError(
             f"{where}: the rows of an array in a column are lists of one length, and -1 is no item",
             where=f"column {name!r}",
             found=f"{int((column == -1).sum())} times -1",
-            hint="if it is padding, pass lists without it: [row[row != -1].tolist() for row in array]",
+            hint="if it is padding, pass lists without it: [row[row != -1].tolist() for row in "
+            "array]",
         )
-    first = next((value for value in column if value is not None), None) if isinstance(column, list) else None
+    first = (
+        next((value for value in column if value is not None), None)
+        if isinstance(column, list)
+        else None
+    )
     if isinstance(first, tuple) and record_of(first) is not None:
         column = [_as_mapping(value) for value in column]
         first = _as_mapping(first)
     if isinstance(first, list | tuple | np.ndarray):
         return _lists_of(name, column, where)
-    if isinstance(first, Mapping) and all(value is None or isinstance(value, Mapping) for value in column):
+    if isinstance(first, Mapping) and all(
+        value is None or isinstance(value, Mapping) for value in column
+    ):
         return _records_of(name, column, where)
     try:
         return pl.Series(name, column)
@@ -384,15 +412,21 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     """
     lists = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
     if _holds_records(lists):
-        lists = [None if value is None else [_as_mapping(record) for record in value] for value in lists]
+        lists = [
+            None if value is None else [_as_mapping(record) for record in value] for value in lists
+        ]
     if any(value is not None and not isinstance(value, list | tuple) for value in lists):
         return pl.Series(name, column, dtype=pl.Object)
-    flat = _series_of(name, list(chain.from_iterable(value for value in lists if value is not None)), where)
+    flat = _series_of(
+        name, list(chain.from_iterable(value for value in lists if value is not None)), where
+    )
     if flat.dtype == pl.Object:
         return pl.Series(name, column, dtype=pl.Object)
     rows = pl.DataFrame({"row": np.arange(len(lists)), "gap": [value is None for value in lists]})
     owner = np.repeat(np.arange(len(lists)), [len(value or ()) for value in lists])
-    grouped = pl.DataFrame({"row": owner, "list": flat}).group_by("row", maintain_order=True).agg("list")
+    grouped = (
+        pl.DataFrame({"row": owner, "list": flat}).group_by("row", maintain_order=True).agg("list")
+    )
     grouped = rows.join(grouped, on="row", how="left", maintain_order="left")
     made = pl.when(pl.col("gap").not_()).then(pl.col("list").fill_null([]))
     return grouped.select(made.alias(name))[name]
@@ -414,7 +448,11 @@ def _is_gap(cell: Any) -> bool:
 def _holds_records(column: Collection[Any]) -> bool:
     """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
     nested = {kind for kind in {*map(type, column)} if issubclass(kind, _NESTED)}
-    first = next((value for value in column if type(value) in nested and len(value)), [None]) if nested else [None]
+    first = (
+        next((value for value in column if type(value) in nested and len(value)), [None])
+        if nested
+        else [None]
+    )
     return isinstance(first[0], tuple) and record_of(first[0]) is not None
 
 
@@ -445,12 +483,15 @@ def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
 def _maps_of(name: str, column: list[Any], where: str) -> pl.Series:
     """Return a column of dicts, whose keys are no names of fields, as lists of entries with a key and a value."""
     entries = [
-        None if value is None else [{"key": key, "value": number} for key, number in value.items()] for value in column
+        None if value is None else [{"key": key, "value": number} for key, number in value.items()]
+        for value in column
     ]
     return _lists_of(name, entries, where)
 
 
-def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, overrides: Mapping[str, str | None]) -> None:
+def refuse_tuples(
+    columns: Mapping[Any, Any], role: TableRole, overrides: Mapping[str, str | None]
+) -> None:
     """Raise if a column of ids holds tuples, each of which may be one id of several parts.
 
     Polars and Arrow have no tuples: they would become lists of items.
@@ -479,7 +520,8 @@ def parts_of_id(value: Sequence[Any], where: str) -> IdError:
         "ids are integers or strings, and this is a tuple",
         where=where,
         found=repr(value)[:80],
-        hint='join its codes into one text, "-".join(map(str, codes)); if it is a list of items, make it a list',
+        hint='join its codes into one text, "-".join(map(str, codes)); if it is a list of items, '
+        "make it a list",
     )
 
 
@@ -490,7 +532,11 @@ def _is_column(values: object) -> bool:
 def _holds_lists(values: object) -> bool:
     if isinstance(values, np.ndarray) and values.ndim == 2:
         return True
-    return isinstance(values, list | tuple) and bool(values) and isinstance(values[0], list | tuple | np.ndarray)
+    return (
+        isinstance(values, list | tuple)
+        and bool(values)
+        and isinstance(values[0], list | tuple | np.ndarray)
+    )
 
 
 def _values(column: Any) -> Any:
@@ -525,18 +571,24 @@ def _is_id(kind: type) -> bool:
 
 def _pairs(flat: list[Any], role: TableRole) -> tuple[list[Any], list[Any]]:
     """Return the first and the second values of pairs."""
-    if not all(issubclass(kind, tuple | list) for kind in {*map(type, flat)}) or {*map(len, flat)} != {2}:
+    if not all(issubclass(kind, tuple | list) for kind in {*map(type, flat)}) or {
+        *map(len, flat)
+    } != {2}:
         parts = next((pair for pair in flat if isinstance(pair, tuple) and len(pair) > 2), None)
         if parts is not None:
             raise parts_of_id(parts, role)
         raise InputError(
             f"{role}: lists hold items or (item, number) pairs, not both",
-            found=repr(next(pair for pair in flat if not isinstance(pair, tuple) or len(pair) != 2)),
+            found=repr(
+                next(pair for pair in flat if not isinstance(pair, tuple) or len(pair) != 2)
+            ),
         )
     return [item for item, _ in flat], [number for _, number in flat]
 
 
-def _check_kinds(users: Sequence[Any], items: Sequence[Any], examples: Mapping[type, Any], role: TableRole) -> None:
+def _check_kinds(
+    users: Sequence[Any], items: Sequence[Any], examples: Mapping[type, Any], role: TableRole
+) -> None:
     """Raise if users have values of a type that cannot be read, or that has no order where it counts."""
     for kind, example in examples.items():
         if is_masked(example):
@@ -545,7 +597,9 @@ def _check_kinds(users: Sequence[Any], items: Sequence[Any], examples: Mapping[t
         readable = not isinstance(example, bytes) and hasattr(example, "__len__") and not is_record
         if readable and not (role in RANKED and isinstance(example, set | frozenset)):
             continue
-        user, value = next((user, value) for user, value in zip(users, items, strict=True) if type(value) is kind)
+        user, value = next(
+            (user, value) for user, value in zip(users, items, strict=True) if type(value) is kind
+        )
         if readable:
             raise InputError(
                 f"{role}: a set has no order",
@@ -560,14 +614,22 @@ def _check_kinds(users: Sequence[Any], items: Sequence[Any], examples: Mapping[t
 def _refuse_two_columns(users: Sequence[Any], items: Sequence[Any], role: TableRole) -> None:
     """Raise if the value of a user may be its items and their numbers, each a list, as models return them."""
     for user, value in zip(users, items, strict=True):
-        if type(value) is not tuple or len(value) != 2 or not all(isinstance(part, _COLUMN) for part in value):
+        if (
+            type(value) is not tuple
+            or len(value) != 2
+            or not all(isinstance(part, _COLUMN) for part in value)
+        ):
             continue
-        if all(len(part) == len(value[0]) for part in value) and all(_is_id(type(item)) for item in value[0]):
+        if all(len(part) == len(value[0]) for part in value) and all(
+            _is_id(type(item)) for item in value[0]
+        ):
             raise InputError(
-                f"{role}: these two lists may be the items and their numbers, or two (item, number) pairs",
+                f"{role}: these two lists may be the items and their numbers, or two (item, "
+                "number) pairs",
                 where=f"user {user!r}",
                 found=repr(value)[:80],
-                hint="pass pairs as tuples in a list: [(item, number), …]; of two lists: list(zip(items, numbers))",
+                hint="pass pairs as tuples in a list: [(item, number), …]; of two lists: "
+                "list(zip(items, numbers))",
             )
 
 
@@ -603,9 +665,13 @@ def number_series(column: str, values: list[Any], where: str) -> pl.Series:
         if {*map(type, values)} <= {int, float}:
             number = pl.Series(column, np.array(values, dtype=np.float64))
         else:
-            number = pl.Series(column, [None if value is None else float(value) for value in values], pl.Float64)
+            number = pl.Series(
+                column, [None if value is None else float(value) for value in values], pl.Float64
+            )
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{where}: the {column} must be a number", found=str(error).splitlines()[0]) from error
+        raise InputError(
+            f"{where}: the {column} must be a number", found=str(error).splitlines()[0]
+        ) from error
     check_exact(values, number, column, where)
     return number
 
@@ -613,24 +679,33 @@ def number_series(column: str, values: list[Any], where: str) -> pl.Series:
 def types_of_rows(source: Sequence[Any]) -> set[type]:
     """Return the types of rows: tuples (user, item), (user, item, number), or records; none of a list of others."""
     types = {*map(type, source)}
-    return types if all(issubclass(kind, tuple) or holds_records([kind]) for kind in types) else set()
+    return (
+        types if all(issubclass(kind, tuple) or holds_records([kind]) for kind in types) else set()
+    )
 
 
-def from_rows(source: Sequence[Any], kinds: Collection[type], role: TableRole) -> tuple[pl.DataFrame, str]:
+def from_rows(
+    source: Sequence[Any], kinds: Collection[type], role: TableRole
+) -> tuple[pl.DataFrame, str]:
     """Return rows of some types, tuples or records by name, as a frame, and their layout."""
     records = _as_records(source) if holds_records(kinds) else None
     if records is not None:
         return from_mapping_of_columns(columns_of(records), role), "records"
     _refuse_rows_of_frames(source, role)
     if not all(issubclass(kind, tuple) for kind in kinds) or {*map(len, source)} not in ({2}, {3}):
-        odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)), source[0])
+        odd = next(
+            (row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)),
+            source[0],
+        )
         raise InputError(
             f"{role}: rows are tuples (user, item), or (user, item, number), all of one length",
             found=repr(odd)[:80],
             hint="a list for each user is a list, not a tuple",
         )
     users, items = ([row[at] for row in source] for at in (0, 1))
-    frame = pl.DataFrame({"user": id_series("user", users, role), "item": id_series("item", items, role)})
+    frame = pl.DataFrame(
+        {"user": id_series("user", users, role), "item": id_series("item", items, role)}
+    )
     if len(source[0]) == 2:
         return frame, "[(user, item)]"
     numbers = number_series(_number_column(role), [row[2] for row in source], role)
@@ -651,7 +726,9 @@ def _refuse_rows_of_frames(source: Sequence[Any], role: TableRole) -> None:
 def columns_of(records: Iterable[Any]) -> dict[Any, list[Any]]:
     """Return records as columns by name, None where a record lacks a field."""
     rows = [_as_mapping(record) for record in records]
-    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
+    return {
+        name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))
+    }
 
 
 def from_document(document: Any, where: str) -> pl.DataFrame:
@@ -674,7 +751,8 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
         "this JSON does not hold a table",
         where=where,
         found=f"{type(document).__name__}: {str(document)[:60]}",
-        hint='write records [{"user": …, "item": …}, …], or {user: [items]}, or {user: {item: number}}',
+        hint='write records [{"user": …, "item": …}, …], or {user: [items]}, or {user: {item: '
+        "number}}",
     )
 
 
@@ -682,7 +760,16 @@ QRELS = "relevance judgements (qrels)"
 _GAPS = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 """What programs write into columns of numbers where there is none, in lower case."""
 _WORTH_THREADS = 1 << 18
-NUMBERS = ("rank", "score", "relevance", "weight", "position", "propensity", "probability", "reward")
+NUMBERS = (
+    "rank",
+    "score",
+    "relevance",
+    "weight",
+    "position",
+    "propensity",
+    "probability",
+    "reward",
+)
 """The columns that hold numbers."""
 KEEP_OTHERS = ("users", "items", "interactions", *LOG_ROLES)
 """Roles of tables that keep their other columns: groups, categories, sessions, …."""
@@ -700,7 +787,9 @@ def as_table(
     """Return a frame with standard column names as the table of a role."""
     columns = {name: name for name in frame.columns} if columns is None else columns
     if role == "recommendations":
-        return Recommendations(frame, role, source, layout, columns, unread=unread, counts=counts or {})
+        return Recommendations(
+            frame, role, source, layout, columns, unread=unread, counts=counts or {}
+        )
     return Table(frame, role, source, layout, columns, unread=unread)
 
 
@@ -763,15 +852,25 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
     """Return a pandas frame, column by column if some column cannot be read."""
     if not source.columns.is_unique:
         twice = source.columns[source.columns.duplicated()][0]
-        raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
+        raise ColumnError(
+            f"two columns are called {twice!r}", where=name, hint="rename or drop one of them"
+        )
     source = _dense(_with_index(source, name))
-    objects = [column for column, dtype in source.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "O"]
-    nested = [column for column in objects if isinstance(_first_of(source[column].to_numpy()), _NESTED)]
+    objects = [
+        column
+        for column, dtype in source.dtypes.items()
+        if isinstance(dtype, np.dtype) and dtype.kind == "O"
+    ]
+    nested = [
+        column for column in objects if isinstance(_first_of(source[column].to_numpy()), _NESTED)
+    ]
     records = [column for column in nested if _holds_records(source[column].to_numpy())]
     # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
         if not records:
-            texts = {column: text for column in objects if (text := _text(source[column])) is not None}
+            texts = {
+                column: text for column in objects if (text := _text(source[column])) is not None
+            }
             rest = pl.DataFrame(source.drop(columns=[*texts]))
             return rest.with_columns(texts.values()).select(map(str, source.columns))
     return pl.DataFrame([_column(source[[column]], column) for column in source])
@@ -782,7 +881,9 @@ def _text(column: Any) -> pl.Series | None:
     with contextlib.suppress(TypeError):
         values = column.to_numpy()
         text = pl.Series(str(column.name), values) if isinstance(_first_of(values), str) else None
-        return text if text is not None and text.dtype == pl.String else None  # objects where None comes first
+        return (
+            text if text is not None and text.dtype == pl.String else None
+        )  # objects where None comes first
     return None
 
 
@@ -794,14 +895,21 @@ def _column(source: Any, name: Any) -> pl.Series:
         if not _holds_records(values):
             return pl.DataFrame(source).to_series()
     if hasattr(column, "isna") and any(isinstance(value, str) for value in values):
-        values = [None if gap else value for value, gap in zip(values, column.isna().to_list(), strict=True)]
+        values = [
+            None if gap else value
+            for value, gap in zip(values, column.isna().to_list(), strict=True)
+        ]
     return _series_of(str(name), values, str(name))
 
 
 def _dense(source: Any) -> Any:
     """Return a pandas frame whose sparse columns, which Arrow does not have, hold all of their values."""
     sparse = [column for column, dtype in source.dtypes.items() if hasattr(dtype, "fill_value")]
-    return source.assign(**{column: source[column].sparse.to_dense() for column in sparse}) if sparse else source
+    return (
+        source.assign(**{column: source[column].sparse.to_dense() for column in sparse})
+        if sparse
+        else source
+    )
 
 
 def _with_index(source: Any, where: str) -> Any:
@@ -844,7 +952,9 @@ def series_as_frame(
     name = number if source.name is None else str(source.name)
     frame = readable_columns(with_levels(source, name, role), role)
     _check_level_names([*source.index.names], frame.columns, role, overrides)
-    is_known = any(names_of([name], role, column) for column in ROLES[role]) or name in overrides.values()
+    is_known = (
+        any(names_of([name], role, column) for column in ROLES[role]) or name in overrides.values()
+    )
     if is_known or number in overrides or number not in ROLES[role]:
         return frame, overrides
     return frame, {**overrides, number: name}
@@ -854,13 +964,18 @@ def _check_level_names(
     levels: list[Any], columns: list[str], role: TableRole, overrides: Mapping[str, str | None]
 ) -> None:
     """Raise if levels of the index of a Series have no names, and there is no user or item but in them."""
-    missing = [one for one in ("user", "item") if one not in overrides and not names_of(columns, role, one)]
+    missing = [
+        one for one in ("user", "item") if one not in overrides and not names_of(columns, role, one)
+    ]
     if not missing or levels.count(None) < len(missing):
         return
     names = iter(missing)
-    named = [next(names, f"level_{at}") if level is None else level for at, level in enumerate(levels)]
+    named = [
+        next(names, f"level_{at}") if level is None else level for at, level in enumerate(levels)
+    ]
     raise ColumnError(
-        "levels of the index of a Series have no names, and one of them should be the " + " and one the ".join(missing),
+        "levels of the index of a Series have no names, and one of them should be the "
+        + " and one the ".join(missing),
         where=role,
         found=f"levels {levels}",
         hint=f"name them, in their order: series.rename_axis({named})",
@@ -876,7 +991,8 @@ def _check_user_level(index: Any, role: TableRole) -> None:
     column = next((column for column in columns if names_of([name], role, column)), None)
     if column is not None:
         raise ColumnError(
-            f"the index of a Series holds users, and this one is called {name!r}, as the {column} is",
+            f"the index of a Series holds users, and this one is called {name!r}, as the {column} "
+            "is",
             where=role,
             hint="pass a frame: series.reset_index(), with a column for the user; or rename it: "
             'series.rename_axis("user")',
@@ -884,7 +1000,11 @@ def _check_user_level(index: Any, role: TableRole) -> None:
 
 
 def from_frame(
-    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str, layout: str
+    frame: pl.DataFrame,
+    role: TableRole,
+    overrides: Mapping[str, str | None],
+    source: str,
+    layout: str,
 ) -> Table:
     """Return a frame with named columns as the table of a role.
 
@@ -903,14 +1023,23 @@ def from_frame(
             f"column {text!r} holds lists that are written as text",
             where=source,
             found=repr(frame[text].drop_nulls()[0])[:80],
-            hint=f'columns={{"item": {text!r}}} reads lists in square brackets; write ids without brackets',
+            hint=f'columns={{"item": {text!r}}} reads lists in square brackets; write ids without '
+            "brackets",
         )
     columns = recognise(frame.columns, role, overrides, source)
-    deciding = [name for name in could_decide(names, role, columns, overrides) if _holds_numbers(frame[name])]
+    deciding = [
+        name
+        for name in could_decide(names, role, columns, overrides)
+        if _holds_numbers(frame[name])
+    ]
     if role != "truth" and any(name.lower() in ("iteration", "iter") for name in deciding):
         raise swapped(QRELS, role, source, frame.columns)
     if deciding:
-        ranks = [name for name in deciding if "rank" in ROLES[role] and _counts_up(frame, columns["user"], name)]
+        ranks = [
+            name
+            for name in deciding
+            if "rank" in ROLES[role] and _counts_up(frame, columns["user"], name)
+        ]
         raise undecided(role, deciding, source, ranks)
     kept = {column: frame[name] for column, name in columns.items()}
     if EVENT in kept:
@@ -920,7 +1049,9 @@ def from_frame(
         raise unreadable(wrong, source)
     unread = [name for name in frame.columns if name not in columns.values()]
     if role in KEEP_OTHERS:
-        others = [name for name in unread if name not in columns]  # nor what is called as a column in its place
+        others = [
+            name for name in unread if name not in columns
+        ]  # nor what is called as a column in its place
         kept |= {name: frame[name] for name in others if frame.schema[name] != pl.Object}
         unread = [name for name in unread if name in columns or name not in kept]
     out = pl.DataFrame(kept)
@@ -952,10 +1083,18 @@ def _counts_up(frame: pl.DataFrame, user: str, name: str) -> bool:
         return False
     numbers = frame[name].cast(pl.Float64, strict=False)
     lists = pl.DataFrame({"user": frame[user], "rank": numbers}).group_by("user")
-    ends = lists.agg(first=pl.min("rank"), last=pl.max("rank"), rows=pl.len(), distinct=pl.n_unique("rank"))
-    counted = (pl.col("last") - pl.col("first") + 1 == pl.col("rows")) & (pl.col("distinct") == pl.col("rows"))
+    ends = lists.agg(
+        first=pl.min("rank"), last=pl.max("rank"), rows=pl.len(), distinct=pl.n_unique("rank")
+    )
+    counted = (pl.col("last") - pl.col("first") + 1 == pl.col("rows")) & (
+        pl.col("distinct") == pl.col("rows")
+    )
     starts = ends["first"].unique().to_list()
-    return not numbers.null_count() and starts in ([0.0], [1.0]) and bool(ends.select(counted.all()).item())
+    return (
+        not numbers.null_count()
+        and starts in ([0.0], [1.0])
+        and bool(ends.select(counted.all()).item())
+    )
 
 
 def _holds_numbers(column: pl.Series) -> bool:
@@ -980,9 +1119,13 @@ def is_truth_values(text: pl.Series) -> bool:
 
 def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
-        raise ColumnError(f"column {name!r} does not hold numbers", where=source, found=str(column.dtype))
+        raise ColumnError(
+            f"column {name!r} does not hold numbers", where=source, found=str(column.dtype)
+        )
     number = column.cast(pl.Float64)
-    if column.dtype == pl.Float16:  # has three digits: the decimal number that they write is what was stored
+    if (
+        column.dtype == pl.Float16
+    ):  # has three digits: the decimal number that they write is what was stored
         halves = column.unique().drop_nulls()
         decimals = [float(str(value)) for value in halves.to_numpy()]
         number = column.replace_strict(halves, decimals, default=None, return_dtype=pl.Float64)

@@ -78,7 +78,14 @@ from rankwise.tables.memory import (
 )
 from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import file_state, is_folder
-from rankwise.tables.table import Recommendations, Table, TableRole, Tables, card_beside, names_no_columns
+from rankwise.tables.table import (
+    Recommendations,
+    Table,
+    TableRole,
+    Tables,
+    card_beside,
+    names_no_columns,
+)
 
 __all__ = [
     "IDS",
@@ -113,7 +120,9 @@ def _from_text(table: Table, raw: RawFile) -> Table:
             trimmed += blanks
             out = with_integers(out.with_columns(ids), [column])
         elif column in NUMBERS:
-            out = with_integers(out, ["rank"]) if column == "rank" else out  # more digits than floats have
+            out = (
+                with_integers(out, ["rank"]) if column == "rank" else out
+            )  # more digits than floats have
             if out.schema[column] == pl.String:
                 missing = may_be_missing(table.role, column)
                 out = out.with_columns(_numbers(raw, out[column], name, missing=missing))
@@ -169,35 +178,53 @@ def _numbers(raw: RawFile, column: pl.Series, name: str, *, missing: bool) -> pl
     return numbers
 
 
-def _malformed(raw: RawFile, column: pl.Series, bad: pl.Series, name: str, problem: str) -> InputError:
+def _malformed(
+    raw: RawFile, column: pl.Series, bad: pl.Series, name: str, problem: str
+) -> InputError:
     """Return the error of the first bad value, with its line where rows are lines."""
     row = int(bad.arg_true()[0])
     if raw.has_lines and name in raw.frame.columns:
         index = raw.frame.columns.index(name)
-        is_empty = not (column[row] or "").strip()  # where values may be missing, an empty field is not bad
+        is_empty = not (
+            column[row] or ""
+        ).strip()  # where values may be missing, an empty field is not bad
 
         def is_bad(text: str) -> bool:
             text = text.strip()
-            return is_empty if not text else problem != "is empty" and re.fullmatch(_NUMBER, text) is None
+            return (
+                is_empty
+                if not text
+                else problem != "is empty" and re.fullmatch(_NUMBER, text) is None
+            )
 
         number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
             hint = _hint(raw, str(column[row] or ""))
             return malformed(f"column {name!r} {problem}", raw.name, number, line, hint)
-    return InputError(f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row]))
+    return InputError(
+        f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row])
+    )
 
 
 def _hint(raw: RawFile, text: str) -> str | None:
     """Return how to read a file whose numbers have a decimal comma; None for other text."""
     if re.match(_DECIMAL_COMMA, text.strip()) is None:
         return None
-    hint, separator = "numbers have a decimal point: write 1234.5 for 1234,5 and for 1.234,5", raw.format.separator
+    hint, separator = (
+        "numbers have a decimal point: write 1234.5 for 1234,5 and for 1.234,5",
+        raw.format.separator,
+    )
     if "." in text or separator == ",":  # which Polars does not read
         return hint
-    return f"{hint}; or pass the table, polars.read_csv(path, separator={separator!r}, decimal_comma=True)"
+    return (
+        f"{hint}; or pass the table, polars.read_csv(path, separator={separator!r}, "
+        "decimal_comma=True)"
+    )
 
 
-def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, progress: bool | None = None) -> Table:
+def read_table(
+    source: Any, role: TableRole, columns: Columns | None = None, *, progress: bool | None = None
+) -> Table:
     """Return a table read from any supported source.
 
     Parameters
@@ -237,7 +264,11 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
 
 
 def _read(
-    source: Any, role: TableRole, columns: Columns | None, overrides: Mapping[str, str | None], progress: bool | None
+    source: Any,
+    role: TableRole,
+    columns: Columns | None,
+    overrides: Mapping[str, str | None],
+    progress: bool | None,
 ) -> Table:
     check_not_forked()
     table: Table
@@ -264,22 +295,32 @@ def _read(
         values = table.frame[column]
         if not may_be_missing(table.role, column):
             check_finite(values, column, table)
-        elif values.dtype != pl.Null:  # splits and training need no ratings; filters that do check them
+        elif (
+            values.dtype != pl.Null
+        ):  # splits and training need no ratings; filters that do check them
             check_numeric(values, column, table)
     if "rank" in table.columns:
         rank = table.frame["rank"]
         check_ranks(rank, table)
-        if rank.dtype != pl.Int64 and (rank.dtype.is_integer() or bool((rank == rank.round()).all())):
+        if rank.dtype != pl.Int64 and (
+            rank.dtype.is_integer() or bool((rank == rank.round()).all())
+        ):
             try:
                 table = table.with_frame(table.frame.with_columns(rank.cast(pl.Int64)))
             except pl.exceptions.InvalidOperationError as error:
-                raise ScoreError("a rank is larger than any list", where=table.source, found=str(rank.max())) from error
+                raise ScoreError(
+                    "a rank is larger than any list", where=table.source, found=str(rank.max())
+                ) from error
     return table
 
 
-def _without_columns(table: Table, overrides: Mapping[str, str | None], columns: Columns | None) -> Table:
+def _without_columns(
+    table: Table, overrides: Mapping[str, str | None], columns: Columns | None
+) -> Table:
     """Return a table of a source that names no columns, without those that are to be left out."""
-    keys = [key for key, name in (columns or {}).items() if name and key.startswith(f"{table.role}.")]
+    keys = [
+        key for key, name in (columns or {}).items() if name and key.startswith(f"{table.role}.")
+    ]
     if keys:
         raise ParameterError(
             f"columns= names a column of {table.role}, but this source has no column names",
@@ -287,7 +328,9 @@ def _without_columns(table: Table, overrides: Mapping[str, str | None], columns:
             hint="pass a table, or omit the name",
         )
     numbers = ("score", "relevance")
-    left_out = [name for name in numbers if name in table.columns and overrides.get(name, name) is None]
+    left_out = [
+        name for name in numbers if name in table.columns and overrides.get(name, name) is None
+    ]
     if not left_out:
         return table
     names = {role: name for role, name in table.columns.items() if role not in left_out}
@@ -352,11 +395,17 @@ def check_shared_names(columns: Columns | None, tables: Mapping[TableRole, Table
     for column, name in (columns or {}).items():
         with_names = {role: table for role, table in tables.items() if not table.is_positional}
         could_have = [table for role, table in with_names.items() if column in ROLES[role]]
-        if name is None or not could_have or any(table.columns.get(column) == name for table in could_have):
+        if (
+            name is None
+            or not could_have
+            or any(table.columns.get(column) == name for table in could_have)
+        ):
             continue
         if column == "request" and {*with_names} == {"truth"}:
             continue  # it holds for all requests of a user
-        names = [other for table in could_have for other in (*table.columns.values(), *table.unread)]
+        names = [
+            other for table in could_have for other in (*table.columns.values(), *table.unread)
+        ]
         raise ColumnError(
             f"there is no column {name!r} for the {column} in any table",
             found=quoted_columns([*dict.fromkeys(names)]),
@@ -364,10 +413,14 @@ def check_shared_names(columns: Columns | None, tables: Mapping[TableRole, Table
         )
 
 
-def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], progress: bool | None) -> Table:
+def _load(
+    source: Any, role: TableRole, overrides: Mapping[str, str | None], progress: bool | None
+) -> Table:
     projection = None if role in KEEP_OTHERS else _projection_of(role, overrides)
     if is_list_of_paths(source, role) or (isinstance(source, str | Path) and is_folder(source)):
-        return from_file(read_parts(source, projection=projection, progress=progress), role, overrides)
+        return from_file(
+            read_parts(source, projection=projection, progress=progress), role, overrides
+        )
     if isinstance(source, str | Path):
         raw = read_file(
             source,
@@ -401,7 +454,9 @@ def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], pro
         frame, layout = from_mapping(source, role)
         if names_no_columns(layout):
             return as_table(frame, role, role, layout)
-        refuse_tuples(source if layout == "columns" else columns_of(chain(*source.values())), role, overrides)
+        refuse_tuples(
+            source if layout == "columns" else columns_of(chain(*source.values())), role, overrides
+        )
         return from_frame(frame, role, overrides, role, layout)
     if role != "items" and isinstance(source, list | tuple) and (kinds := types_of_rows(source)):
         frame, layout = from_rows(source, kinds, role)
@@ -447,7 +502,11 @@ def _numbers_of(role: TableRole, overrides: Mapping[str, str | None]) -> Numbers
 
     def numbers(names: Sequence[str]) -> list[str]:
         with contextlib.suppress(ColumnError):  # raised again when the table is made
-            return [name for column, name in recognise(names, role, overrides, "").items() if column in NUMBERS]
+            return [
+                name
+                for column, name in recognise(names, role, overrides, "").items()
+                if column in NUMBERS
+            ]
         return []
 
     return numbers
@@ -585,7 +644,8 @@ class Chunks:
     path, rows, columns
         As for `read_chunks`, with the same errors.
     role : str, default="recommendations"
-        Recommendations, or exposures: these need no user, and rows of a request stay together where there is none.
+        Recommendations, or exposures: these need no user, and rows of a request stay together where
+        there is none.
 
     Attributes
     ----------
@@ -595,9 +655,15 @@ class Chunks:
         Its number of rows.
     """
 
-    def __init__(self, path: Any, rows: int, columns: Columns | None, role: TableRole = _ROLE) -> None:
-        is_several = is_list_of_paths(path, role) or (isinstance(path, str | Path) and is_folder(path))
-        if not is_several and (not isinstance(path, str | Path) or Path(path).suffix not in (".parquet", ".pq")):
+    def __init__(
+        self, path: Any, rows: int, columns: Columns | None, role: TableRole = _ROLE
+    ) -> None:
+        is_several = is_list_of_paths(path, role) or (
+            isinstance(path, str | Path) and is_folder(path)
+        )
+        if not is_several and (
+            not isinstance(path, str | Path) or Path(path).suffix not in (".parquet", ".pq")
+        ):
             raise ParameterError(
                 "only Parquet can be read in chunks",
                 found=str(path)[:80] if isinstance(path, str | Path) else type(path).__name__,

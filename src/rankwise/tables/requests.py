@@ -1,7 +1,8 @@
 """Several requests of one user: page views, sessions, queries, notifications.
 
-A list then belongs to a request. Until the result, lists and ground truth have one id per request, made of the ids of
-the user and of the request; all other tables keep their users, and each request is looked up in them by its user.
+A list then belongs to a request. Until the result, lists and ground truth have one id per request,
+made of the ids of the user and of the request; all other tables keep their users, and each request
+is looked up in them by its user.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def check_no_requests(lists: Table | None, what: str) -> None:
             f"{what} takes one list per user, and these lists belong to requests of users",
             where=lists.source,
             found=f"column {name!r}",
-            hint='rankwise.evaluate takes requests; here leave the column out, columns={"request": None}, or take '
+            hint='rankwise.evaluate takes requests; here leave the column out, columns={"request": '
+            "None}, or take "
             f'requests for independent users, columns={{"user": "{name}"}}',
         )
 
@@ -79,13 +81,14 @@ _ROLE_NAMES = {
 def check_same_units(tables: Iterable[Table], columns: Columns | None) -> None:
     """Raise if sessions or queries are the users of one table, and requests of users in another.
 
-    Both have small whole numbers as ids, which match by chance. A table whose column of users the caller named is
-    taken as it is.
+    Both have small whole numbers as ids, which match by chance. A table whose column of users the
+    caller named is taken as it is.
 
     Raises
     ------
     ColumnError
-        If a table without a user has sessions (or queries) for users, and another has users and these sessions.
+        If a table without a user has sessions (or queries) for users, and another has users and
+        these sessions.
     """
     inferred = [table for table in tables if _has_recognised_user(table, columns)]
     people = [table for table in inferred if unit_named(table.columns["user"]) == "user"]
@@ -99,7 +102,8 @@ def check_same_units(tables: Iterable[Table], columns: Columns | None) -> None:
         raise ColumnError(
             f"a {unit} is a user in one table, and a request of a user in another",
             where=f"{table.source}, {user.source}",
-            found=f"column {name!r} for the user of {_called(table)}, and no column {user.columns['user']!r} there",
+            found=f"column {name!r} for the user of {_called(table)}, and no column "
+            f"{user.columns['user']!r} there",
             hint=_way_out(table, people, unit),
         )
 
@@ -113,12 +117,16 @@ def _has_recognised_user(table: Table, columns: Columns | None) -> bool:
 def _column_of_unit(table: Table, unit: str) -> str | None:
     """Return the column of a table with sessions (or queries) beside its users; None if there is none."""
     names = (*table.columns.values(), *table.unread, *table.frame.columns)
-    return next((name for name in names if name != table.columns["user"] and unit_named(name) == unit), None)
+    return next(
+        (name for name in names if name != table.columns["user"] and unit_named(name) == unit), None
+    )
 
 
 def _way_out(table: Table, people: Sequence[Table], unit: str) -> str:
     """Return how to evaluate sessions as users, and how as requests of users."""
-    user = f"for {_PLURAL[unit]} as requests of users, add the column of the user to {_called(table)}"
+    user = (
+        f"for {_PLURAL[unit]} as requests of users, add the column of the user to {_called(table)}"
+    )
     named = {other.role: _column_of_unit(other, unit) for other in people}
     if not all(named.values()):
         return user
@@ -131,7 +139,11 @@ _PLURAL = {"session": "sessions", "query": "queries"}
 
 
 def _called(table: Table) -> str:
-    return f"the {_ROLE_NAMES.get(table.role, table.role)}" if table.source == table.role else table.source
+    return (
+        f"the {_ROLE_NAMES.get(table.role, table.role)}"
+        if table.source == table.role
+        else table.source
+    )
 
 
 def column_of_requests(users: Table, lists_column: str | None) -> str | None:
@@ -178,20 +190,33 @@ def naming_requests(error: RankwiseError, lists: Table, truth: Table | None) -> 
         hint = _requests_of_truth(truth)
     elif where.startswith((lists.source, "user ")) and lists.unread and not has_requests(lists):
         unread = ", ".join(map(repr, lists.unread[:3]))
-        hint = f'or name the request, if users have several: columns={{"request": …}}, of columns not read: {unread}'
+        hint = (
+            f'or name the request, if users have several: columns={{"request": …}}, of columns '
+            f"not read: {unread}"
+        )
     else:
         return error
     return type(error)(
-        error.what, where=error.where, found=error.found, hint="; ".join(filter(None, [error.hint, hint]))
+        error.what,
+        where=error.where,
+        found=error.found,
+        hint="; ".join(filter(None, [error.hint, hint])),
     )
 
 
 def _requests_of_truth(truth: Table) -> str:
     """Return what tells the requests of a ground truth apart whose lists are of users; empty without such a column."""
-    named = [truth.columns[REQUEST]] if REQUEST in truth.columns else names_of(list(truth.unread), "truth", REQUEST)
+    named = (
+        [truth.columns[REQUEST]]
+        if REQUEST in truth.columns
+        else names_of(list(truth.unread), "truth", REQUEST)
+    )
     if not named:
         return ""
-    return f"or give the lists a column {named[0]!r} as well, if each list is that of one {_unit_of(named[0])}"
+    return (
+        f"or give the lists a column {named[0]!r} as well, if each list is that of one "
+        f"{_unit_of(named[0])}"
+    )
 
 
 def _unit_of(name: str) -> str:
@@ -203,7 +228,11 @@ def unread_requests(lists: Table, truth: Table) -> list[str]:
     """Return a warning if users have several requests in the ground truth, and one list for all of them."""
     if has_requests(lists) or not has_requests(truth):
         return []
-    several = truth.frame.group_by("user").agg(pl.col(REQUEST).n_unique().alias("n")).filter(pl.col("n") > 1)
+    several = (
+        truth.frame.group_by("user")
+        .agg(pl.col(REQUEST).n_unique().alias("n"))
+        .filter(pl.col("n") > 1)
+    )
     return [] if several.is_empty() else [words_of_unread_requests(truth)]
 
 
@@ -211,7 +240,8 @@ def words_of_unread_requests(truth: Table) -> str:
     """Return that the requests of a ground truth are not told apart, because lists are of users."""
     name = truth.columns.get(REQUEST, REQUEST)
     return (
-        f"the ground truth has several {_PLURAL.get(_unit_of(name), 'requests')} of a user (column {name!r}), and the "
+        f"the ground truth has several {_PLURAL.get(_unit_of(name), 'requests')} of a user (column "
+        f"{name!r}), and the "
         "lists are of users: the items of all of them count together"
     )
 
@@ -219,20 +249,27 @@ def words_of_unread_requests(truth: Table) -> str:
 def one_id_per_request(tables: Tables, requests: pl.DataFrame) -> Tables:
     """Return tables whose lists and ground truth have one id per request, in place of the user.
 
-    Ground truth without a column for the request holds for all ``requests`` of its user: each ``user`` and ``request``
-    that had a list. A user without one has one id, without a request. The other tables keep their users, as text.
+    Ground truth without a column for the request holds for all ``requests`` of its user: each
+    ``user`` and ``request`` that had a list. A user without one has one id, without a request. The
+    other tables keep their users, as text.
     """
     lists = tables.recommendations
     assert lists is not None
     if lists.is_exact:
-        raise ParameterError("exact ranks have no requests", where=lists.source, hint="rank lists, and evaluate those")
+        raise ParameterError(
+            "exact ranks have no requests",
+            where=lists.source,
+            hint="rank lists, and evaluate those",
+        )
     roles = [role for role in tables.by_role if "user" in tables.by_role[role].frame.columns]
     aligned = dict(zip(roles, align([tables.by_role[role] for role in roles], "user"), strict=True))
     changed: dict[Any, Any] = users_as_text(aligned)
     changed["recommendations"] = _with_requests(aligned["recommendations"])
     if "truth" in aligned:
         truth = aligned["truth"]
-        changed["truth"] = _with_requests(truth if has_requests(truth) else _of_all_requests(truth, requests))
+        changed["truth"] = _with_requests(
+            truth if has_requests(truth) else _of_all_requests(truth, requests)
+        )
     return replace(tables, **changed)
 
 
@@ -251,13 +288,17 @@ def truth_by_request(truth: Table) -> Table:
     """Return a ground truth with one id per request; without one for users whose request it does not say."""
     if has_requests(truth):
         return _with_requests(truth)
-    return _with_requests(truth.with_frame(truth.frame.with_columns(pl.lit(None, pl.String).alias(REQUEST))))
+    return _with_requests(
+        truth.with_frame(truth.frame.with_columns(pl.lit(None, pl.String).alias(REQUEST)))
+    )
 
 
 def _of_all_requests(truth: Table, requests: pl.DataFrame) -> Table:
     """Return the ground truth of users as that of each of their requests; without one where they have none."""
     requests = requests.with_columns(pl.col("user").cast(truth.frame["user"].dtype))
-    return truth.with_frame(truth.frame.join(requests, on="user", how="left", maintain_order="left_right"))
+    return truth.with_frame(
+        truth.frame.join(requests, on="user", how="left", maintain_order="left_right")
+    )
 
 
 def _with_requests(table: Table) -> Table:
@@ -269,7 +310,8 @@ def _with_requests(table: Table) -> Table:
         bad = ids[name].str.contains(_BETWEEN, literal=True).fill_null(value=False)
         if bad.any():
             raise IdError(
-                f"ids of a {name} cannot have the control character U+001F where users have requests",
+                f"ids of a {name} cannot have the control character U+001F where users have "
+                "requests",
                 where=f"{table.source}, column {table.columns.get(name, name)!r}",
                 found=repr(ids[name].filter(bad)[0]),
             )
@@ -280,7 +322,11 @@ def _with_requests(table: Table) -> Table:
 
 def request_ids(frame: pl.DataFrame) -> pl.Series:
     """Return one id for the user and the request of each row."""
-    parts = [pl.col("user").cast(pl.String), pl.lit(_BETWEEN), pl.col(REQUEST).cast(pl.String).fill_null("")]
+    parts = [
+        pl.col("user").cast(pl.String),
+        pl.lit(_BETWEEN),
+        pl.col(REQUEST).cast(pl.String).fill_null(""),
+    ]
     return frame.select(user=pl.concat_str(parts)).to_series()
 
 
@@ -330,7 +376,8 @@ def users_and_requests(frame: pl.DataFrame, user: Any, request: Any) -> pl.DataF
     """Return a frame with ``user`` and ``request``, of these types, in place of one id per request; in their order."""
     frame = frame.with_columns(_parts(frame["user"]).get_columns())
     named = frame.with_columns(
-        pl.col("user").cast(user), pl.when(pl.col(REQUEST) != "").then(pl.col(REQUEST)).cast(request)
+        pl.col("user").cast(user),
+        pl.when(pl.col(REQUEST) != "").then(pl.col(REQUEST)).cast(request),
     )
     rest = [name for name in frame.columns if name not in ("user", REQUEST)]
     within = [name for name in ("by", "group") if name in rest]

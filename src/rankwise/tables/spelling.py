@@ -54,7 +54,10 @@ class Spelling:
 
     def __str__(self) -> str:
         one, other = self.example
-        return f"{self.ids:,} of {self.total:,} would agree {self.words}, such as {one!r} and {other!r}"
+        return (
+            f"{self.ids:,} of {self.total:,} would agree {self.words}, such as {one!r} and "
+            f"{other!r}"
+        )
 
 
 def other_spelling(ids: pl.Series, others: pl.Series) -> Spelling | None:
@@ -65,16 +68,24 @@ def other_spelling(ids: pl.Series, others: pl.Series) -> Spelling | None:
     >>> other_spelling(pl.Series(["12", "7"]), pl.Series(["13", "7"])) is None
     True
     """
-    left, right = (column.cast(pl.String).drop_nulls().unique(maintain_order=True) for column in (ids, others))
+    left, right = (
+        column.cast(pl.String).drop_nulls().unique(maintain_order=True) for column in (ids, others)
+    )
     unknown = left.filter(~left.is_in(right.implode()))
-    found = [spelling for words in (*_SPELLINGS, _CAPITALS) if (spelling := _tried(words, unknown, left, right))]
+    found = [
+        spelling
+        for words in (*_SPELLINGS, _CAPITALS)
+        if (spelling := _tried(words, unknown, left, right))
+    ]
     return max(found, key=lambda spelling: spelling.ids, default=None)
 
 
 def _tried(words: str, unknown: pl.Series, ids: pl.Series, others: pl.Series) -> Spelling | None:
     """Return a spelling if enough of the ids that others lack agree by it."""
     left = pl.DataFrame({"one": unknown, "plain": _spelled(unknown, words)})
-    right = pl.DataFrame({"other": others, "plain": _spelled(others, words)}).unique("plain", keep="first")
+    right = pl.DataFrame({"other": others, "plain": _spelled(others, words)}).unique(
+        "plain", keep="first"
+    )
     agreeing = left.join(right, on="plain", how="inner", maintain_order="left")
     if agreeing.is_empty() or len(agreeing) < _LEAST_SHARE * len(ids):
         return None
@@ -137,7 +148,8 @@ def check_common_items(recommended: pl.Series, known: Sequence[pl.Series], where
     raise IdError(
         "no recommended item is in the ground truth, nor in any other table that was passed",
         where=where,
-        found=f"{len(ids):,} recommended items, such as {examples_of(ids)}, and {len(others):,} known ones, such as "
+        found=f"{len(ids):,} recommended items, such as {examples_of(ids)}, and {len(others):,} "
+        "known ones, such as "
         f"{examples_of(known[0].unique(maintain_order=True))}",
         hint="name items in the same way in all tables"
         if spelling is None

@@ -1,14 +1,16 @@
 """Files that are replaced atomically, their hashes, and the folder of a saved result.
 
-A reader finds the previous content or the new content, and never a mixture. Whatever is written first
-has a name of its own, with a stamp, and one rename puts it in place: the only step that is atomic on
-POSIX and on Windows. Writers in a folder share a lock on it, so that a writer who gets the lock alone
-knows that other files with a stamp were left by a writer that was killed, and removes them.
+A reader finds the previous content or the new content, and never a mixture. Whatever is written
+first has a name of its own, with a stamp, and one rename puts it in place: the only step that is
+atomic on POSIX and on Windows. Writers in a folder share a lock on it, so that a writer who gets
+the lock alone knows that other files with a stamp were left by a writer that was killed, and
+removes them.
 
-In the folder of a saved result, ``result.json`` is replaced last, in one step, and names each data file
-with its SHA-256. No name of a data file is used twice, so that a reader who has the old ``result.json``
-finds the old data or none, and then reads the new one. Plain names would be shorter, but two files of
-fixed names cannot be replaced in one step, and a link to a folder needs rights on Windows.
+In the folder of a saved result, ``result.json`` is replaced last, in one step, and names each data
+file with its SHA-256. No name of a data file is used twice, so that a reader who has the old
+``result.json`` finds the old data or none, and then reads the new one. Plain names would be
+shorter, but two files of fixed names cannot be replaced in one step, and a link to a folder needs
+rights on Windows.
 """
 
 from __future__ import annotations
@@ -105,12 +107,14 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def workplace(folder: Path, temporary: str, in_use: Callable[[], Collection[str] | None] = frozenset) -> Iterator[str]:
+def workplace(
+    folder: Path, temporary: str, in_use: Callable[[], Collection[str] | None] = frozenset
+) -> Iterator[str]:
     """Yield a stamp for the names of files, then remove those that are not in use.
 
-    ``temporary`` is the pattern of what names with a stamp look like; everything else in the folder stays. ``in_use``
-    returns the names with a stamp that are in use, by default none; None if nobody can know, so that
-    all of them stay.
+    ``temporary`` is the pattern of what names with a stamp look like; everything else in the folder
+    stays. ``in_use`` returns the names with a stamp that are in use, by default none; None if
+    nobody can know, so that all of them stay.
     """
     stamp = secrets.token_hex(6)
     with _lock(folder) as is_only_writer:
@@ -183,7 +187,9 @@ def output_errors(path: Path) -> Iterator[None]:
         raise
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).partition("\n")[0]
-        raise OutputError("this cannot be written", where=str(path), found=reason or None) from error
+        raise OutputError(
+            "this cannot be written", where=str(path), found=reason or None
+        ) from error
 
 
 def file_hash(path: str | Path) -> str:
@@ -262,7 +268,9 @@ def write_folder(folder: Path, values: dict[str, Any], frames: Mapping[str, pl.D
                 (folder / name).unlink()
 
 
-def read_folder(folder: Path, form: SavedForm = RESULT) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
+def read_folder(
+    folder: Path, form: SavedForm = RESULT
+) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
     """Return the values and tables that `write_folder` wrote, as the current version has them.
 
     Raises
@@ -324,7 +332,8 @@ def _names_data(head: Any) -> bool:
     """Return whether the content of ``result.json`` names files of data, and no others."""
     files = head.get("files") if isinstance(head, dict) else None
     return isinstance(files, dict) and all(
-        isinstance(file, dict) and re.fullmatch(_DATA, str(file.get("name"))) for file in files.values()
+        isinstance(file, dict) and re.fullmatch(_DATA, str(file.get("name")))
+        for file in files.values()
     )
 
 

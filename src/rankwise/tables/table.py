@@ -111,7 +111,9 @@ class Protocol:
         0.75
         """
         match = re.fullmatch(
-            r"(looks )?sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+)(?:\^(\S+?))?)?(, with replacement)?\)", label
+            r"(looks )?sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+)(?:\^(\S+?))?)?(, with "
+            r"replacement)?\)",
+            label,
         )
         if match is None:
             return None
@@ -162,10 +164,14 @@ def read_json(path: Path) -> Any:
         with path.open("rb") as stream:
             data = stream.read(_LARGEST + 1)
     except OSError as error:
-        raise FileError("this file cannot be read", where=str(path), found=error.strerror) from error
+        raise FileError(
+            "this file cannot be read", where=str(path), found=error.strerror
+        ) from error
     if len(data) > _LARGEST:
         raise FileError(
-            "this file is too large to hold settings", where=str(path), found=f"more than {_LARGEST:,} bytes"
+            "this file is too large to hold settings",
+            where=str(path),
+            found=f"more than {_LARGEST:,} bytes",
         )
     try:
         value = json.loads(data)
@@ -186,7 +192,11 @@ def is_deep(value: Any) -> bool:
     """
     level = [value]
     for _ in range(_DEEPEST):
-        inner = [entry.values() if isinstance(entry, Mapping) else entry for entry in level if _is_nested(entry)]
+        inner = [
+            entry.values() if isinstance(entry, Mapping) else entry
+            for entry in level
+            if _is_nested(entry)
+        ]
         level = [value for values in inner for value in values]
     return any(map(_is_nested, level))
 
@@ -322,9 +332,11 @@ class Table:
     trimmed : int, default=0
         Number of ids of a text file that had blanks around them, which were removed.
     empty_lists : polars.DataFrame or None, default=None
-        Where each row of the source is the list of a request, the ``user`` and ``request`` of empty ones.
+        Where each row of the source is the list of a request, the ``user`` and ``request`` of empty
+        ones.
     counts : mapping of str to int
-        What was counted when the table was made: irregularities of lists, merged rows of a ground truth.
+        What was counted when the table was made: irregularities of lists, merged rows of a ground
+        truth.
     """
 
     frame: pl.DataFrame
@@ -383,7 +395,11 @@ class Table:
     @property
     def card(self) -> dict[str, Any]:
         """The table's entry in a result: source, format, rows, columns, ids and hash."""
-        ids = {name: str(self.frame[name].dtype) for name in ("user", "item") if name in self.frame.columns}
+        ids = {
+            name: str(self.frame[name].dtype)
+            for name in ("user", "item")
+            if name in self.frame.columns
+        }
         return {
             "source": self.source,
             "format": self.format,

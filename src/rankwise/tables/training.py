@@ -53,7 +53,9 @@ def align(tables: list[Table], column: str) -> list[Table]:
     if len(types) < 2:
         return aligned
     return [
-        table.with_ids(column, whole_numbers(table.frame[column])) if column in table.frame.columns else table
+        table.with_ids(column, whole_numbers(table.frame[column]))
+        if column in table.frame.columns
+        else table
         for table in aligned
     ]
 
@@ -63,7 +65,8 @@ def align_kinds(tables: list[Table], column: str) -> list[Table]:
 
     Integers that were text in a file become text again if another table has strings. Nothing is
     lost: only text that is written as integers are was read as integers. Any other mixture is an
-    error, because ``"1"`` and ``1`` would silently never match. Tables without the column stay as they are.
+    error, because ``"1"`` and ``1`` would silently never match. Tables without the column stay as
+    they are.
     """
     with_ids = [table for table in tables if column in table.frame.columns]
     strings = [table for table in with_ids if table.frame[column].dtype == pl.String]
@@ -84,7 +87,9 @@ def matching(table: Table, column: str, ids: pl.Series) -> pl.DataFrame:
 
     An id that this type cannot hold is none of the other ids.
     """
-    evaluated = replace(table, frame=ids.to_frame(column), source="the evaluated tables", is_text=True)
+    evaluated = replace(
+        table, frame=ids.to_frame(column), source="the evaluated tables", is_text=True
+    )
     aligned = align_kinds([evaluated, table], column)[1].frame
     return _of_type(aligned, column, ids.dtype)
 
@@ -96,7 +101,9 @@ def _of_type(frame: pl.DataFrame, column: str, dtype: pl.DataType) -> pl.DataFra
     if frame.schema[column] == pl.String:
         # Only text that is written as integers are can be meant: "01" is another id than 1.
         frame = frame.filter(pl.col(column).str.contains(WHOLE_NUMBER))
-    return frame.with_columns(pl.col(column).cast(dtype, strict=False)).filter(pl.col(column).is_not_null())
+    return frame.with_columns(pl.col(column).cast(dtype, strict=False)).filter(
+        pl.col(column).is_not_null()
+    )
 
 
 def _mixed(column: str, integers: Table, strings: Table) -> IdError:
@@ -140,7 +147,9 @@ def take_out_seen(
     lists = recommendations.frame
     kept = lists.join(_matching_pairs(seen, lists), on=pair, how="anti", maintain_order="left")
     if kept.is_empty() and required:
-        raise EmptyError("every recommended item was seen in training", where=recommendations.source)
+        raise EmptyError(
+            "every recommended item was seen in training", where=recommendations.source
+        )
     kept = _without_rank_gaps(kept)
     counts = {**recommendations.counts, "seen_items_taken_out": len(lists) - len(kept)}
     if truth is not None:
@@ -151,7 +160,8 @@ def take_out_seen(
                 "every ground truth row is a training interaction, so exclude_seen leaves no hit",
                 where=train.source,
                 found=f"{n_seen:,} such rows",
-                hint='for a validation part pass what is known before it: train=split.known("validation")'
+                hint="for a validation part pass what is known before it: "
+                'train=split.known("validation")'
                 if TRAINED in train.frame.columns
                 else "pass as train what was known before the ground truth",
             )
@@ -170,8 +180,9 @@ _MOST_TRAINING = 1_000_000  # rows that are compared with lists; of more, those 
 def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, int]:
     """Count recommended items that are training interactions of their user, and such rows of the ground truth.
 
-    Ground truth in which users meet known items again says that lists of known items are meant. If there are very
-    many training interactions, the rows of some users are compared: always those of the same users.
+    Ground truth in which users meet known items again says that lists of known items are meant. If
+    there are very many training interactions, the rows of some users are compared: always those of
+    the same users.
     """
     pair = ["user", "item"]
     tables = [lists, train] if truth is None else [lists, train, truth]
@@ -188,7 +199,9 @@ def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, in
         counts[COMPARED] = len(recommended)
     for frame in judged:
         met_again = _matching_pairs(frame, known).join(known, on=pair, how="semi")
-        counts[SEEN_TRUTH] = len(met_again.join(recommended, on="user", how="semi")) if len(met_again) else 0
+        counts[SEEN_TRUTH] = (
+            len(met_again.join(recommended, on="user", how="semi")) if len(met_again) else 0
+        )
     return counts
 
 
@@ -196,7 +209,9 @@ def _of_some_users(frame: pl.DataFrame, share: int) -> pl.DataFrame:
     """Return the rows of one user in so many, chosen by a hash of the id."""
     users = frame["user"]
     numbers = whole_numbers(users).to_numpy() if users.dtype.is_integer() else id_numbers(users)
-    return frame.filter(pl.Series(combined([numbers.astype(np.int64, copy=False).view(np.uint64)], 0) % share == 0))
+    return frame.filter(
+        pl.Series(combined([numbers.astype(np.int64, copy=False).view(np.uint64)], 0) % share == 0)
+    )
 
 
 def keep_judged(recommendations: Recommendations, truth: Table) -> Recommendations:
@@ -208,7 +223,9 @@ def keep_judged(recommendations: Recommendations, truth: Table) -> Recommendatio
         rows = rows.filter(pl.col("relevance") >= 0)
     judged = _pairs(truth.with_frame(rows), [recommendations])
     lists = recommendations.frame
-    kept = lists.join(_matching_pairs(judged, lists), on=["user", "item"], how="semi", maintain_order="left")
+    kept = lists.join(
+        _matching_pairs(judged, lists), on=["user", "item"], how="semi", maintain_order="left"
+    )
     counts = {**recommendations.counts, "unjudged_items_taken_out": len(lists) - len(kept)}
     return replace(recommendations, frame=_without_rank_gaps(kept), counts=counts)
 
@@ -246,7 +263,11 @@ def check_new_column(users: Table | None, name: str, option: str) -> None:
 
 
 def with_user_column(
-    users: Table | None, tables: list[Table], name: str, option: str, make: Callable[[pl.Series], pl.Series]
+    users: Table | None,
+    tables: list[Table],
+    name: str,
+    option: str,
+    make: Callable[[pl.Series], pl.Series],
 ) -> Table:
     """Return the users of several tables, one row per user, with a column made from their ids."""
     check_new_column(users, name, option)
@@ -257,7 +278,9 @@ def with_user_column(
     frame = ids.to_frame("user").with_columns(make(ids).alias(name))
     if users is None:
         return Table(frame, "users", "users", "made of ids", {"user": "user", name: name})
-    return users.with_frame(frame.join(matching(users, "user", ids), on="user", how="left", maintain_order="left"))
+    return users.with_frame(
+        frame.join(matching(users, "user", ids), on="user", how="left", maintain_order="left")
+    )
 
 
 GROUP_NAMES = pl.Series(TRAIN_GROUP_NAMES, dtype=pl.Enum(TRAIN_GROUP_NAMES))
@@ -289,7 +312,8 @@ class Terciles:
         below = ordered["count"].cast(pl.Int64).cum_sum()
         n = int(below[-1])
         low, middle = (
-            float(ordered["value"][int(below.search_sorted(-(-part * n // 3), side="left"))]) for part in (1, 2)
+            float(ordered["value"][int(below.search_sorted(-(-part * n // 3), side="left"))])
+            for part in (1, 2)
         )
         return cls(low, middle, n)
 
@@ -309,7 +333,12 @@ class Terciles:
 
     def to_dict(self, by: str) -> dict[str, Any]:
         """Return what a result says about the groups."""
-        return {"value": _VALUES[by], "low_up_to": self.low, "middle_up_to": self.middle, "training_users": self.users}
+        return {
+            "value": _VALUES[by],
+            "low_up_to": self.low,
+            "middle_up_to": self.middle,
+            "training_users": self.users,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,14 +367,17 @@ def check_train_groups(by: Iterable[str], users: Table | None, train: Table | No
             continue
         if users is not None and name in users.frame.columns:
             raise ParameterError(
-                f"by={name!r} has two meanings: terciles of training users, and a column of the users",
+                f"by={name!r} has two meanings: terciles of training users, and a column of the "
+                "users",
                 where=users.source,
                 found=f"a column {name!r}",
                 hint="rename the column of the table of users",
             )
         if train is None:
             raise ParameterError(
-                f"by={name!r} groups users by their training interactions", found="no train", hint="pass train="
+                f"by={name!r} groups users by their training interactions",
+                found="no train",
+                hint="pass train=",
             )
 
 
@@ -363,24 +395,31 @@ def train_groups(by: Iterable[str], train: Table | None) -> dict[str, TrainGroup
     return made
 
 
-def user_values(train: pl.DataFrame, by: TrainGroup, popularity: pl.DataFrame | None = None) -> pl.DataFrame:
+def user_values(
+    train: pl.DataFrame, by: TrainGroup, popularity: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return the value of every training user: ``user``, ``value``; repeated rows count once.
 
-    By activity it is the number of training items; by popularity their mean number of training users,
-    from a table of ``item`` and ``count``, 0 for items that it lacks; by default counted in ``train``.
+    By activity it is the number of training items; by popularity their mean number of training
+    users, from a table of ``item`` and ``count``, 0 for items that it lacks; by default counted in
+    ``train``.
     """
     pairs = train.select("user", "item").unique()
     if by == "activity":
         value = pl.len().cast(pl.Float64)
     else:
         counts = pairs.group_by("item").len("count") if popularity is None else popularity
-        counts = counts.select(pl.col("item").cast(pairs.schema["item"]), pl.col("count").cast(pl.Int64))
+        counts = counts.select(
+            pl.col("item").cast(pairs.schema["item"]), pl.col("count").cast(pl.Int64)
+        )
         pairs = pairs.join(counts, on="item", how="left").with_columns(pl.col("count").fill_null(0))
         value = pl.col("count").sum() / pl.len()  # whole numbers: the order moves no bit
     return pairs.group_by("user").agg(value=value)
 
 
-def with_train_groups(piece: Tables, groups: Mapping[str, TrainGroups], popularity: pl.DataFrame | None) -> Tables:
+def with_train_groups(
+    piece: Tables, groups: Mapping[str, TrainGroups], popularity: pl.DataFrame | None
+) -> Tables:
     """Return the tables of some users with the columns of their groups.
 
     ``popularity`` is that of all users, and so are the boundaries in ``groups``.
@@ -394,7 +433,9 @@ def with_train_groups(piece: Tables, groups: Mapping[str, TrainGroups], populari
         trained = piece.train.with_frame(user_values(piece.train.frame, name, popularity))
         terciles = groups[name].terciles
 
-        def group(ids: pl.Series, trained: Table = trained, terciles: Terciles = terciles) -> pl.Series:
+        def group(
+            ids: pl.Series, trained: Table = trained, terciles: Terciles = terciles
+        ) -> pl.Series:
             values = matching(trained, "user", ids)
             frame = ids.to_frame("user").join(values, "user", "left", maintain_order="left")
             return terciles.groups(frame["value"])

@@ -16,8 +16,8 @@ _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 def as_labels(column: pl.Series, where: str) -> pl.Series:
     """Return a column as labels of groups, categories or events; null where a label is missing.
 
-    Text has no blanks around it, and blank text is missing, as is NaN. Whole and other numbers, truth values, dates
-    and ordered categories keep their type, and with it their order.
+    Text has no blanks around it, and blank text is missing, as is NaN. Whole and other numbers,
+    truth values, dates and ordered categories keep their type, and with it their order.
 
     Parameters
     ----------

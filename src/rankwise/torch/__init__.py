@@ -20,4 +20,6 @@ __all__ = ["Collection", "MetricModule", "RelevantRanks", "TopItems", "rank", "r
 try:
     import torchmetrics as _torchmetrics  # noqa: F401
 except ImportError as _error:
-    raise ImportError('rankwise.torch needs PyTorch and TorchMetrics: pip install "rankwise[torch]"') from _error
+    raise ImportError(
+        'rankwise.torch needs PyTorch and TorchMetrics: pip install "rankwise[torch]"'
+    ) from _error

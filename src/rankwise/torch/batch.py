@@ -22,7 +22,13 @@ from rankwise.evaluation.settings import AveragingOptions, Settings
 from rankwise.options import ANY_ROW, Ties
 from rankwise.ranking.scores import Axis
 from rankwise.tables.table import TableRole, Tables
-from rankwise.torch.blocks import SideTensors, as_source, check_positions, is_by_position, read_facts
+from rankwise.torch.blocks import (
+    SideTensors,
+    as_source,
+    check_positions,
+    is_by_position,
+    read_facts,
+)
 from rankwise.torch.factors import CELLS, Factors, shortlist, shortlist_rows
 from rankwise.torch.ranked import Ranked, Scored, TieOrder, cells_of, rank_lists, rank_scores
 from rankwise.torch.user_items import (
@@ -102,17 +108,30 @@ class MetricSpec:
         settings = Settings.read(metrics, options, MetricOptions)
         item_ids = None if item_ids is None else list(item_ids)
         if item_ids is not None and n_items not in (None, len(item_ids)):
-            raise ParameterError("item_ids has an id for every item", found=f"{len(item_ids)} ids, n_items={n_items}")
+            raise ParameterError(
+                "item_ids has an id for every item", found=f"{len(item_ids)} ids, n_items={n_items}"
+            )
         size = n_items if item_ids is None else len(item_ids)
         item_axis = None if size is None else Axis("item", item_ids, size)
         user_ids = None if user_ids is None else list(user_ids)
         user_axis = None if user_ids is None else Axis("user", user_ids, len(user_ids))
         by_position = tuple(role for role, value in raw.items() if is_by_position(value, role))
-        sources: dict[str, Any] = {role: as_source(value, role, item_axis, user_axis) for role, value in raw.items()}
+        sources: dict[str, Any] = {
+            role: as_source(value, role, item_axis, user_axis) for role, value in raw.items()
+        }
         if sources["items"] is None and item_axis is not None:  # the catalogue is every column
             sources["items"] = item_axis.ids.to_frame("item")
         tables = read_inputs(settings, **sources)
-        return cls(settings, tables, item_axis, user_axis, by_position, list_length, exclude_seen, negatives)
+        return cls(
+            settings,
+            tables,
+            item_axis,
+            user_axis,
+            by_position,
+            list_length,
+            exclude_seen,
+            negatives,
+        )
 
     def __post_init__(self) -> None:
         if self.exclude_seen and self.tables.train is None:
@@ -124,14 +143,19 @@ class MetricSpec:
         """Whether items are counted, have side information or order ties by id, and their number is not known yet."""
         orders_text = self.settings.ties in ("item", "item_desc") and self.settings.ids == "text"
         has_facts = any(fact.kind != "user_group" for fact in self.plan.facts)
-        return self.items is None and (self.plan.needs_catalogue or has_facts or self.exclude_seen or orders_text)
+        return self.items is None and (
+            self.plan.needs_catalogue or has_facts or self.exclude_seen or orders_text
+        )
 
     def with_items(self, n_items: int) -> MetricSpec:
         """Return the spec for items that are numbered from 0, as `read` does with their number."""
         axis, tables = Axis("item", None, n_items), self.tables
         if tables.items is None:
             tables = replace(
-                tables, items=read_inputs(replace(self.settings, columns=None), items=axis.ids.to_frame("item")).items
+                tables,
+                items=read_inputs(
+                    replace(self.settings, columns=None), items=axis.ids.to_frame("item")
+                ).items,
             )
         return replace(self, items=axis, tables=tables)
 
@@ -141,16 +165,20 @@ class MetricSpec:
         Raises
         ------
         ParameterError
-            If there is no such number, because the first batch has ready lists or scores of candidates.
+            If there is no such number, because the first batch has ready lists or scores of
+            candidates.
         InputError
             If tensors name items by other positions.
         """
         if n_items is None:
             raise ParameterError(
-                f"{', '.join(map(str, self.plan.metrics))}: items are counted, have side information or order ties "
+                f"{', '.join(map(str, self.plan.metrics))}: items are counted, have side "
+                "information or order ties "
                 "by id, so their number is needed",
-                found="a first batch of ready lists, or of scores of candidates, which do not tell it",
-                hint="pass n_items=, or item_ids= with the ids of all items; or scores with one column per item first",
+                found="a first batch of ready lists, or of scores of candidates, which do not tell "
+                "it",
+                hint="pass n_items=, or item_ids= with the ids of all items; or scores with one "
+                "column per item first",
             )
         spec = self.with_items(n_items)
         assert spec.items is not None
@@ -165,7 +193,8 @@ class MetricSpec:
         for leaf in self.plan.leaves:
             if leaf.counts_candidates:
                 raise MetricError(
-                    f"{leaf} counts all items that a user has not seen, and lists of a sample were cut",
+                    f"{leaf} counts all items that a user has not seen, and lists of a sample were "
+                    "cut",
                     found=f"list_length={self.list_length}, negatives={self.negatives}",
                     hint="leave list_length out",
                 )
@@ -183,7 +212,9 @@ class MetricSpec:
     @cached_property
     def plan(self) -> Plan:
         """The plan for ranked scores."""
-        return Plan(self.settings.metrics, self.settings.rules, self.settings.by, exact=self.is_complete)
+        return Plan(
+            self.settings.metrics, self.settings.rules, self.settings.by, exact=self.is_complete
+        )
 
     @cached_property
     def depth(self) -> int | None:
@@ -257,10 +288,19 @@ class MetricSpec:
         """Everything that can move a number, as text by name: settings, and a short digest of each table."""
         about = self._ranking_job.about
         tables = {
-            role: sha256(repr(digest).encode()).hexdigest()[:12] for role, digest in sorted(about.digests.items())
+            role: sha256(repr(digest).encode()).hexdigest()[:12]
+            for role, digest in sorted(about.digests.items())
         }
-        settings = {name: value for name, value in sorted(about.settings.items()) if value not in ("null", "None", "")}
-        own = {"list_length": self.list_length, "exclude_seen": self.exclude_seen, "negatives": self.negatives}
+        settings = {
+            name: value
+            for name, value in sorted(about.settings.items())
+            if value not in ("null", "None", "")
+        }
+        own = {
+            "list_length": self.list_length,
+            "exclude_seen": self.exclude_seen,
+            "negatives": self.negatives,
+        }
         return {**settings, **tables, **{name: str(value) for name, value in own.items()}}
 
     @cached_property
@@ -361,12 +401,16 @@ class Batch:
         if spec.exclude_seen:
             seen = item_sets.get("history")
             seen = facts.user_items["history"].rows_of(code) if seen is None else seen
-            batch = replace(self, exclude=seen if self.exclude is None else self.exclude.together(seen))
+            batch = replace(
+                self, exclude=seen if self.exclude is None else self.exclude.together(seen)
+            )
         _check_threshold(spec, self.target)
         with checks_at_end():
             if from_scores:
                 order = spec.tie_order(facts)
-                ranked = [*batch.rank_scores(item_sets, order=order, depth=spec.depth, top=spec.top)]
+                ranked = [
+                    *batch.rank_scores(item_sets, order=order, depth=spec.depth, top=spec.top)
+                ]
             else:
                 assert self.items is not None
                 lists = _without(self.items, batch.exclude)
@@ -382,11 +426,17 @@ class Batch:
         """Yield the ranked candidates of the users: in parts where shortlists of embeddings do not do."""
         options: Any = {"order": order, "depth": depth, "top": top}
         scored: Scored | None = None
-        if depth is not None and isinstance(self.scores, Factors) and shortlist_rows(self.scores, depth):
+        if (
+            depth is not None
+            and isinstance(self.scores, Factors)
+            and shortlist_rows(self.scores, depth)
+        ):
             scored = shortlist(self.scores, self.exclude, depth, order)
             if scored is None and self.size > self._rows:
                 sets = zip(*(rows.parts(self._rows) for rows in item_sets.values()), strict=True)
-                for part, rows in zip(self.parts(self._rows), sets if item_sets else repeat(()), strict=False):
+                for part, rows in zip(
+                    self.parts(self._rows), sets if item_sets else repeat(()), strict=False
+                ):
                     yield from part.rank_scores(dict(zip(item_sets, rows, strict=True)), **options)
                 return
         scored = Scored.of(self._masked(), self.items, order) if scored is None else scored
@@ -450,7 +500,9 @@ def read_batch(
     InputError
         If shapes or devices do not fit, or an item is unknown.
     """
-    _check_tensors(scores, device, target=target, users=users, exclude=exclude, candidates=candidates)
+    _check_tensors(
+        scores, device, target=target, users=users, exclude=exclude, candidates=candidates
+    )
     _check_precision(target, spec.settings.relevance_threshold)
     if isinstance(scores, Tensor):
         scores = checked_scores(scores)
@@ -463,7 +515,9 @@ def read_batch(
 
 def _check_tensors(scores: object, device: torch.device, **rest: Tensor | None) -> None:
     """Raise unless everything is a tensor on the device of the metric."""
-    name, value = ("the embeddings", scores.users) if isinstance(scores, Factors) else ("scores", scores)
+    name, value = (
+        ("the embeddings", scores.users) if isinstance(scores, Factors) else ("scores", scores)
+    )
     check_device(name, value, device, "the metric")
     for name, value in rest.items():
         if name == "users" and value is not None and not isinstance(value, Tensor):
@@ -481,7 +535,11 @@ _Parts: TypeAlias = tuple[Tensor | Factors | None, Tensor | None, Tensor | None,
 
 
 def _read_scored(
-    spec: MetricSpec, scores: Tensor | Factors, target: Tensor, exclude: Tensor | None, candidates: Tensor | None
+    spec: MetricSpec,
+    scores: Tensor | Factors,
+    target: Tensor,
+    exclude: Tensor | None,
+    candidates: Tensor | None,
 ) -> _Parts:
     items = mask = None
     size, width = shape = (scores.shape[0], scores.shape[1])
@@ -492,7 +550,8 @@ def _read_scored(
         raise InputError(
             "scores have one column for each item",
             found=f"{width} columns, {n_items} items",
-            hint="where scores are of some items, pass these as candidates=; without n_items=, the first batch tells "
+            hint="where scores are of some items, pass these as candidates=; without n_items=, the "
+            "first batch tells "
             "the number of items",
         )
     n_items = width if items is None else n_items
@@ -526,11 +585,17 @@ def checked_scores(scores: Tensor) -> Tensor:
 
 
 def _read_lists(
-    spec: MetricSpec, items: Tensor, target: Tensor, exclude: Tensor | None, candidates: Tensor | None
+    spec: MetricSpec,
+    items: Tensor,
+    target: Tensor,
+    exclude: Tensor | None,
+    candidates: Tensor | None,
 ) -> _Parts:
     if candidates is not None:
         raise InputError(
-            "candidates go with scores", found="ready lists, which are whole numbers", hint="pass scores as floats"
+            "candidates go with scores",
+            found="ready lists, which are whole numbers",
+            hint="pass scores as floats",
         )
     if spec.settings.ties not in (None, "input") and not spec.settings.ties_if_scored:
         raise ParameterError(
@@ -542,7 +607,9 @@ def _read_lists(
     if n_items is None and target.ndim == 2 and is_matrix(target):
         n_items = target.shape[1]  # one column per item: lists name no others
     judged = read_rows(target, "target", size=size, n_items=n_items)
-    excluded = None if exclude is None else read_rows(exclude, "exclude", size=size, n_items=n_items)
+    excluded = (
+        None if exclude is None else read_rows(exclude, "exclude", size=size, n_items=n_items)
+    )
     items = items.to(torch.int64)
     check_lists(items, "lists", n_items)
     return None, items, None, judged, excluded
@@ -557,7 +624,12 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
                 hint="pass users= to update",
             )
         return torch.arange(size, device=device)
-    if users.shape != (size,) or not is_whole(users) or users.dtype == torch.uint64 or users.layout != torch.strided:
+    if (
+        users.shape != (size,)
+        or not is_whole(users)
+        or users.dtype == torch.uint64
+        or users.layout != torch.strided
+    ):
         raise InputError(
             "users are whole numbers, one for each row of the scores or lists",
             found=f"{users.dtype} of shape {tuple(users.shape)}, {size} rows",
@@ -568,16 +640,21 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
         outside = (users < 0) | (users >= n_users)
         refuse(
             outside,
-            lambda: InputError("users are positions in user_ids", found=f"{int(users[outside][0])} of {n_users}"),
+            lambda: InputError(
+                "users are positions in user_ids", found=f"{int(users[outside][0])} of {n_users}"
+            ),
         )
     return users
 
 
-def _read_candidates(candidates: Tensor, shape: tuple[int, int], n_items: int | None) -> tuple[Tensor | None, Tensor]:
+def _read_candidates(
+    candidates: Tensor, shape: tuple[int, int], n_items: int | None
+) -> tuple[Tensor | None, Tensor]:
     """Return the item of every score (None: columns are items), and which are candidates."""
     if tuple(candidates.shape) != shape:
         raise InputError(
-            "candidates have the shape of the scores: which of them count, or the items that they are of",
+            "candidates have the shape of the scores: which of them count, or the items that they "
+            "are of",
             found=f"{tuple(candidates.shape)} and {shape}",
         )
     if candidates.dtype == torch.bool and candidates.layout == torch.strided:

@@ -37,7 +37,16 @@ from rankwise.tables.table import Table, Tables
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
 from rankwise.torch.user_items import PAD, Rows, find, is_whole, place_of, read_rows, uncoalesced
 
-__all__ = ["SideTensors", "UserIds", "as_source", "check_positions", "cut", "is_by_position", "mapped", "read_facts"]
+__all__ = [
+    "SideTensors",
+    "UserIds",
+    "as_source",
+    "check_positions",
+    "cut",
+    "is_by_position",
+    "mapped",
+    "read_facts",
+]
 
 
 @dataclass(frozen=True)
@@ -122,8 +131,9 @@ def read_facts(
 ) -> SideTensors:
     """Return the facts that metrics need as tensors.
 
-    ``items`` is None where nothing is known or counted by item, ``users`` where users come as ids; ``history`` is
-    whether training histories are needed, and ``id_type`` whether ids order tied items as they are or as text.
+    ``items`` is None where nothing is known or counted by item, ``users`` where users come as ids;
+    ``history`` is whether training histories are needed, and ``id_type`` whether ids order tied
+    items as they are or as text.
     """
     user_ids = _users(tables, users)
     user_items, counts = _user_items(facts, tables, items, user_ids, history=history)
@@ -136,7 +146,9 @@ def read_facts(
     id_rank: Any = None
     if items is not None:
         id_rank = items.id_rank if id_type == "typed" else items.text_rank
-    words: list[Any] = [None if axis is None else id_words(axis.ids).astype(np.int64) for axis in (items, users)]
+    words: list[Any] = [
+        None if axis is None else id_words(axis.ids).astype(np.int64) for axis in (items, users)
+    ]
     arrays = SideTensors(by_fact, user_ids, user_items, id_rank, counts, *words)
     return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]
 
@@ -150,7 +162,9 @@ def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> 
     """
     if isinstance(value, Tensor) and role in ("train", "reference"):
         user, item = _pairs(value.detach().cpu(), role)
-        return pl.DataFrame({"user": _ids_of(user, users, "user", role), "item": _ids_of(item, items, "item", role)})
+        return pl.DataFrame(
+            {"user": _ids_of(user, users, "user", role), "item": _ids_of(item, items, "item", role)}
+        )
     if isinstance(value, Tensor):
         return value.detach().cpu().numpy()
     if not isinstance(value, Mapping) or not any(isinstance(x, Tensor) for x in value.values()):
@@ -167,7 +181,11 @@ def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> 
 def is_by_position(value: Any, role: str) -> bool:
     """Whether a source names items by their positions: interactions, lists or columns as tensors."""
     if isinstance(value, Mapping):
-        return role == "items" and "item" not in value and any(isinstance(x, Tensor) for x in value.values())
+        return (
+            role == "items"
+            and "item" not in value
+            and any(isinstance(x, Tensor) for x in value.values())
+        )
     return isinstance(value, Tensor) and role in ("train", "reference")
 
 
@@ -176,13 +194,17 @@ def check_positions(table: Table, items: Axis) -> None:
     if table.role == "items":
         _check_size(len(table.frame), "items", "item", items)
     else:
-        _ids_of(torch.from_numpy(table.frame["item"].to_numpy(writable=True)), items, "item", table.role)
+        _ids_of(
+            torch.from_numpy(table.frame["item"].to_numpy(writable=True)), items, "item", table.role
+        )
 
 
 def _check_size(size: int, role: str, name: str, axis: Axis | None) -> None:
     """Raise unless columns have one entry per item or user."""
     if axis is not None and len(axis.ids) != size:
-        raise InputError(f"{role} has one entry per {name}", found=f"{size} entries, {len(axis.ids)} {name}s")
+        raise InputError(
+            f"{role} has one entry per {name}", found=f"{size} entries, {len(axis.ids)} {name}s"
+        )
 
 
 def _pairs(value: Tensor, role: str) -> tuple[Tensor, Tensor]:
@@ -223,7 +245,9 @@ def _column(values: Any, where: str) -> Any:
     if not isinstance(values, Tensor):
         return values
     if not values.ndim:
-        raise InputError("a column is a tensor with one entry each", where=where, found="a single number")
+        raise InputError(
+            "a column is a tensor with one entry each", where=where, found="a single number"
+        )
     array = values.detach().cpu()
     if array.ndim == 2 and array.dtype == torch.bool:
         return [[str(at) for at in row.nonzero()[:, 0].tolist()] for row in array]
@@ -233,13 +257,16 @@ def _column(values: Any, where: str) -> Any:
 def _users(tables: Tables, users: Axis | None) -> UserIds:
     if users is not None:
         return UserIds(users.ids, None)
-    named = [t.frame["user"] for t in (tables.train, tables.users, tables.reference) if t is not None]
+    named = [
+        t.frame["user"] for t in (tables.train, tables.users, tables.reference) if t is not None
+    ]
     for ids in named:
         if not ids.dtype.is_integer():
             raise IdError(
                 "users are whole numbers here, and a table names them in text",
                 found=repr(ids[0]),
-                hint="pass user_ids=, what the numbers stand for: users= of update are then positions in it",
+                hint="pass user_ids=, what the numbers stand for: users= of update are then "
+                "positions in it",
             )
     unique_ids = pl.concat([ids.cast(pl.Int64) for ids in named]).unique().sort() if named else None
     unique_ids = pl.Series("user", [], dtype=pl.Int64) if unique_ids is None else unique_ids
@@ -273,7 +300,9 @@ def _user_items(
         owners = ids.users.decode(np.flatnonzero(lengths)).alias("user").to_frame()
         codes = user_axis.codes(Table(owners, "users", "users", "", {}))  # -1 for an unknown user
         user = np.repeat(codes, lengths[lengths > 0])
-        table = Table(pl.DataFrame({"item": ids.items.decode(item_sets.items)}), "train", name, "", {})
+        table = Table(
+            pl.DataFrame({"item": ids.items.decode(item_sets.items)}), "train", name, "", {}
+        )
         item = items.codes(table)
         matched = (user >= 0) & (item >= 0)
         if not matched.all():
@@ -314,8 +343,9 @@ def cut(
 ) -> Block:
     """Return the block of some ranked lists.
 
-    ``code`` is the row of each user in user facts, shape (B,); ``needs`` is what the block must hold beyond hits;
-    ``n_items`` is None where nothing is counted by item; ``threshold`` is the minimum relevance of a relevant item.
+    ``code`` is the row of each user in user facts, shape (B,); ``needs`` is what the block must
+    hold beyond hits; ``n_items`` is None where nothing is counted by item; ``threshold`` is the
+    minimum relevance of a relevant item.
     """
     judged, size = ranked.judged, ranked.user.shape[0]
     relevant = is_relevant(judged, threshold)

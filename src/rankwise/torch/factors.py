@@ -1,12 +1,13 @@
 """Scores from embeddings: products for blocks of users, and shortlists, which hold the top without all scores.
 
-Lists of k items need few of the scores of a large catalogue. A shortlist has the best items of every
-user: more than k, so that it shows which items tie with the last. On a GPU, embeddings in half
-precision are multiplied by kernels of Triton where this is installed: a matrix of all scores takes
-longer to write and to read than to multiply, so only the largest score of every group of items is
-kept, and the scores of the groups with the largest are computed again. The top k of a user are in the
-k groups with the largest scores. Both kernels round, in other orders; a user for whom the last score
-does not lie above all other groups by more than both can be wrong gets the scores of all items.
+Lists of k items need few of the scores of a large catalogue. A shortlist has the best items of
+every user: more than k, so that it shows which items tie with the last. On a GPU, embeddings in
+half precision are multiplied by kernels of Triton where this is installed: a matrix of all scores
+takes longer to write and to read than to multiply, so only the largest score of every group of
+items is kept, and the scores of the groups with the largest are computed again. The top k of a user
+are in the k groups with the largest scores. Both kernels round, in other orders; a user for whom
+the last score does not lie above all other groups by more than both can be wrong gets the scores of
+all items.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ class Factors:
         return scores if self.bias is None else scores + self.bias
 
 
-def read_factors(users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch.dtype | None) -> Factors:
+def read_factors(
+    users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch.dtype | None
+) -> Factors:
     """Return embeddings and item biases in the precision of the product; None: that of the embeddings.
 
     Raises
@@ -104,10 +107,14 @@ def read_factors(users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch
             found=f"users {tuple(users.shape)}, items {tuple(items.shape)}",
         )
     if bias is not None and bias.shape[0] != items.shape[0]:
-        raise InputError("bias has one value per item", found=f"{bias.shape[0]} values, {items.shape[0]} items")
+        raise InputError(
+            "bias has one value per item", found=f"{bias.shape[0]} values, {items.shape[0]} items"
+        )
     kind = torch.promote_types(users.dtype, items.dtype) if dtype is None else dtype
     if kind not in (*_HALF, torch.float32, torch.float64):
-        raise ParameterError("dtype is one of float16, bfloat16, float32, float64", found=f"dtype={dtype!r}")
+        raise ParameterError(
+            "dtype is one of float16, bfloat16, float32, float64", found=f"dtype={dtype!r}"
+        )
     users, items = users.detach().to(kind), items.detach().to(kind)
     of_scores = torch.float32 if kind in _HALF else kind
     return Factors(users, items, None if bias is None else bias.detach().to(of_scores))
@@ -164,7 +171,9 @@ def shortlist_rows(scores: object, depth: int | None) -> int:
     return max(1, CELLS // (8 * _width(depth)))
 
 
-def shortlist(factors: Factors, excluded: Rows | None, depth: int, order: TieOrder) -> Shortlist | None:
+def shortlist(
+    factors: Factors, excluded: Rows | None, depth: int, order: TieOrder
+) -> Shortlist | None:
     """Return the shortlists for lists of a length; None where more items tie with a last one than they hold."""
     width, (size, n_items) = _width(depth), factors.shape
     rounding = _rounding(factors)  # None: the product shows which scores are infinite or no numbers
@@ -185,7 +194,12 @@ def shortlist(factors: Factors, excluded: Rows | None, depth: int, order: TieOrd
         return None
     items = torch.where(scores > -torch.inf, items, PAD)
     by_id = torch.argsort(order.of(items), dim=1)
-    return Shortlist(scores.gather(1, by_id), items.gather(1, by_id), excluded, factors if rounding is None else None)
+    return Shortlist(
+        scores.gather(1, by_id),
+        items.gather(1, by_id),
+        excluded,
+        factors if rounding is None else None,
+    )
 
 
 def _width(depth: int) -> int:
@@ -205,14 +219,22 @@ def _kernels_for(factors: Factors, width: int) -> Any:
     """Return the kernels that multiply these embeddings; None: PyTorch does."""
     is_small = factors.users.dtype in _HALF and factors.users.shape[1] <= _WIDEST
     is_large = factors.shape[1] >= _WORTH * _GROUP * width
-    return usable_kernels(factors.device) if is_small and is_large and factors.device.type == "cuda" else None
+    return (
+        usable_kernels(factors.device)
+        if is_small and is_large and factors.device.type == "cuda"
+        else None
+    )
 
 
 @cache
 def usable_kernels(device: torch.device) -> Any:
     """Return the kernels if they run on a GPU; None, with a warning where Triton cannot compile them."""
     kernels = product_kernels()
-    if kernels is None or torch.version.hip or torch.cuda.get_device_capability(device) < _CAPABILITY:
+    if (
+        kernels is None
+        or torch.version.hip
+        or torch.cuda.get_device_capability(device) < _CAPABILITY
+    ):
         return None
     one = torch.ones((1, _WIDEST), dtype=torch.float16, device=device)
     try:
@@ -231,7 +253,10 @@ def _rounding(factors: Factors) -> Tensor | None:
     cores align what they add to the largest term, and cut off the rest: 2^-22 is ample for them.
     """
     users, items = (x.to(torch.float32).norm(dim=1) for x in (factors.users, factors.items))
-    product, bias = users * items.max(), torch.zeros_like(items) if factors.bias is None else factors.bias.abs()
+    product, bias = (
+        users * items.max(),
+        torch.zeros_like(items) if factors.bias is None else factors.bias.abs(),
+    )
     rounding = 2.0**-21 * (factors.users.shape[1] * product + bias.max())
     return rounding if bool(torch.isfinite(2.0**22 * rounding).all()) else None
 
@@ -262,7 +287,9 @@ class _Groups:
             is_new[1:] = excluded.key[1:] != excluded.key[:-1]
             groups = excluded.row * self.n_groups + excluded.item // _GROUP
             self.keys, at = torch.unique_consecutive(groups, return_inverse=True)
-            self.bits = torch.zeros_like(self.keys).index_add_(0, at, is_new << excluded.item % _GROUP)
+            self.bits = torch.zeros_like(self.keys).index_add_(
+                0, at, is_new << excluded.item % _GROUP
+            )
 
     def top(self, rounding: Tensor) -> tuple[Tensor, Tensor]:
         """Return scores and items of the top, best first, shapes (B, width)."""
@@ -283,7 +310,9 @@ class _Groups:
     def _top_among(self, users: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
         """Return the top of some users among groups of theirs, shape (n, m)."""
         rows = users[:, None].expand_as(groups)
-        scores = self._scores(rows.reshape(-1), groups.reshape(-1)).view(len(users), groups.shape[1] * _GROUP)
+        scores = self._scores(rows.reshape(-1), groups.reshape(-1)).view(
+            len(users), groups.shape[1] * _GROUP
+        )
         scores, columns = scores.topk(self.width, dim=1)
         return scores, groups.gather(1, columns // _GROUP) * _GROUP + columns % _GROUP
 

@@ -47,7 +47,9 @@ class Evaluation(Callback):
     def __init__(self, metrics: Collection, *, prog_bar: bool = False) -> None:
         if not isinstance(metrics, Collection):
             raise ParameterError(
-                "a Collection is evaluated", found=type(metrics).__name__, hint='Evaluation(Collection(["ndcg@10"]))'
+                "a Collection is evaluated",
+                found=type(metrics).__name__,
+                hint='Evaluation(Collection(["ndcg@10"]))',
             )
         self.metrics = metrics
         self.prog_bar = prog_bar

@@ -18,7 +18,15 @@ from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
 from rankwise.torch.batch import Batch, MetricOptions, MetricSpec, read_batch
 from rankwise.torch.factors import read_factors
-from rankwise.torch.states import RepeatRule, UserStates, distinct, metric_lists, named_counts, partial_of, safe_name
+from rankwise.torch.states import (
+    RepeatRule,
+    UserStates,
+    distinct,
+    metric_lists,
+    named_counts,
+    partial_of,
+    safe_name,
+)
 
 __all__ = ["Collection", "MetricModule"]
 
@@ -129,7 +137,9 @@ class Collection(UserStates):
         **options: Unpack[MetricOptions],
     ) -> None:
         check_choice("repeated_users", repeated_users, RepeatRule)
-        check_positive(n_items=n_items, list_length=list_length, negatives=negatives, block_size=block_size)
+        check_positive(
+            n_items=n_items, list_length=list_length, negatives=negatives, block_size=block_size
+        )
         spec = MetricSpec.read(
             metrics,
             options,
@@ -184,8 +194,8 @@ class Collection(UserStates):
             The users. Repeated users, with whom ``DistributedSampler`` fills up the last batch, are
             then evaluated once. Without it every row is a new user.
         exclude : tensor, optional
-            Items that are not ranked, in any form of ``target``. Zeros of a dense mask exclude nothing;
-            every stored entry of a sparse one excludes its item.
+            Items that are not ranked, in any form of ``target``. Zeros of a dense mask exclude
+            nothing; every stored entry of a sparse one excludes its item.
         candidates : tensor, optional
             The candidate sets: a mask of bool, shape (B, I); or the items whose scores are given,
             shape (B, C), padded with -1.
@@ -238,8 +248,15 @@ class Collection(UserStates):
         spec, facts = self._sized(batch.n_items)
         with torch.no_grad():
             blocks = batch.blocks(spec.depth, self.block_size)
-            ranked = [part for block in blocks for lists in block.rank(spec, facts) for part in lists.parts()]
-            ranked, n_repeated = distinct(ranked, self.repeated_users) if batch.has_users else (ranked, 0)
+            ranked = [
+                part
+                for block in blocks
+                for lists in block.rank(spec, facts)
+                for part in lists.parts()
+            ]
+            ranked, n_repeated = (
+                distinct(ranked, self.repeated_users) if batch.has_users else (ranked, 0)
+            )
             added = [metric_lists(spec, self._layout, lists, facts) for lists in ranked]
         self.spec, self._facts = spec, facts
         self._write_n_items()
@@ -263,7 +280,10 @@ class Collection(UserStates):
             self._result, self._nothing = None, error
         values = dict.fromkeys(names, float("nan")) if self._result is None else self._result.values
         return self._named(
-            {name: torch.tensor(value, dtype=torch.float64, device=self.device) for name, value in values.items()}
+            {
+                name: torch.tensor(value, dtype=torch.float64, device=self.device)
+                for name, value in values.items()
+            }
         )
 
     def result(self) -> Result:

@@ -141,7 +141,9 @@ def rank(
     """
     check_choice("ties", ties, TieRule)
     if k is None:
-        raise ParameterError("k, the length of the lists, is required", found="no k", hint="rank(scores, 10)")
+        raise ParameterError(
+            "k, the length of the lists, is required", found="no k", hint="rank(scores, 10)"
+        )
     check_positive(k=k, block_size=block_size)
     source = _source(scores, users, items, bias, dtype)
     none = torch.zeros(0, dtype=torch.int64, device=source.device)
@@ -200,7 +202,13 @@ def rank_relevant(
     source = _source(scores, users, items, bias, dtype)
     check_device("target", target, source.device, "the scores")
     with checks_at_end():
-        rows = read_rows(target, "target", size=source.shape[0], n_items=source.shape[1], dense=tuple(source.shape))
+        rows = read_rows(
+            target,
+            "target",
+            size=source.shape[0],
+            n_items=source.shape[1],
+            dense=tuple(source.shape),
+        )
     top = 1 if k is None else int(k)
     blocks, first = [], 0
     for ranked in _blocks(source, rows, exclude, TieOrder("expected"), None, top, block_size):
@@ -208,7 +216,14 @@ def rank_relevant(
         assert judged.score is not None
         assert ranked.n_candidates is not None
         row = judged.rows.row + first
-        parts = (row, judged.rows.item, judged.first, judged.last, judged.score, ranked.n_candidates)
+        parts = (
+            row,
+            judged.rows.item,
+            judged.first,
+            judged.last,
+            judged.score,
+            ranked.n_candidates,
+        )
         blocks.append((parts, None if k is None else _top_of(ranked)))
         first += ranked.user.shape[0]
     user, item, low, high, score, n_candidates = (
@@ -219,12 +234,18 @@ def rank_relevant(
 
 
 def _source(
-    scores: Tensor | None, users: Tensor | None, items: Tensor | None, bias: Tensor | None, dtype: torch.dtype | None
+    scores: Tensor | None,
+    users: Tensor | None,
+    items: Tensor | None,
+    bias: Tensor | None,
+    dtype: torch.dtype | None,
 ) -> Tensor | Factors:
     """Return the scores, or the factors that they are computed from."""
     passed = [value is not None for value in (scores, users, items)]
     if passed not in ([True, False, False], [False, True, True]):
-        raise ParameterError("pass either scores, users by items, or the embeddings users= and items=")
+        raise ParameterError(
+            "pass either scores, users by items, or the embeddings users= and items="
+        )
     if users is not None and items is not None:
         return read_factors(users, items, bias, dtype)
     if bias is not None or dtype is not None:
@@ -232,7 +253,9 @@ def _source(
     if isinstance(scores, Tensor) and scores.dtype.is_floating_point:
         return checked_scores(scores)
     kind = str(scores.dtype) if isinstance(scores, Tensor) else type(scores).__name__
-    raise InputError("scores are a tensor of floats, one row per user and one column per item", found=kind)
+    raise InputError(
+        "scores are a tensor of floats, one row per user and one column per item", found=kind
+    )
 
 
 def _blocks(

@@ -161,7 +161,9 @@ class Ranked:
         def chosen(ranks: ItemRanks) -> ItemRanks:
             return ranks.chosen((number[ranks.rows.row] >= 0).nonzero()[:, 0], number, len(rows))
 
-        columns: dict[str, Any] = {name: x[rows] for name, x in vars(self).items() if isinstance(x, Tensor)}
+        columns: dict[str, Any] = {
+            name: x[rows] for name, x in vars(self).items() if isinstance(x, Tensor)
+        }
         columns.pop("signature", None)  # computed again where it is read
         item_sets = {name: chosen(ranks) for name, ranks in self.item_sets.items()}
         return replace(self, **columns, judged=chosen(self.judged), item_sets=item_sets)
@@ -323,7 +325,16 @@ def top_of(user: Tensor, scored: Scored, kept: int, order: TieOrder) -> Top:
     if has_ties:
         values, columns = _in_order(values, columns, scored, order)
     items = torch.where(values > -_INFINITY, scored.item_of(columns), PAD)
-    return Top(items, values, has_ties, is_full, tied_at_cut if is_cut_in_tie else None, cut_first, cut_last, cut_score)
+    return Top(
+        items,
+        values,
+        has_ties,
+        is_full,
+        tied_at_cut if is_cut_in_tie else None,
+        cut_first,
+        cut_last,
+        cut_score,
+    )
 
 
 def _choose_at_cut(
@@ -346,7 +357,9 @@ def _choose_at_cut(
     return columns, above + 1, above + nth[:, -1]
 
 
-def _in_order(values: Tensor, columns: Tensor, scored: Scored, order: TieOrder) -> tuple[Tensor, Tensor]:
+def _in_order(
+    values: Tensor, columns: Tensor, scored: Scored, order: TieOrder
+) -> tuple[Tensor, Tensor]:
     """Return the top of lists with items of equal scores in the order that breaks ties."""
     by_id = torch.argsort(scored.number_of(columns, order), dim=1)
     values, columns = values.gather(1, by_id), columns.gather(1, by_id)
@@ -359,7 +372,9 @@ def _order_of_keys(items: Tensor) -> tuple[Tensor, Tensor]:
     return keys, order
 
 
-def _columns_of(rows: Rows, order_of_keys: tuple[Tensor, Tensor], width: int) -> tuple[Tensor, Tensor]:
+def _columns_of(
+    rows: Rows, order_of_keys: tuple[Tensor, Tensor], width: int
+) -> tuple[Tensor, Tensor]:
     """Return the column in which each item stands (0 where it stands in none), and if it does."""
     keys, order = order_of_keys
     at = find(keys, rows.key)
@@ -388,7 +403,8 @@ def _check_scores(user: Tensor, values: Tensor) -> None:
             "a score is NaN or infinite",
             where=f"scores, row {row} of the batch, user {int(user[row])}",
             found=str(float(values[row, 0])),
-            hint="find out why the model gives no number; minus infinity excludes an item from the candidate set",
+            hint="find out why the model gives no number; minus infinity excludes an item from the "
+            "candidate set",
         )
 
     refuse(bad, error)
@@ -414,7 +430,11 @@ class RanksInLists:
     """
 
     def __init__(
-        self, items: Tensor, top: Top | None = None, scored: Scored | None = None, order: TieOrder | None = None
+        self,
+        items: Tensor,
+        top: Top | None = None,
+        scored: Scored | None = None,
+        order: TieOrder | None = None,
     ) -> None:
         size, kept = items.shape
         self.kept, self.top, self.scored = kept, top, scored
@@ -463,8 +483,13 @@ class RanksAmongCandidates:
         column, is_candidate, score = self.scored.columns(rows)
         n_candidates = sum_whole(rows.row, is_candidate, rows.size)
         many = n_candidates[rows.row] > _FEW
-        place, first, last = torch.zeros((3, score.shape[0]), dtype=torch.int64, device=score.device)
-        for here, ranks in ((is_candidate & ~many, self._by_counting), (is_candidate & many, self._by_sorting)):
+        place, first, last = torch.zeros(
+            (3, score.shape[0]), dtype=torch.int64, device=score.device
+        )
+        for here, ranks in (
+            (is_candidate & ~many, self._by_counting),
+            (is_candidate & many, self._by_sorting),
+        ):
             at = here.nonzero()[:, 0]
             if len(at):
                 place[at], first[at], last[at] = ranks(rows.row[at], column[at])
@@ -545,8 +570,9 @@ def rank_scores(
 ) -> Ranked:
     """Return candidates ranked by score.
 
-    ``judged`` is the ground truth, and ``item_sets`` are other items to be found in the lists. Lists have the length
-    ``depth``; None ranks all candidates, of which the best ``top`` are returned one by one.
+    ``judged`` is the ground truth, and ``item_sets`` are other items to be found in the lists.
+    Lists have the length ``depth``; None ranks all candidates, of which the best ``top`` are
+    returned one by one.
     """
     best = top_of(user, scored, top if depth is None else depth, order)
     if depth is None:
@@ -593,4 +619,11 @@ def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, R
     listed = RanksInLists(items)
     is_full = bool((length == items.shape[1]).all()) if items.numel() else False
     ranks = {name: listed.find(rows) for name, rows in item_sets.items()}
-    return Ranked(user=user, items=items, length=length, judged=listed.find(judged), item_sets=ranks, is_full=is_full)
+    return Ranked(
+        user=user,
+        items=items,
+        length=length,
+        judged=listed.find(judged),
+        item_sets=ranks,
+        is_full=is_full,
+    )

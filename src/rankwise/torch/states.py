@@ -1,8 +1,9 @@
 """The states of a metric between updates, merged over processes, and the `Partial` that they become.
 
-Users who occur twice, in one process or in several, count once: their rows are removed, and what these
-added to sums and counts is subtracted. ``DistributedSampler`` fills up the last batches with users whom
-another process has as well, so only the lists of the last update are kept to compute that again.
+Users who occur twice, in one process or in several, count once: their rows are removed, and what
+these added to sums and counts is subtracted. ``DistributedSampler`` fills up the last batches with
+users whom another process has as well, so only the lists of the last update are kept to compute
+that again.
 """
 
 from __future__ import annotations
@@ -60,9 +61,10 @@ Gather: TypeAlias = Callable[[Tensor], list[Tensor]]
 States: TypeAlias = dict[str, Tensor]
 """What some lists come to.
 
-``users``, shape (B,); ``columns``, shape (B, n_columns + 2): their values, NaN for users who are not evaluated, then
-the halves of the digest of their ground truth; ``signatures`` of their lists, shape (B,); ``sums`` by item, shape
-(n_sums, n_items); ``counts``, shape (n_counts,); and ``n_items`` if scores tell it.
+``users``, shape (B,); ``columns``, shape (B, n_columns + 2): their values, NaN for users who are
+not evaluated, then the halves of the digest of their ground truth; ``signatures`` of their lists,
+shape (B,); ``sums`` by item, shape (n_sums, n_items); ``counts``, shape (n_counts,); and
+``n_items`` if scores tell it.
 """
 _STATE = re.compile(r"(users|columns|signatures|sums|counts|n_items)_[0-9a-f]{16}")
 """The name of a state in a state dict, with the digest of the settings."""
@@ -77,7 +79,9 @@ def distinct(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], int]
     DuplicateError
         If two lists of a user differ.
     """
-    users, signatures = (torch.cat([getattr(x, name) for x in ranked]) for name in ("user", "signature"))
+    users, signatures = (
+        torch.cat([getattr(x, name) for x in ranked]) for name in ("user", "signature")
+    )
     repeated = repeated_rows(torch.stack([users, signatures, torch.ones_like(users)], dim=1), rule)
     n = int(repeated.sum())
     return (_selected(ranked, ~repeated) if n else ranked), n
@@ -94,7 +98,9 @@ def gathered(states: States, gather: Gather) -> States:
     """Return the states of all processes: rows one after the other, sums added, and their number of items."""
     numbers: States = {}
     if "n_items" in states:  # checked first: sums of different numbers cannot be added
-        numbers["n_items"] = torch.full_like(states["n_items"], common_n_items(gather(states["n_items"])))
+        numbers["n_items"] = torch.full_like(
+            states["n_items"], common_n_items(gather(states["n_items"]))
+        )
     rows = {name: torch.cat(gather(states[name])) for name in _ROWS}
     sums = {name: reduce(torch.add, gather(states[name])) for name in _SUMS}
     return rows | sums | numbers
@@ -113,7 +119,8 @@ def common_n_items(numbers: Iterable[Tensor]) -> int:
         raise InputError(
             "scores of different numbers of items belong to one evaluation",
             found=" and ".join(f"{size} items" for size in sizes),
-            hint="evaluate every catalogue with a metric of its own; where scores are of some items, pass n_items= "
+            hint="evaluate every catalogue with a metric of its own; where scores are of some "
+            "items, pass n_items= "
             "to the metric, and these items as candidates= to update",
         )
     return max(sizes, default=0)
@@ -303,7 +310,9 @@ def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
     for leaf in plan.leaves:
         if not ranked.from_scores and "scores" in leaf.reads.rows:
             raise MetricError(
-                f"{leaf.name} needs predicted scores", found="lists of items", hint="pass scores to update"
+                f"{leaf.name} needs predicted scores",
+                found="lists of items",
+                hint="pass scores to update",
             )
         if ranked.cut_in_tie is not None and leaf.reads_below_k:
             raise MetricError(
@@ -372,7 +381,8 @@ def partial_of(
 ) -> Partial:
     """Return the states of all processes as a mergeable result, with ids for numbers.
 
-    ``counts`` are those of the lists by name, ``shared_counts`` those of the tables that facts come from.
+    ``counts`` are those of the lists by name, ``shared_counts`` those of the tables that facts come
+    from.
     """
     protocol = Protocol(PASSED) if counts["with_candidates"] else None
     if spec.negatives is not None:
@@ -381,16 +391,24 @@ def partial_of(
     relevant_by = {"relevance": "target"} if counts["graded"] else {}
     truth = _card(counts["truth_rows"], relevant_by) | {"split": None}
     counted = {name: n for name, n in counts.items() if name not in KINDS}
-    if without := counts["lists_without_relevant_items"]:  # a row of a target is a user of the ground truth
+    if without := counts[
+        "lists_without_relevant_items"
+    ]:  # a row of a target is a user of the ground truth
         counted["truth_users_without_relevant_items"] = without
     return Partial(
         users=_users(spec, layout, states, named=counts["with_users"] > 0),
         about=job.about,
         items=_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
-        group_items=_group_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
+        group_items=_group_items(spec, layout, states["sums"])
+        if spec.plan.needs_catalogue
+        else None,
         counts=counted,
         protocol="" if protocol is None else protocol.write(),
-        ties=tuple(sorted(spec.ties(from_scores=kind == "from_scores") for kind in KINDS[:2] if counts[kind])),
+        ties=tuple(
+            sorted(
+                spec.ties(from_scores=kind == "from_scores") for kind in KINDS[:2] if counts[kind]
+            )
+        ),
         inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
         shared_counts=dict(shared_counts),
         digests=_digest_of_truth(states["columns"]) if counts["with_users"] else {},
@@ -419,7 +437,10 @@ def _users(spec: MetricSpec, layout: Layout, states: States, *, named: bool) -> 
 def _items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame:
     """Return the sums by item over all users, and those that metrics have by groups."""
     assert spec.items is not None
-    named = {str(column): values for column, values in _columns_of_items(spec, layout, sums, by_group=False).items()}
+    named = {
+        str(column): values
+        for column, values in _columns_of_items(spec, layout, sums, by_group=False).items()
+    }
     return pl.DataFrame({"item": spec.items.ids} | named)
 
 
@@ -429,11 +450,15 @@ def _group_items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame
     return pl.concat(one.frame(_Ids(spec)) for one in GroupSums.dense(columns)) if columns else None
 
 
-def _columns_of_items(spec: MetricSpec, layout: Layout, sums: Tensor, *, by_group: bool) -> dict[ItemColumn, Any]:
+def _columns_of_items(
+    spec: MetricSpec, layout: Layout, sums: Tensor, *, by_group: bool
+) -> dict[ItemColumn, Any]:
     """Return the sums by item, those of groups that have values of their own or all others."""
     assert spec.items is not None
     ids, rows = spec.items.ids, sums.cpu().numpy()
-    summed = {one.column(k) for one, k in (spec.plan.group_sums if by_group else spec.plan.item_sums)}
+    summed = {
+        one.column(k) for one, k in (spec.plan.group_sums if by_group else spec.plan.item_sums)
+    }
     # Before the first scores sums are a column of zeros.
     return {
         column: np.broadcast_to(rows[at], len(ids))
@@ -488,7 +513,8 @@ class UserStates(Metric):
     def __init__(self, spec: MetricSpec, repeated_users: RepeatRule, **torchmetrics: Any) -> None:
         super().__init__(**torchmetrics)
         self.spec, self.repeated_users = spec, repeated_users
-        # Which columns and sums there are does not depend on the number of items: that of one tells it.
+        # Which columns and sums there are does not depend on the number of items: that of one tells
+        # it.
         sized = spec.with_items(1) if spec.lacks_items else spec
         self._layout: Layout = layout_of(sized)
         self._facts: SideTensors = sized.facts
@@ -499,9 +525,9 @@ class UserStates(Metric):
         """Register the states, and return their names, which tell what was asked.
 
         ``torchmetrics.MetricCollection`` shares the states of metrics that look alike after the
-        first batch, unless these have other names; and those of a new model are all zeros. Where the
-        number of items is not known yet, it is a state; sums are then a column of zeros until scores
-        come, which broadcasts to any number.
+        first batch, unless these have other names; and those of a new model are all zeros. Where
+        the number of items is not known yet, it is a state; sums are then a column of zeros until
+        scores come, which broadcasts to any number.
         """
         layout = self._layout
         shape = (len(layout.item_sums), (spec.n_items or 0) if layout.item_sums else 0)
@@ -512,7 +538,10 @@ class UserStates(Metric):
         for name in _ROWS:
             self.add_state(names[name], default=[], dist_reduce_fx="cat", persistent=True)
         for name, size in sizes.items():
-            zeros, reduction = torch.zeros(size, dtype=torch.int64), "max" if name == "n_items" else "sum"
+            zeros, reduction = (
+                torch.zeros(size, dtype=torch.int64),
+                "max" if name == "n_items" else "sum",
+            )
             self.add_state(names[name], default=zeros, dist_reduce_fx=reduction, persistent=True)
         return names
 
@@ -531,7 +560,9 @@ class UserStates(Metric):
     def _write_n_items(self) -> None:
         """Keep the number of items as a state, if it was not passed."""
         if "n_items" in self._names:
-            self._set_state("n_items", torch.full_like(self._state("n_items"), self.spec.n_columns or 0))
+            self._set_state(
+                "n_items", torch.full_like(self._state("n_items"), self.spec.n_columns or 0)
+            )
 
     def _keep(self, added: list[States], n_repeated: int) -> None:
         """Add what the blocks of an update came to."""
@@ -574,12 +605,23 @@ class UserStates(Metric):
         return saved
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *args: Any, **kwargs: Any
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         version = STATE_DICT.version_of(local_metadata)
         STATE_DICT.check(version, f"state dict, prefix {prefix!r}")
-        states = {key.removeprefix(prefix): value for key, value in state_dict.items() if key.startswith(prefix)}
-        state_dict = {f"{prefix}{name}": value for name, value in STATE_DICT.upgrade(states, version).items()}
+        states = {
+            key.removeprefix(prefix): value
+            for key, value in state_dict.items()
+            if key.startswith(prefix)
+        }
+        state_dict = {
+            f"{prefix}{name}": value for name, value in STATE_DICT.upgrade(states, version).items()
+        }
         loaded = [name for name in self._names if prefix + self._names[name] in state_dict]
         if not loaded and any(map(_STATE.fullmatch, states)):
             raise self._other_settings_error(local_metadata.get("settings"))
@@ -624,7 +666,9 @@ class UserStates(Metric):
         empty = {
             "users": none,
             "signatures": none,
-            "columns": torch.zeros((0, self._layout.width), dtype=torch.float64, device=self.device),
+            "columns": torch.zeros(
+                (0, self._layout.width), dtype=torch.float64, device=self.device
+            ),
         }
         out: States = {}
         for name in self._names:

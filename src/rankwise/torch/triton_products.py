@@ -1,7 +1,8 @@
 """Kernels for products of embeddings in half precision; this module needs Triton, which comes with PyTorch for CUDA.
 
-Scores are never written as a whole: `largest_of_groups` multiplies all users by all items, and keeps the largest score
-of every group of consecutive items. `group_scores` computes the scores of some groups of some users.
+Scores are never written as a whole: `largest_of_groups` multiplies all users by all items, and
+keeps the largest score of every group of consecutive items. `group_scores` computes the scores of
+some groups of some users.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ from triton import language as tl
 
 __all__ = ["group_scores", "largest_of_groups"]
 
-_ROWS, _COLUMNS, _WARPS, _STAGES = 128, 64, 4, 3  # users and items of a tile; the fastest of ten on an H200
+_ROWS, _COLUMNS, _WARPS, _STAGES = (
+    128,
+    64,
+    4,
+    3,
+)  # users and items of a tile; the fastest of ten on an H200
 _MINUS_INFINITY = tl.constexpr(float("-inf"))
 
 
@@ -57,7 +63,13 @@ def largest_of_groups(users: Tensor, items: Tensor, bias: Tensor | None, size: i
 
 
 def group_scores(
-    users: Tensor, items: Tensor, bias: Tensor | None, rows: Tensor, groups: Tensor, bits: Tensor | None, size: int
+    users: Tensor,
+    items: Tensor,
+    bias: Tensor | None,
+    rows: Tensor,
+    groups: Tensor,
+    bits: Tensor | None,
+    size: int,
 ) -> Tensor:
     """Return the scores of groups of items: a score does not depend on what else is computed.
 
@@ -120,7 +132,9 @@ def _largest_of_groups(
     at = tl.arange(0, power)
     is_user, is_dimension = row < n_users, at < dimensions
     left = tl.load(
-        users + row[:, None] * dimensions + at[None, :], mask=is_user[:, None] & is_dimension[None, :], other=0.0
+        users + row[:, None] * dimensions + at[None, :],
+        mask=is_user[:, None] & is_dimension[None, :],
+        other=0.0,
     )
     for first in range(0, n_items, columns):
         column = first + tl.arange(0, columns)
@@ -165,7 +179,9 @@ def _group_scores(
     is_item, is_dimension = item < n_items, at < dimensions
     left = tl.load(users + tl.load(rows + pair) * dimensions + at, mask=is_dimension, other=0.0)
     right = tl.load(
-        items + item[:, None] * dimensions + at[None, :], mask=is_item[:, None] & is_dimension[None, :], other=0.0
+        items + item[:, None] * dimensions + at[None, :],
+        mask=is_item[:, None] & is_dimension[None, :],
+        other=0.0,
     )
     scores = tl.sum(right.to(tl.float32) * left.to(tl.float32)[None, :], axis=1)
     if has_bias:

@@ -124,7 +124,12 @@ def find(keys: Tensor, sought: Tensor) -> Tensor:
 
 
 def read_rows(
-    values: Tensor, name: str, *, size: int, n_items: int | None, dense: tuple[int, ...] | None = None
+    values: Tensor,
+    name: str,
+    *,
+    size: int,
+    n_items: int | None,
+    dense: tuple[int, ...] | None = None,
 ) -> Rows:
     """Return the rows of a tensor in any of the forms.
 
@@ -152,10 +157,15 @@ def read_rows(
     is_sparse = values.layout in (torch.sparse_csr, torch.sparse_coo)
     if values.dtype.is_complex or not (is_sparse or values.layout == torch.strided):
         raise InputError(
-            f"{name} is neither a dense tensor of numbers nor CSR or COO", found=f"{values.dtype}, {values.layout}"
+            f"{name} is neither a dense tensor of numbers nor CSR or COO",
+            found=f"{values.dtype}, {values.layout}",
         )
     if values.shape == (size,) and not is_sparse and _holds_relevances(values):
-        raise InputError(f"{name}: one item per user is a whole number", found=str(values.dtype), hint="pass .long()")
+        raise InputError(
+            f"{name}: one item per user is a whole number",
+            found=str(values.dtype),
+            hint="pass .long()",
+        )
     one_each = values.ndim == 1 and not is_sparse
     if values.shape[:1] != (size,) or not (values.ndim == 2 or one_each):
         raise InputError(
@@ -191,7 +201,9 @@ def uncoalesced(row: Tensor, item: Tensor, value: Tensor | None, size: int) -> R
 def check_device(name: str, value: object, device: torch.device, of: str) -> None:
     """Raise unless something is a tensor on a device."""
     if not isinstance(value, Tensor):
-        raise InputError(f"{name} is not a tensor", found=type(value).__name__, hint="pass torch.as_tensor(…)")
+        raise InputError(
+            f"{name} is not a tensor", found=type(value).__name__, hint="pass torch.as_tensor(…)"
+        )
     if value.device != device:
         raise InputError(
             f"{name} and {of} are on different devices",
@@ -277,7 +289,8 @@ def check_relevances(values: Tensor, name: str) -> None:
         refuse(
             values < 0,
             lambda: ScoreError(
-                f"{name} has whole numbers in the shape of the scores, which are relevances, and some are negative",
+                f"{name} has whole numbers in the shape of the scores, which are relevances, and "
+                "some are negative",
                 found=f"{int((values < 0).sum())} such entries",
                 hint="lists of items need another width than the scores: pad them with one more -1",
             ),
@@ -293,7 +306,12 @@ def check_lists(items: Tensor, name: str, n_items: int | None) -> None:
 
     def no_item() -> RankwiseError:
         row, place = outside.nonzero()[0].tolist()
-        return _no_item(f"{name} name", f"row {row} of the batch, place {place + 1}", int(items[row, place]), most)
+        return _no_item(
+            f"{name} name",
+            f"row {row} of the batch, place {place + 1}",
+            int(items[row, place]),
+            most,
+        )
 
     def repeated() -> RankwiseError:
         row, place = same.nonzero()[0].tolist()
@@ -316,7 +334,9 @@ def _check(rows: Rows, name: str, n_items: int | None) -> None:
 
     def outside() -> RankwiseError:
         bad = ((rows.item < 0) | (rows.item >= most)).nonzero()[0, 0]
-        return _no_item(f"{name} names", f"row {int(rows.row[bad])} of the batch", int(rows.item[bad]), most)
+        return _no_item(
+            f"{name} names", f"row {int(rows.row[bad])} of the batch", int(rows.item[bad]), most
+        )
 
     def repeated() -> RankwiseError:
         bad = (rows.key[1:] == rows.key[:-1]).nonzero()[0, 0]
@@ -324,7 +344,8 @@ def _check(rows: Rows, name: str, n_items: int | None) -> None:
             f"{name} names an item twice for one user",
             where=f"row {int(rows.row[bad])} of the batch",
             found=f"item {int(rows.item[bad])}",
-            hint="whole numbers are items, in scores too: pass relevances and scores as floats; padding is -1, not 0",
+            hint="whole numbers are items, in scores too: pass relevances and scores as floats; "
+            "padding is -1, not 0",
         )
 
     refuse((rows.item < 0) | (rows.item >= most), outside)

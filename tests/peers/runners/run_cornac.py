@@ -134,7 +134,9 @@ def rate(method: BaseMethod, model: Scores, metric: Any, *, user_based: bool) ->
     return float(means[0])
 
 
-def run_ranking(ask: Callable[..., float], cutoffs: list[int], end: str, report: common.Report) -> None:
+def run_ranking(
+    ask: Callable[..., float], cutoffs: list[int], end: str, report: common.Report
+) -> None:
     """Compute the ranking measures of one model.
 
     Parameters
@@ -154,7 +156,9 @@ def run_ranking(ask: Callable[..., float], cutoffs: list[int], end: str, report:
         for kind in AT_K:
             report.measure(f"{kind.__name__}{end}@{k}", partial(ask, kind(k)))
         for kind in (cm.NDCG, *WITHOUT_K):
-            report.measure(f"{kind.__name__}{end}(beside Recall)@{k}", partial(ask, kind(), cm.Recall(k)))
+            report.measure(
+                f"{kind.__name__}{end}(beside Recall)@{k}", partial(ask, kind(), cm.Recall(k))
+            )
 
 
 def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:

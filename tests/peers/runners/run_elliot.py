@@ -134,7 +134,9 @@ def context(data: common.Data, threshold: int, cutoff: int) -> SimpleNamespace:
     dataset = SimpleNamespace(
         train_dict=train,
         sp_i_train=csr_matrix(
-            (np.ones(len(cells)), tuple(np.transpose(cells))), dtype=np.float32, shape=(len(train), len(items))
+            (np.ones(len(cells)), tuple(np.transpose(cells))),
+            dtype=np.float32,
+            shape=(len(train), len(items)),
         ),
         private_items=dict(enumerate(items)),
         items=items,
@@ -172,7 +174,10 @@ def write_groups(data: common.Data, folder: Path) -> dict[str, str]:
         paths[name] = str(folder / f"{name}s.tsv")
         table[[name, "group"]].to_csv(paths[name], sep="\t", header=False, index=False)
     paths["genres"] = str(folder / "genres.tsv")
-    rows = ("\t".join(map(str, [item, *np.flatnonzero(row)])) for item, row in enumerate(data.genres.to_numpy()))
+    rows = (
+        "\t".join(map(str, [item, *np.flatnonzero(row)]))
+        for item, row in enumerate(data.genres.to_numpy())
+    )
     Path(paths["genres"]).write_text("\n".join(rows) + "\n", encoding="utf-8")
     return paths
 
@@ -223,7 +228,9 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
         Takes the values.
     """
     truth = ratings(data, "truth")
-    lists = {user: own for user, own in rankings(data, ratings(data, "train")).items() if user in truth}
+    lists = {
+        user: own for user, own in rankings(data, ratings(data, "train")).items() if user in truth
+    }
 
     def compute(name: str, threshold: int, cutoff: int) -> float:
         metric = metrics.parse_metric(name)

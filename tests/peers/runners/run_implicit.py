@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any
 import common
 import numpy as np
 from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
-from implicit.evaluation import AUC_at_k, mean_average_precision_at_k, ndcg_at_k, precision_at_k, ranking_metrics_at_k
+from implicit.evaluation import (
+    AUC_at_k,
+    mean_average_precision_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    ranking_metrics_at_k,
+)
 from implicit.recommender_base import RecommenderBase
 from scipy.sparse import csr_matrix
 
@@ -138,7 +144,15 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
         asked.append(("(scores)", Scores(data.scores), test))
     for k in cutoffs:
         for end, model, held_out in asked:
-            every = partial(ranking_metrics_at_k, model, train, held_out, K=k, show_progress=False, num_threads=1)
+            every = partial(
+                ranking_metrics_at_k,
+                model,
+                train,
+                held_out,
+                K=k,
+                show_progress=False,
+                num_threads=1,
+            )
             for name, value in every().items():
                 report.add(f"{name}{end}@{k}", value)
         for function in FUNCTIONS:

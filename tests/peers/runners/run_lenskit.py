@@ -117,13 +117,17 @@ def build_ranking(n: int | None) -> dict[str, Any]:
         "NDCG": lm.NDCG(n),
         "NDCG(gain=rating)": lm.NDCG(n, gain="rating"),
         "NDCG(weight=LogRankWeight(offset=1))": lm.NDCG(n, weight=STANDARD),
-        "NDCG(weight=LogRankWeight(offset=1),gain=rating)": lm.NDCG(n, weight=STANDARD, gain="rating"),
+        "NDCG(weight=LogRankWeight(offset=1),gain=rating)": lm.NDCG(
+            n, weight=STANDARD, gain="rating"
+        ),
         "NDCG(weight=LogRankWeight(base=3))": lm.NDCG(n, weight=lm.LogRankWeight(base=3)),
         "NDCG(weight=GeometricRankWeight())": lm.NDCG(n, weight=lm.GeometricRankWeight()),
         "DCG": lm.DCG(n),
         "DCG(gain=rating)": lm.DCG(n, gain="rating"),
         "DCG(weight=LogRankWeight(offset=1))": lm.DCG(n, weight=STANDARD),
-        "DCG(weight=LogRankWeight(offset=1),gain=rating)": lm.DCG(n, weight=STANDARD, gain="rating"),
+        "DCG(weight=LogRankWeight(offset=1),gain=rating)": lm.DCG(
+            n, weight=STANDARD, gain="rating"
+        ),
         "RBP": lm.RBP(n),
         "RBP(patience=0.8)": lm.RBP(n, patience=0.8),
         "RBP(normalize=True)": lm.RBP(n, normalize=True),
@@ -149,10 +153,14 @@ def build_describing(n: int | None, dataset: Dataset, items: str) -> dict[str, A
     """
     measures = {
         f"MeanPopRank({items})": lm.MeanPopRank(dataset, n=n),
-        f"MeanPopRank({items},count=interactions)": lm.MeanPopRank(dataset, n=n, count="interactions"),
+        f"MeanPopRank({items},count=interactions)": lm.MeanPopRank(
+            dataset, n=n, count="interactions"
+        ),
         f"ListGini({items})": lm.ListGini(n, items=dataset),
         f"ExposureGini({items})": lm.ExposureGini(n, items=dataset),
-        f"ExposureGini({items},weight=LogRankWeight(offset=1))": lm.ExposureGini(n, items=dataset, weight=STANDARD),
+        f"ExposureGini({items},weight=LogRankWeight(offset=1))": lm.ExposureGini(
+            n, items=dataset, weight=STANDARD
+        ),
     }
     for name in ("Entropy", "RankBiasedEntropy", "ILS"):
         if hasattr(lm, name):
@@ -162,7 +170,9 @@ def build_describing(n: int | None, dataset: Dataset, items: str) -> dict[str, A
     return measures
 
 
-def measure(metric: Any, outputs: ItemListCollection[Any], test: ItemListCollection[Any], part: str) -> float:
+def measure(
+    metric: Any, outputs: ItemListCollection[Any], test: ItemListCollection[Any], part: str
+) -> float:
     """Measure one run by one measure.
 
     Parameters
@@ -248,7 +258,9 @@ def measure_errors(data: common.Data, test: ItemListCollection[Any], report: com
     scored, missing = predictions(data)
     for kind in (lm.RMSE, lm.MAE):
         for part in ("mean", "global"):
-            report.measure(f"{kind.__name__}.{part}", partial(measure, kind(**missing), scored, test, part))
+            report.measure(
+                f"{kind.__name__}.{part}", partial(measure, kind(**missing), scored, test, part)
+            )
 
 
 def overlap(n: int) -> Callable[[Any, Any], float]:
@@ -303,7 +315,8 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     for n in cutoffs:
         if hasattr(lm, "rank_biased_overlap"):
             report.measure(
-                f"rank_biased_overlap(reference)@{n}", partial(measure, overlap(n), outputs, reference, "mean")
+                f"rank_biased_overlap(reference)@{n}",
+                partial(measure, overlap(n), outputs, reference, "mean"),
             )
 
 

@@ -20,7 +20,19 @@ import common
 from ranx import Qrels, Run, evaluate
 from ranx.metrics import interpolated_precision_at_recall
 
-CUT = ("hits", "hit_rate", "precision", "recall", "f1", "mrr", "map", "dcg", "dcg_burges", "ndcg", "ndcg_burges")
+CUT = (
+    "hits",
+    "hit_rate",
+    "precision",
+    "recall",
+    "f1",
+    "mrr",
+    "map",
+    "dcg",
+    "dcg_burges",
+    "ndcg",
+    "ndcg_burges",
+)
 WHOLE = ("r-precision", "bpref", "rbp.80", "rbp.95")
 LEVELS = {"": 1, "-l2": 2}
 RECALLS = 11

@@ -30,7 +30,12 @@ NAMES = {"user": "userID", "item": "itemID", "score": "prediction"}
 RATING_ERRORS = (pe.rmse, pe.mae, pe.rsquared, pe.exp_var)
 BINARY_ERRORS = (pe.auc, pe.logloss)
 ACCURACY = (pe.precision_at_k, pe.recall_at_k, pe.r_precision_at_k, pe.map_at_k, pe.map)
-NDCG_SETTINGS: tuple[dict[str, str], ...] = ({}, {"discfun_type": "log2"}, {"score_type": "raw"}, {"score_type": "exp"})
+NDCG_SETTINGS: tuple[dict[str, str], ...] = (
+    {},
+    {"discfun_type": "log2"},
+    {"score_type": "raw"},
+    {"score_type": "exp"},
+)
 DESCRIPTIONS = (pe.novelty, pe.catalog_coverage, pe.distributional_coverage)
 
 
@@ -109,7 +114,9 @@ def label(truth: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
     return labels.assign(rating=(labels["rating"] > 0).astype(int))
 
 
-def measure_errors(data: common.Data, predicted: pd.DataFrame, view: str, report: common.Report) -> None:
+def measure_errors(
+    data: common.Data, predicted: pd.DataFrame, view: str, report: common.Report
+) -> None:
     """Compare ratings with scores on the truth rows, and rank all predicted pairs at once.
 
     Parameters
@@ -127,7 +134,9 @@ def measure_errors(data: common.Data, predicted: pd.DataFrame, view: str, report
     labels = label(truth, predicted)
     for functions, ratings in ((RATING_ERRORS, truth), (BINARY_ERRORS, labels)):
         for function in functions:
-            report.measure(f"{function.__name__}{view}", partial(function, ratings.copy(), predicted.copy()))
+            report.measure(
+                f"{function.__name__}{view}", partial(function, ratings.copy(), predicted.copy())
+            )
 
 
 def measure_all_errors(data: common.Data, report: common.Report) -> None:
@@ -191,7 +200,9 @@ def measure_lists(data: common.Data, k: int, report: common.Report) -> None:
     features = pd.DataFrame({"itemID": range(len(data.features)), "features": list(data.features)})
     similarities: tuple[dict[str, Any], ...] = ({}, {"item_sim_measure": "item_feature_vector"})
     for function in DESCRIPTIONS:
-        report.measure(f"{function.__name__}@{k}", partial(function, table(data, "train"), lists.copy()))
+        report.measure(
+            f"{function.__name__}@{k}", partial(function, table(data, "train"), lists.copy())
+        )
     for function in (pe.diversity, pe.serendipity):
         for settings in similarities:
             report.measure(

@@ -33,7 +33,9 @@ class CosineDistance(rm.PairwiseDistanceCalculator):
     def __init__(self, features: common.Array) -> None:
         self.unit = features / np.linalg.norm(features, axis=1, keepdims=True)
 
-    def _get_distances_for_item_pairs(self, items_0: common.Array, items_1: common.Array) -> common.Array:
+    def _get_distances_for_item_pairs(
+        self, items_0: common.Array, items_1: common.Array
+    ) -> common.Array:
         left, right = np.asarray(items_0, dtype=int), np.asarray(items_1, dtype=int)
         return np.asarray(1 - (self.unit[left] * self.unit[right]).sum(axis=1))
 
@@ -70,7 +72,9 @@ def build(k: int, data: common.Data) -> dict[str, rm.base.MetricAtK]:
         "NDCG(log_base=3)": rm.NDCG(k, log_base=3),
         "MRR": rm.MRR(k),
         "PartialAUC": rm.PartialAUC(k),
-        "PartialAUC(insufficient_handling=exclude)": rm.PartialAUC(k, insufficient_handling="exclude"),
+        "PartialAUC(insufficient_handling=exclude)": rm.PartialAUC(
+            k, insufficient_handling="exclude"
+        ),
         "PAP": rm.PAP(k),
         "PAP(insufficient_handling=exclude)": rm.PAP(k, insufficient_handling="exclude"),
         "MeanInvUserFreq": rm.MeanInvUserFreq(k),
@@ -81,7 +85,9 @@ def build(k: int, data: common.Data) -> dict[str, rm.base.MetricAtK]:
         "IntraListDiversity(hamming of genres)": rm.IntraListDiversity(
             k, rm.PairwiseHammingDistanceCalculator(data.genres)
         ),
-        "IntraListDiversity(cosine of features)": rm.IntraListDiversity(k, CosineDistance(data.features)),
+        "IntraListDiversity(cosine of features)": rm.IntraListDiversity(
+            k, CosineDistance(data.features)
+        ),
         "Serendipity": rm.Serendipity(k),
         "SufficientReco": rm.SufficientReco(k),
         "SufficientReco(deep=True)": rm.SufficientReco(k, deep=True),

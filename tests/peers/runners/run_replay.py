@@ -111,7 +111,10 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     for k in cutoffs:
         for metric, tables in asked:
             for mode, descriptor in MODES.items():
-                report.measure(f"{metric.__name__}{mode}@{k}", partial(compute, metric(k, mode=descriptor), *tables))
+                report.measure(
+                    f"{metric.__name__}{mode}@{k}",
+                    partial(compute, metric(k, mode=descriptor), *tables),
+                )
         report.measure(f"Coverage@{k}", partial(compute, rm.Coverage(k), lists, train))
 
 

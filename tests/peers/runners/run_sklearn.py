@@ -75,7 +75,9 @@ def of_labels() -> dict[str, Score]:
         Names, and functions of labels and scores.
     """
     return {
-        "average_precision_score(average=samples)": partial(sm.average_precision_score, average="samples"),
+        "average_precision_score(average=samples)": partial(
+            sm.average_precision_score, average="samples"
+        ),
         "label_ranking_average_precision_score": sm.label_ranking_average_precision_score,
         "coverage_error": sm.coverage_error,
         "label_ranking_loss": sm.label_ranking_loss,
@@ -196,7 +198,12 @@ def of_candidates(data: common.Data, cutoffs: list[int], report: common.Report) 
     report.measure("log_loss", partial(sm.log_loss, labels[unseen], scores[unseen]))
     report.measure("brier_score_loss", partial(sm.brier_score_loss, labels[unseen], scores[unseen]))
     truth = data.table("truth").sort_values(["user", "item"])
-    errors(truth["rating"].to_numpy(), data.scores[truth["user"], truth["item"]], "(all candidates)", report)
+    errors(
+        truth["rating"].to_numpy(),
+        data.scores[truth["user"], truth["item"]],
+        "(all candidates)",
+        report,
+    )
 
 
 def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:

@@ -77,7 +77,9 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     rows = score(data)
     for end, scored in (("", rows), ("(equal scores)", rows.assign(score=np.float64(0.5)))):
         for function in FUNCTIONS:
-            report.measure(f"{function.__name__}{end}", partial(function, predict(scored), verbose=False))
+            report.measure(
+                f"{function.__name__}{end}", partial(function, predict(scored), verbose=False)
+            )
 
 
 if __name__ == "__main__":

@@ -117,13 +117,19 @@ def with_cutoff(k: int | None) -> dict[str, Callable[[], Metric]]:
     for name, kind in BY_ACTION.items():
         made[name] = partial(kind, top_k=k)
         for action in ("skip", "neg") if kind is tr.RetrievalFallOut else ("skip", "pos"):
-            made[f"{name}(empty_target_action={action})"] = partial(kind, top_k=k, empty_target_action=action)
+            made[f"{name}(empty_target_action={action})"] = partial(
+                kind, top_k=k, empty_target_action=action
+            )
     for how in AGGREGATIONS:
         made[f"RetrievalNormalizedDCG(aggregation={how})"] = partial(
             tr.RetrievalNormalizedDCG, top_k=k, aggregation=how
         )
-    made["RetrievalPrecision(adaptive_k=True)"] = partial(tr.RetrievalPrecision, top_k=k, adaptive_k=True)
-    made[f"RetrievalAUROC(max_fpr={MAX_FPR})"] = partial(tr.RetrievalAUROC, top_k=k, max_fpr=MAX_FPR)
+    made["RetrievalPrecision(adaptive_k=True)"] = partial(
+        tr.RetrievalPrecision, top_k=k, adaptive_k=True
+    )
+    made[f"RetrievalAUROC(max_fpr={MAX_FPR})"] = partial(
+        tr.RetrievalAUROC, top_k=k, max_fpr=MAX_FPR
+    )
     return made
 
 
@@ -156,7 +162,9 @@ def compute_all(pairs: Pairs, where: str, cutoffs: list[int], report: common.Rep
             called("RetrievalNormalizedDCG(binary target)", at),
             lambda k=k, of=binary: of.compute(tr.RetrievalNormalizedDCG(top_k=k)),
         )
-    report.measure(called("RetrievalRPrecision", ""), lambda: pairs.compute(tr.RetrievalRPrecision()))
+    report.measure(
+        called("RetrievalRPrecision", ""), lambda: pairs.compute(tr.RetrievalRPrecision())
+    )
     for k in cutoffs:
         for parameters, adaptive in (("", False), ("(adaptive_k=True)", True)):
             name = called(f"RetrievalPrecisionRecallCurve{parameters}", "")

@@ -129,7 +129,10 @@ def load(data: common.Data) -> Dataset:
     Dataset
         Explicit ratings. It numbers the users and the items of train by their ids.
     """
-    tables = {name: data.table(name).rename(columns=NAMES) for name in ("train", "truth", "users", "items")}
+    tables = {
+        name: data.table(name).rename(columns=NAMES)
+        for name in ("train", "truth", "users", "items")
+    }
     return Dataset(
         tables["train"],
         tables["truth"],
@@ -176,7 +179,9 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     rows, columns = (np.unique(train[name]) for name in ("user", "item"))
     dataset, model = load(data), Scores(data.scores[np.ix_(rows, columns)])
 
-    def compute(name: str, parameters: dict[str, Any], suffix: str, top_k: list[int], **settings: float) -> None:
+    def compute(
+        name: str, parameters: dict[str, Any], suffix: str, top_k: list[int], **settings: float
+    ) -> None:
         evaluation = EvaluationConfig(
             top_k=top_k,
             metrics=["Precision"] if name == "GAUC" else [],

@@ -40,7 +40,9 @@ def test_a_clean_split_passes():
     assert not found.failed
     assert [check.code for check in found.checks] == CODES
     assert {check.status for check in found.checks} <= {"pass", "not run", "warn"}
-    assert all(check.said.startswith("needs") for check in found.checks if check.status == "not run")
+    assert all(
+        check.said.startswith("needs") for check in found.checks if check.status == "not run"
+    )
 
 
 def test_l1_same_pair():
@@ -100,7 +102,8 @@ def test_l6_users_and_sessions():
     assert (found["L6"].status, len(found.rows("L6"))) == ("fail", 2)
     assert status("L6", TRAIN, rows((3, 10, 6)), claim="users") == "pass"
     parts = [
-        part.with_columns(session_id=pl.Series(values)) for part, values in ((TRAIN, [1, 1, 2, 2]), (TEST, [2, 3]))
+        part.with_columns(session_id=pl.Series(values))
+        for part, values in ((TRAIN, [1, 1, 2, 2]), (TEST, [2, 3]))
     ]
     assert rw.audit(*parts)["L6"].value == 1
     assert status("L6", parts[0].with_columns(session_id=9), parts[1]) == "pass"
@@ -136,10 +139,14 @@ def test_l10_popularity():
     # In the last tenth of training everybody has taken to item 99, and in test too.
     early = [(user, user % 50, user) for user in range(900)]
     late = [(user, 99, 1000 + user) for user in range(100)]
-    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))["L10"]
+    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))[
+        "L10"
+    ]
     assert (found.status, found.value) == ("pass", 1)  # item 99 is popular over all time as well
     late = [(user, 99, 1000 + user) for user in range(15)]
-    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))["L10"]
+    found = rw.audit(rows(*early, *late), rows(*[(user, 99, 2000) for user in range(200, 300)]))[
+        "L10"
+    ]
     assert (found.status, found.value) == ("warn", float("inf"))
     for hits, expected in ((9, "pass"), (10, "warn")):  # 9 and 0 may be chance
         test = [(user, 99 if user < 200 + hits else 49, 2000) for user in range(200, 300)]
@@ -147,9 +154,14 @@ def test_l10_popularity():
         assert (found.status, found.value) == (expected, float("inf"))
     same = rw.audit(TRAIN, TRAIN.with_columns(pl.col("timestamp") + 9), repeats=True)["L10"]
     assert "divergence 0.000" in same.said
-    parts = [pl.DataFrame({"user": range(4), "item": items}) for items in ([1, 1, 1, 2], [1, 2, 2, 2])]
+    parts = [
+        pl.DataFrame({"user": range(4), "item": items}) for items in ([1, 1, 1, 2], [1, 2, 2, 2])
+    ]
     found = rw.audit(*parts)["L10"]  # 3/4 of one and 1/4 of the other, against 1/2 of both
-    assert (found.status, found.value) == ("pass", pytest.approx(0.75 * np.log2(1.5) + 0.25 * np.log2(0.5)))
+    assert (found.status, found.value) == (
+        "pass",
+        pytest.approx(0.75 * np.log2(1.5) + 0.25 * np.log2(0.5)),
+    )
 
 
 def test_l11_cold():
@@ -164,7 +176,10 @@ def test_l12_filter_before_the_split():
     both = rows(*[(user, item, user + item) for user in range(60) for item in range(2 + user % 3)])
     found = rw.audit(both.filter(pl.col("item") > 0), both.filter(pl.col("item") == 0))
     assert (found["L12"].status, found["L12"].value) == ("warn", 20)
-    assert "60 users have 2 or more rows over all parts, about 20 are expected just below" in found["L12"].said
+    assert (
+        "60 users have 2 or more rows over all parts, about 20 are expected just below"
+        in found["L12"].said
+    )
     assert len(found.rows("L12")) == 20
     # As many rows per user by chance: few users have the least count.
     few = rows(*[(user, item, user + item) for user in range(60) for item in range(2 + user // 3)])
@@ -180,7 +195,9 @@ def test_l13_features():
     both = pl.concat([TRAIN, TEST]).group_by("item").len("raters")
     assert status("L13", TRAIN, TEST, items=both) == "fail"
     assert status("L13", TRAIN, TEST, items=TRAIN.group_by("item").len("raters")) == "pass"
-    assert status("L13", TRAIN, TEST, items=pl.DataFrame({"item": [10, 11], "year": [7, 8]})) == "pass"
+    assert (
+        status("L13", TRAIN, TEST, items=pl.DataFrame({"item": [10, 11], "year": [7, 8]})) == "pass"
+    )
 
 
 def test_l13_mean_ratings():
@@ -194,7 +211,11 @@ def test_l13_mean_ratings():
 
 def test_l14_tuned_on_test():
     log = pl.DataFrame(
-        {"run": ["a", "a", "b"], "part": ["validation", "test", "test"], "purpose": ["select", "report", "select"]}
+        {
+            "run": ["a", "a", "b"],
+            "part": ["validation", "test", "test"],
+            "purpose": ["select", "report", "select"],
+        }
     )
     found = rw.audit(TRAIN, TEST, runs=log)
     assert (found["L14"].status, found["L14"].value) == ("fail", 1)
@@ -245,7 +266,9 @@ def test_l18_too_good():
     train = rows(*[(user, user % 40, 1) for user in range(400)])
     test = rows(*[(user, (user * 7 + 1) % 40, 5) for user in range(400)])
     answers = {user: [(user * 7 + 1) % 40] for user in range(400)}
-    found = rw.audit(train, test, recommendations=answers, repeats=True, limits=Limits(too_good=3))["L18"]
+    found = rw.audit(train, test, recommendations=answers, repeats=True, limits=Limits(too_good=3))[
+        "L18"
+    ]
     assert found.status == "warn"
     assert "recall@10 1.0000" in found.said
     popular = {user: list(range(10)) for user in range(400)}
@@ -261,7 +284,9 @@ def test_l18_near_perfect_lists_warn_below_the_limit_of_the_ratio():
     found = rw.audit(train, test, recommendations=perfect, repeats=True)["L18"]
     assert (found.status, found.value) == ("warn", pytest.approx(1 / 0.3))
     limits = Limits(too_near=1)
-    assert status("L18", train, test, recommendations=perfect, repeats=True, limits=limits) == "pass"
+    assert (
+        status("L18", train, test, recommendations=perfect, repeats=True, limits=limits) == "pass"
+    )
 
 
 def test_l18_has_no_limit_where_a_list_holds_half_of_the_items():
@@ -276,7 +301,11 @@ def test_l18_has_no_limit_where_a_list_holds_half_of_the_items():
 
 def test_l18_knows_what_a_user_consumes_most():
     train = rows(
-        *[(user, item, at) for user in range(30) for at, item in enumerate((user + 100, user + 200, user + 100))]
+        *[
+            (user, item, at)
+            for user in range(30)
+            for at, item in enumerate((user + 100, user + 200, user + 100))
+        ]
     )
     test = rows(*[(user, user + 100, 9) for user in range(30)])
     lists = {user: [user + 100] for user in range(30)}
@@ -291,7 +320,9 @@ def test_l18_lists_that_look_sampled():
     check = rw.audit(train, truth, recommendations=lists)["L18"]
     assert check.status == "warn"
     assert "the lists look like test items among 99 sampled negatives" in check.said
-    others = {user: [item for item in own if item not in truth[user]] for user, own in lists.items()}
+    others = {
+        user: [item for item in own if item not in truth[user]] for user, own in lists.items()
+    }
     check = rw.audit(train, truth, recommendations=others)["L18"]
     assert (check.status, "sampled" in check.said) == ("pass", False)
 
@@ -303,10 +334,16 @@ def test_l19_two_stages():
     stages = {name: parts[name] for name in parts if name not in ("train", "test")}
     assert rw.audit(split)["L19"].status == "pass"
     assert status("L19", parts["train"], parts["test"], stages=stages) == "pass"
-    seen = {**stages, "candidate_train": parts["train"]}  # the candidate model saw the ranker's rows
+    seen = {
+        **stages,
+        "candidate_train": parts["train"],
+    }  # the candidate model saw the ranker's rows
     assert status("L19", parts["train"], parts["test"], stages=seen) == "fail"
     users = {**stages, "ranker_validation": parts["ranker_train"]}
-    assert "ranker users on both sides" in rw.audit(parts["train"], parts["test"], stages=users)["L19"].said
+    assert (
+        "ranker users on both sides"
+        in rw.audit(parts["train"], parts["test"], stages=users)["L19"].said
+    )
     slip = rw.audit(parts["candidate_train"], parts["test"], stages=stages)["L19"]
     assert slip.status == "fail"
     assert "which is refitted and gives the seen items" in slip.said
@@ -327,7 +364,9 @@ def test_l21_repeated_rows():
     # With repeats, a pair may come again, but not the same event.
     assert status("L21", twice, TEST, repeats=True) == "pass"
     assert status("L21", pl.concat([TRAIN, TRAIN.head(1)]), TEST, repeats=True) == "warn"
-    assert status("L21", *(part.drop("timestamp") for part in (twice, TEST)), repeats=True) == "pass"
+    assert (
+        status("L21", *(part.drop("timestamp") for part in (twice, TEST)), repeats=True) == "pass"
+    )
 
 
 def test_l20_heavy_users():
@@ -460,8 +499,12 @@ def test_dates_of_two_resolutions_are_one_clock(is_train_finer):
     coarse, fine = pl.Datetime("us"), pl.Datetime("ns")
     times = ([7001, 11001], [9]) if is_train_finer else ([7, 11], [9001])
     train, test = (
-        pl.DataFrame({"user": [3] * len(ticks), "item": ticks, "timestamp": pl.Series(ticks).cast(unit)})
-        for ticks, unit in zip(times, (fine, coarse) if is_train_finer else (coarse, fine), strict=True)
+        pl.DataFrame(
+            {"user": [3] * len(ticks), "item": ticks, "timestamp": pl.Series(ticks).cast(unit)}
+        )
+        for ticks, unit in zip(
+            times, (fine, coarse) if is_train_finer else (coarse, fine), strict=True
+        )
     )
     found = rw.audit(train, test)["L3"]
     assert (found.status, found.value) == ("warn", 1)
@@ -493,7 +536,8 @@ def test_a_part_that_is_missing(parts):
 
 
 @pytest.mark.parametrize(
-    ("counts", "expected"), [([1, 1, 1, 2, 2, 7], 9 / 4), ([1, 1, 1, 3], 3), ([1, 5], 0), ([2, 3], 0), ([2, 1], 0.5)]
+    ("counts", "expected"),
+    [([1, 1, 1, 2, 2, 7], 9 / 4), ([1, 1, 1, 3], 3), ([1, 5], 0), ([2, 3], 0), ([2, 1], 0.5)],
 )
 def test_ids_without_a_row_are_estimated_as_by_chao(counts, expected):
     """Of f ids with one row and g with two f² / 2g; f (f − 1) / 2 where none has two."""
@@ -529,11 +573,17 @@ def test_places_among_candidates_are_told_in_numbers():
     spread = 6 / (12 * 4) + 4 / (12 * 2) + 6 / (12 * 4)
     assert found.value == pytest.approx((places - 0.5).sum() / spread**0.5)
     chance = (1 / 5 + 1 / 3 + 1 / 5) / 3
-    assert f"33.3% stand first, 66.7% last; by chance {chance:.1%} each; mean place 0.667" in found.said
+    assert (
+        f"33.3% stand first, 66.7% last; by chance {chance:.1%} each; mean place 0.667"
+        in found.said
+    )
     assert "of 3 positives among 13 candidates of 3 users" in found.said
 
 
 def test_heavy_targets_are_told_in_numbers():
     train = pl.DataFrame({"user": range(20), "item": 9})
     test = pl.DataFrame({"user": [0] * 6 + [1] * 2 + [2, 3], "item": range(10)})
-    assert "test rows per user: median 1.5, most 6 (60.00% of 10 rows of 4 users)" in rw.audit(train, test)["L20"].said
+    assert (
+        "test rows per user: median 1.5, most 6 (60.00% of 10 rows of 4 users)"
+        in rw.audit(train, test)["L20"].said
+    )

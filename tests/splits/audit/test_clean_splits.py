@@ -42,7 +42,11 @@ def counted(found):
 @pytest.mark.parametrize(("rules", "times"), [(IN_TIME, True), (WITHOUT_TIME, False)])
 def test_few_clean_splits_warn(rules, times, shapes):
     """At most one in ten of some 15 splits: the Monte-Carlo error at one in ten is 0.08."""
-    found = [codes for seed, shape in enumerate(shapes) for codes in warnings_of(shape, seed, rules, times=times)]
+    found = [
+        codes
+        for seed, shape in enumerate(shapes)
+        for codes in warnings_of(shape, seed, rules, times=times)
+    ]
     assert np.mean([bool(codes) for codes in found]) <= 0.1, counted(found)
 
 
@@ -55,12 +59,16 @@ def test_every_pass_says_what_was_looked_at():
         split,
         claim="users",  # which these parts do not keep
         recommendations=lists,
-        candidates=pl.DataFrame({"user": np.repeat(users, 30), "item": rng.integers(0, 400, 30 * len(users))}),
+        candidates=pl.DataFrame(
+            {"user": np.repeat(users, 30), "item": rng.integers(0, 400, 30 * len(users))}
+        ),
         items=pl.DataFrame({"item": range(400), "title": [f"item {i}" for i in range(400)]}),
         runs=pl.DataFrame({"run": ["a"], "part": ["test"], "purpose": ["report"]}),
     )
     ids = [split.train, split.test, pl.concat([split.train, split.test])]
-    sizes = {len(rows) for rows in ids} | {rows[role].n_unique() for rows in ids for role in ("user", "item")}
+    sizes = {len(rows) for rows in ids} | {
+        rows[role].n_unique() for rows in ids for role in ("user", "item")
+    }
     sizes |= {len(lists), 30 * len(users), 400, len(split.part("candidate_train")), len(users)}
     passes = {check.code: check.said for check in found.checks if check.status == "pass"}
     assert len(passes) >= 13

@@ -27,7 +27,11 @@ def torn():
 
 def copied():
     """Two of 302 users have the same ten items."""
-    sets = [[*range(10)], [*range(10)], *([1000 + 10 * user + at for at in range(10)] for user in range(300))]
+    sets = [
+        [*range(10)],
+        [*range(10)],
+        *([1000 + 10 * user + at for at in range(10)] for user in range(300)),
+    ]
     pairs = [(user, item) for user, items in enumerate(sets) for item in items]
     return untimed(*pairs), untimed((0, 0))
 
@@ -42,7 +46,9 @@ def lifted():
     """The top ten of the last tenth of training hit 100 of 150 test rows, and those of all training 50."""
     early = [(user, user % 10, 0) for user in range(260)]
     late = [(user, 10 + user % 10, 1) for user in range(40)]
-    return rows(*early, *late), rows(*((user, 10 + user % 10 if user < 100 else user % 10, 2) for user in range(150)))
+    return rows(*early, *late), rows(
+        *((user, 10 + user % 10 if user < 100 else user % 10, 2) for user in range(150))
+    )
 
 
 def filtered():
@@ -94,12 +100,19 @@ def test_a_heavy_user_has_more_rows_than_his_share_and_than_the_mean_allow():
 @pytest.mark.parametrize(("more", "status"), [(9, "pass"), (10, "warn")])
 def test_a_lift_within_three_standard_errors_may_be_chance(more, status):
     """Rows that the top of late training hits, and that of all training does not: 9 = 3 · √9, and 10 is above 3 · √10."""
-    train = rows(*((user, user % 10, 0) for user in range(260)), *((user, 10 + user % 10, 1) for user in range(40)))
+    train = rows(
+        *((user, user % 10, 0) for user in range(260)),
+        *((user, 10 + user % 10, 1) for user in range(40)),
+    )
     test = rows(
-        *((user, 10 + user % 10, 2) for user in range(more)), *((50 + user, 77 + user, 2) for user in range(20))
+        *((user, 10 + user % 10, 2) for user in range(more)),
+        *((50 + user, 77 + user, 2) for user in range(20)),
     )
     found = rw.audit(train, test)["L10"]
-    assert (found.status, "which may be chance (within 3 standard errors)" in found.said) == (status, status == "pass")
+    assert (found.status, "which may be chance (within 3 standard errors)" in found.said) == (
+        status,
+        status == "pass",
+    )
 
 
 def perfect(n_popular):
@@ -133,7 +146,9 @@ def test_answers_are_told_above_a_share_of_the_users(limit, status):
     """Twelve of twenty users have their test item in a column, and the others an item of nobody."""
     train = untimed(*((user, 100 + user) for user in range(20)))
     test = untimed(*((user, user) for user in range(20)))
-    users = pl.DataFrame({"user": range(20), "likes": [user if user < 12 else 900 + user for user in range(20)]})
+    users = pl.DataFrame(
+        {"user": range(20), "likes": [user if user < 12 else 900 + user for user in range(20)]}
+    )
     by_chance = 12 / 20**2  # the values of the twelve belong to one of twenty each
     limits = Limits(answers=limit - by_chance)
     assert rw.audit(train, test, users=users, limits=limits)["L13"].status == status

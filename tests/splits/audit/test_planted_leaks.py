@@ -31,7 +31,9 @@ def means(role, rows, ids):
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-@pytest.mark.parametrize(("split", "role"), [("time", "item"), ("time", "user"), ("random", "item")])
+@pytest.mark.parametrize(
+    ("split", "role"), [("time", "item"), ("time", "user"), ("random", "item")]
+)
 def test_counts_over_all_rows_in_any_form(split, role, transform):
     split = SPLITS[split]
     ids = TABLE.select(role).unique().sort(role)
@@ -127,7 +129,9 @@ def test_counts_of_training_are_no_leak_where_they_tell_those_of_the_test():
 
 def test_counts_of_the_test_where_training_has_nearly_the_reverse_order():
     """Most users have as many rows, and a few have more, whose order training does not reverse."""
-    uneven = [interactions(seed, n_users=400, n_items=400, spread=s) for seed, s in ((0, 0.0), (1, 1))]
+    uneven = [
+        interactions(seed, n_users=400, n_items=400, spread=s) for seed, s in ((0, 0.0), (1, 1))
+    ]
     table = pl.concat([uneven[0], uneven[1].with_columns(pl.col("user") + 1000)])
     split = splits.Holdout(0.2).split(table)
     ids = table.select("user").unique().sort("user")
@@ -141,7 +145,9 @@ def test_a_feature_that_is_the_test_item(dtype):
     first = split.test.unique("user", keep="first", maintain_order=True).sort("user")
     rng = np.random.default_rng(0)
     for share, expected in ((1.0, "fail"), (0.6, "fail"), (0.0, "pass")):
-        item = np.where(rng.random(len(first)) < share, first["item"], rng.permutation(first["item"]))
+        item = np.where(
+            rng.random(len(first)) < share, first["item"], rng.permutation(first["item"])
+        )
         table = pl.DataFrame({"user": first["user"], "item": item})
         kinds = [pl.String, dtype] if dtype == pl.Categorical else [dtype]
         for kind in kinds:
@@ -194,7 +200,10 @@ def test_counts_are_compared_far_apart_in_training_too():
     )
     table = pl.DataFrame({"item": items, "x": np.log1p(of_test)})
     found = rw.audit(train, test, items=table)["L13"]
-    assert (found.status, "x (100% in the order of the count over" in found.said) == ("fail", True), found.said
+    assert (found.status, "x (100% in the order of the count over" in found.said) == (
+        "fail",
+        True,
+    ), found.said
 
 
 @pytest.mark.slow
@@ -257,7 +266,10 @@ def test_ids_that_were_numbered_by_the_rows_of_all_parts():
     both = pl.concat([split.train, split.test])
     for codes in (both["item"].unique().sort(), both["item"].unique(maintain_order=True)):
         number = {item: code for code, item in enumerate(codes)}
-        parts = [part.with_columns(pl.col("item").replace_strict(number)) for part in (split.train, split.test)]
+        parts = [
+            part.with_columns(pl.col("item").replace_strict(number))
+            for part in (split.train, split.test)
+        ]
         assert rw.audit(*parts, claim="time")["L4"].status == "warn"
     assert status("L4", split) == "pass"  # ids with gaps
 
@@ -304,10 +316,16 @@ def test_small_and_odd_inputs_give_verdicts():
 
 
 def last_rows(rows, role="user"):
-    return rows.group_by(role).agg(first=pl.col("timestamp").min(), last=pl.col("timestamp").max()).sort(role)
+    return (
+        rows.group_by(role)
+        .agg(first=pl.col("timestamp").min(), last=pl.col("timestamp").max())
+        .sort(role)
+    )
 
 
-@pytest.mark.parametrize("form", [lambda moment: moment, lambda moment: pl.from_epoch(moment, time_unit="s").dt.date()])
+@pytest.mark.parametrize(
+    "form", [lambda moment: moment, lambda moment: pl.from_epoch(moment, time_unit="s").dt.date()]
+)
 @pytest.mark.parametrize("role", ["user", "item"])
 def test_when_someone_was_last_active(role, form):
     split = SPLITS["time"]
@@ -323,7 +341,9 @@ def test_moments_that_were_known_before_the_test():
     split, rng = SPLITS["time"], np.random.default_rng(3)
     ids = last_rows(TABLE)
     start, end = TABLE["timestamp"].min(), TABLE["timestamp"].max()
-    clean = ids.select("user", "first").join(last_rows(split.train).select("user", known="last"), on="user", how="left")
+    clean = ids.select("user", "first").join(
+        last_rows(split.train).select("user", known="last"), on="user", how="left"
+    )
     clean = clean.with_columns(
         contract=pl.lit(end + 86_400 * 400),
         export=pl.lit(end + 1),
@@ -336,7 +356,10 @@ def test_moments_that_were_known_before_the_test():
 def who_returns():
     """Half of the users come back in the test period, whatever they did before."""
     rng = np.random.default_rng(5)
-    rows = TABLE.join(TABLE.select("user").unique().sort("user").with_columns(back=rng.random(500) < 0.5), on="user")
+    rows = TABLE.join(
+        TABLE.select("user").unique().sort("user").with_columns(back=rng.random(500) < 0.5),
+        on="user",
+    )
     split = splits.GlobalTime(share=0.2).split(TABLE)
     keep = rows.filter(pl.col("back") | (pl.col("timestamp") < split.test["timestamp"].min()))
     return splits.GlobalTime(at=int(split.test["timestamp"].min())).split(keep.drop("back")), keep
@@ -351,7 +374,11 @@ def test_a_column_that_tells_who_has_test_rows():
     assert "churned (which of" in found.said
     trained = split.train.group_by("user").agg(n=pl.len(), last=pl.col("timestamp").max())
     assert (
-        status("L13", split, users=trained.with_columns(country=pl.col("user") % 7, male=pl.col("user") % 2 == 0))
+        status(
+            "L13",
+            split,
+            users=trained.with_columns(country=pl.col("user") % 7, male=pl.col("user") % 2 == 0),
+        )
         == "pass"
     )
 
@@ -372,13 +399,24 @@ def test_a_rule_that_tests_those_who_were_seen_last():
     own = train.group_by("user").agg(last=pl.col("timestamp").max())
     late = own.filter(pl.col("last") > pl.col("last").median())
     own = own.with_columns(age=(own["last"].max() - pl.col("last")).sqrt())
-    assert rw.audit(train, test.join(late, on="user", how="semi"), users=own)["L13"].status == "pass"
+    assert (
+        rw.audit(train, test.join(late, on="user", how="semi"), users=own)["L13"].status == "pass"
+    )
 
 
 def test_titles_that_differ_in_case_and_signs():
-    items = TABLE.select("item").unique().sort("item").with_columns(title=pl.format("The film {}", "item"))
+    items = (
+        TABLE.select("item")
+        .unique()
+        .sort("item")
+        .with_columns(title=pl.format("The film {}", "item"))
+    )
     assert status("L15", SPLITS["time"], items=items) == "pass"
-    twin = pl.when(pl.col("item") % 20 == 1).then(pl.format("the FILM: {}", pl.col("item") - 1)).otherwise("title")
+    twin = (
+        pl.when(pl.col("item") % 20 == 1)
+        .then(pl.format("the FILM: {}", pl.col("item") - 1))
+        .otherwise("title")
+    )
     assert status("L15", SPLITS["time"], items=items.with_columns(title=twin)) == "warn"
 
 
@@ -388,13 +426,18 @@ def test_times_without_an_order():
     assert rw.audit(*without, claim="time")["L22"].status == "fail"
     assert rw.audit(*without)["L22"].status == "not run"
     one = train.with_columns(timestamp=train["timestamp"].min())
-    assert [rw.audit(one, test, claim=claim)["L22"].status for claim in ("time", None)] == ["fail", "warn"]
+    assert [rw.audit(one, test, claim=claim)["L22"].status for claim in ("time", None)] == [
+        "fail",
+        "warn",
+    ]
     assert rw.audit(train, test)["L22"].status == "pass"
 
 
 def test_times_in_two_units():
     late = pl.when(pl.col("user") % 3 == 0).then(pl.col("timestamp") * 1000).otherwise("timestamp")
-    train, test = (part.with_columns(timestamp=late) for part in (SPLITS["time"].train, SPLITS["time"].test))
+    train, test = (
+        part.with_columns(timestamp=late) for part in (SPLITS["time"].train, SPLITS["time"].test)
+    )
     found = rw.audit(train, test, time_unit="s")["L22"]
     assert found.status == "warn"
     assert "about 1,000 times smaller" in found.said
@@ -403,7 +446,9 @@ def test_times_in_two_units():
 def test_users_with_ten_to_thirteen_rows_are_no_filter():
     rng = np.random.default_rng(1)
     sizes = rng.integers(10, 14, 300)
-    rows = pl.DataFrame({"user": np.repeat(np.arange(300), sizes), "item": rng.integers(0, 5000, sizes.sum())}).unique()
+    rows = pl.DataFrame(
+        {"user": np.repeat(np.arange(300), sizes), "item": rng.integers(0, 5000, sizes.sum())}
+    ).unique()
     split = splits.Holdout(0.3).split(rows)
     assert status("L12", split) == "pass"
 
@@ -411,11 +456,17 @@ def test_users_with_ten_to_thirteen_rows_are_no_filter():
 def test_a_catalogue_of_twelve_items_has_no_limit_for_recall():
     rng = np.random.default_rng(2)
     rows = pl.DataFrame(
-        {"user": np.repeat(np.arange(60), 6), "item": np.concatenate([rng.permutation(12)[:6] for _ in range(60)])}
+        {
+            "user": np.repeat(np.arange(60), 6),
+            "item": np.concatenate([rng.permutation(12)[:6] for _ in range(60)]),
+        }
     )
     split = splits.Holdout(0.3).split(rows)
     lists = pl.DataFrame(
-        {"user": np.repeat(np.arange(60), 10), "item": np.concatenate([rng.permutation(12)[:10] for _ in range(60)])}
+        {
+            "user": np.repeat(np.arange(60), 10),
+            "item": np.concatenate([rng.permutation(12)[:10] for _ in range(60)]),
+        }
     )
     found = rw.audit(split, recommendations=lists)["L18"]
     assert found.status == "pass"

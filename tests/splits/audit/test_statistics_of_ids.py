@@ -49,15 +49,27 @@ def rows(pairs, **columns):
     return pl.DataFrame(pairs, ["user", "item"], orient="row").with_columns(**columns)
 
 
-TRAIN = rows([(1, 5), (1, 6), (2, 5)], relevance=pl.Series([1.0, 4.0, 3.0]), time=pl.Series([1, 2, 3]))
-TEST = rows([(1, 7), (2, 6), (3, 6)], relevance=pl.Series([5.0, 2.0, None]), time=pl.Series([4, 5, 6]))
+TRAIN = rows(
+    [(1, 5), (1, 6), (2, 5)], relevance=pl.Series([1.0, 4.0, 3.0]), time=pl.Series([1, 2, 3])
+)
+TEST = rows(
+    [(1, 7), (2, 6), (3, 6)], relevance=pl.Series([5.0, 2.0, None]), time=pl.Series([4, 5, 6])
+)
 
 
 def test_counts_and_mean_ratings_of_ids():
     ids = pl.Series("item", [6, 5, 7, 9])
     sums = {"train": _sums(TRAIN, ids, "item", True), "test": _sums(TEST, ids, "item", True)}
-    assert [values.tolist() for values in sums["train"]] == [[1, 2, 0, 0], [1, 2, 0, 0], [4, 4, 0, 0]]
-    assert [values.tolist() for values in sums["test"]] == [[2, 0, 1, 0], [1, 0, 1, 0], [2, 0, 5, 0]]
+    assert [values.tolist() for values in sums["train"]] == [
+        [1, 2, 0, 0],
+        [1, 2, 0, 0],
+        [4, 4, 0, 0],
+    ]
+    assert [values.tolist() for values in sums["test"]] == [
+        [2, 0, 1, 0],
+        [1, 0, 1, 0],
+        [2, 0, 5, 0],
+    ]
     assert [values.tolist() for values in _sums(TEST, ids, "item", False)[1:]] == [[0] * 4, [0] * 4]
     assert _statistic(sums, ["train", "test"], "count").tolist() == [3, 2, 1, 0]
     means = _statistic(sums, ["train", "test"], "mean rating")
@@ -88,7 +100,11 @@ def test_statistics_are_of_test_alone_and_with_every_choice_of_known_parts():
 
 
 def test_the_side_of_a_pair_is_that_of_the_larger():
-    assert _side(np.array([1.0, 3.0, 3.0, NAN]), [0, 1, 2, 0], [1, 2, 0, 3])[:3].tolist() == [-1, 0, 1]
+    assert _side(np.array([1.0, 3.0, 3.0, NAN]), [0, 1, 2, 0], [1, 2, 0, 3])[:3].tolist() == [
+        -1,
+        0,
+        1,
+    ]
     assert np.isnan(_side(np.array([1.0, NAN]), [0], [1])[0])
 
 
@@ -97,11 +113,14 @@ def compared(leaked, allowed, pairs, tested=True):
     first, second = (np.array(ids) for ids in zip(*pairs, strict=True))
     sides = [_side(values, first, second) for values in allowed]
     side = _side(leaked, first, second)
-    return _Compared("count", leaked, allowed, True, (first, second), side, sides, np.full(len(first), tested))
+    return _Compared(
+        "count", leaked, allowed, True, (first, second), side, sides, np.full(len(first), tested)
+    )
 
 
 @pytest.mark.parametrize(
-    ("column", "equal"), [([3, 5, 2], True), ([3.0059, 4.9941, 2], True), ([3.0061, 5, 2], False), ([NAN, 5, 2], False)]
+    ("column", "equal"),
+    [([3, 5, 2], True), ([3.0059, 4.9941, 2], True), ([3.0061, 5, 2], False), ([NAN, 5, 2], False)],
 )
 def test_a_column_is_a_statistic_up_to_two_decimals(column, equal):
     statistic = compared([3, 5, 2], [[1, 2, 2]], [(0, 1)])
@@ -136,7 +155,9 @@ def test_a_column_agrees_with_a_statistic_where_training_is_silent():
     assert _agreement(column**3, statistic, 0.95) == 1.0
     assert _agreement(-column, statistic, 0.95) == 1.0  # the reverse order tells as much
     assert _agreement(column * 0, statistic, 0.95) == 0.0
-    assert _agreement(column, compared(range(12), [range(12)], chain(12)), 0.95) == 0.0  # training tells it all
+    assert (
+        _agreement(column, compared(range(12), [range(12)], chain(12)), 0.95) == 0.0
+    )  # training tells it all
     assert _agreement(column, compared(range(12), [[0] * 12], chain(12), tested=False), 0.95) == 0.0
     swapped = column.copy()
     swapped[[5, 6]] = swapped[[6, 5]]  # one of eleven pairs
@@ -158,7 +179,9 @@ def test_ten_ids_above_and_ten_below_are_enough():
 def test_training_in_reverse_decides_where_most_pairs_are_reversed():
     up = compared([0, 1, 2, 3], [[3, 2, 1, 0]], chain(4))
     side = _side(np.array([0.0, 1, 2, 3]), *up.pairs)
-    assert up.telling(side, 0.95).tolist() == [False] * 3  # training in reverse is what the column is
+    assert (
+        up.telling(side, 0.95).tolist() == [False] * 3
+    )  # training in reverse is what the column is
     mixed = compared([0, 1, 2, 3], [[3, 2, 5, 0]], chain(4))
     assert mixed.telling(side, 0.95).tolist() == [True, False, True]
     assert mixed.telling(side, 2 / 3).tolist() == [False, True, False]
@@ -177,7 +200,9 @@ def test_lists_are_in_order_of_rank_else_of_score_else_as_they_stand():
 
 def test_recall_counts_places_that_the_audited_lists_have():
     targets = rows([(1, 5), (1, 6), (2, 7), (3, 8)], places=pl.Series([2, 2, 1, 0]))
-    lists = rows([(1, 9), (1, 5), (1, 6), (2, 7), (2, 5), (3, 8)], place=pl.Series([0, 1, 2, 0, 1, 0]))
+    lists = rows(
+        [(1, 9), (1, 5), (1, 6), (2, 7), (2, 5), (3, 8)], place=pl.Series([0, 1, 2, 0, 1, 0])
+    )
     assert _recall(targets, lists) == (1 / 2 + 1 + 0) / 3
 
 
@@ -188,10 +213,15 @@ def test_neighbours_are_among_the_two_thousand_most_popular_items(n, among):
     history = rows([(0, item) for item in range(n)])
     parts = parts_of(history, rows([(0, n)]), per_second=None)
     targets = rows([(0, n)], places=10)
-    assert [*_reached(parts, targets)] == ["of the 10 most popular in test", f"of item neighbours among {among} items"]
+    assert [*_reached(parts, targets)] == [
+        "of the 10 most popular in test",
+        f"of item neighbours among {among} items",
+    ]
 
 
-@pytest.mark.parametrize(("n", "expected"), [(3, [0, 1, 2]), (1000, range(1000)), (1999, range(0, 1999, 2))])
+@pytest.mark.parametrize(
+    ("n", "expected"), [(3, [0, 1, 2]), (1000, range(1000)), (1999, range(0, 1999, 2))]
+)
 def test_a_sample_of_users_is_spread_over_their_ids(n, expected):
     users = pl.Series(range(n)).sample(fraction=1, shuffle=True, seed=1)
     assert _sample(pl.concat([users, users])).to_list() == [*expected]
@@ -211,12 +241,15 @@ def test_popular_items_in_no_list_stand_below_the_listed():
 
 @pytest.mark.parametrize(("n", "pairs"), [(200, 200), (201, 0)])
 def test_lists_of_more_than_two_hundred_items_are_of_no_popularity(n, pairs):
-    assert len(_unlisted(parts_of(rows([(0, 1000)]), rows([(0, 1000)])), pl.Series(range(n)))) == pairs
+    assert (
+        len(_unlisted(parts_of(rows([(0, 1000)]), rows([(0, 1000)])), pl.Series(range(n)))) == pairs
+    )
 
 
 def test_two_hundred_popular_items_of_training_and_of_test_stand_below_the_listed():
     train, test = (
-        rows([(user, first + item) for item in range(201) for user in range(1 + (item < 200))]) for first in (0, 500)
+        rows([(user, first + item) for item in range(201) for user in range(1 + (item < 200))])
+        for first in (0, 500)
     )
     below = _unlisted(parts_of(train, test), pl.Series([9999]))["below"]
     assert sorted(below) == [*range(200), *range(500, 700)]
@@ -227,12 +260,18 @@ def test_lists_follow_the_counts_of_test_where_training_is_otherwise():
     items = range(5)
     train = rows([(at, item) for item in items for at in range(item + 1)], time=0)
     test = rows([(at, item) for item in items for at in range(5 - item)], time=1)
-    lists = rows([(user, item) for user in range(3) for item in items], place=pl.Series([*items] * 3))
+    lists = rows(
+        [(user, item) for user in range(3) for item in items], place=pl.Series([*items] * 3)
+    )
     assert _follows(parts_of(train, test, per_second=None), lists) == (1.0, 1.0, 10)
     backwards = lists.with_columns(place=4 - pl.col("place"))
     assert _follows(parts_of(train, test, per_second=None), backwards) == (0.0, 0.0, 10)
     tied = parts_of(train, pl.concat([test, rows([(9, 4)], time=1)]), per_second=None)
-    assert _follows(tied, lists) == (0.0, 0.0, 0)  # nine pairs that counts in test order are too few
+    assert _follows(tied, lists) == (
+        0.0,
+        0.0,
+        0,
+    )  # nine pairs that counts in test order are too few
     short = lists.filter(pl.col("place") < 4)
     assert _follows(parts_of(train, test, per_second=None), short) == (0.0, 0.0, 0)
     same = _follows(parts_of(test, test, per_second=None), lists)
@@ -240,7 +279,9 @@ def test_lists_follow_the_counts_of_test_where_training_is_otherwise():
 
 
 def timed(n, first):
-    return rows([(at, at) for at in range(n)], time=pl.Series([first + at * DAY for at in range(n)]))
+    return rows(
+        [(at, at) for at in range(n)], time=pl.Series([first + at * DAY for at in range(n)])
+    )
 
 
 @pytest.mark.parametrize(("n_users", "limited"), [(19, False), (20, True)])
@@ -261,9 +302,12 @@ def test_a_test_of_twenty_days_has_a_limit_for_the_busiest(n_days, limited):
     found = audit(test.with_columns(item=1), test)["L20"]
     share = 51 / (50 + n_days)
     assert found.said.endswith(
-        f"; busiest of {n_days} days {share:.2%}" + ("" if limited else ", too few days for a limit")
+        f"; busiest of {n_days} days {share:.2%}"
+        + ("" if limited else ", too few days for a limit")
     )
-    assert (found.status, found.value) == (("warn", share) if limited else ("pass", 1 / (50 + n_days)))
+    assert (found.status, found.value) == (
+        ("warn", share) if limited else ("pass", 1 / (50 + n_days))
+    )
 
 
 @pytest.mark.parametrize(("n_new", "status"), [(2, "pass"), (3, "warn")])
@@ -291,7 +335,10 @@ def test_dates_are_moments_and_numbers_are_if_they_lie_among_the_times():
     spread = end - first
     assert _ticks(parts, pl.Series([date(1970, 1, 2)])).to_list() == [DAY]
     in_ms = parts_of(timed(3, 0), timed(3, 0), per_second=1000.0)
-    assert _ticks(in_ms, pl.Series([datetime(1970, 1, 1, 0, 0, 1), None])).to_list() == [1000.0, None]
+    assert _ticks(in_ms, pl.Series([datetime(1970, 1, 1, 0, 0, 1), None])).to_list() == [
+        1000.0,
+        None,
+    ]
     assert _ticks(parts, pl.Series([first - spread, None, end + spread])).to_list() == [
         first - spread,
         None,
@@ -299,8 +346,16 @@ def test_dates_are_moments_and_numbers_are_if_they_lie_among_the_times():
     ]
     for values in ([first - spread - 1], [end + spread + 1, first], [], ["a"], [True]):
         assert _ticks(parts, pl.Series(values)) is None
-    assert _ticks(parts_of(timed(10, 0), timed(5, 10 * DAY)), pl.Series([5])) is None  # steps, not moments
-    assert _ticks(parts_of(timed(10, YEARS), timed(5, YEARS), per_second=None), pl.Series([date(2020, 1, 1)])) is None
+    assert (
+        _ticks(parts_of(timed(10, 0), timed(5, 10 * DAY)), pl.Series([5])) is None
+    )  # steps, not moments
+    assert (
+        _ticks(
+            parts_of(timed(10, YEARS), timed(5, YEARS), per_second=None),
+            pl.Series([date(2020, 1, 1)]),
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(("n", "late", "told"), [(10, 6, True), (10, 5, False), (9, 9, False)])
@@ -323,12 +378,16 @@ def test_a_column_tells_who_has_test_rows_if_enough_are_compared(n, told):
     train = timed(n, YEARS)
     parts = parts_of(train, rows([(at, 0) for at in range(0, n, 2)], time=YEARS + n * DAY))
     flag = pl.DataFrame({"user": range(n), "x": [at % 2 == 0 for at in range(n)]})
-    said = f"which of {n} trained users have test rows, in 100% of pairs that training does not tell"
+    said = (
+        f"which of {n} trained users have test rows, in 100% of pairs that training does not tell"
+    )
     for column in (flag, flag.with_columns(~pl.col("x")), flag.with_columns(x=pl.col("x") * 2.5)):
         assert _knows_who(parts, column, "user", "x") == (said if told else None)
     assert _knows_who(parts, flag.with_columns(x=pl.col("user") // 2 % 2), "user", "x") is None
     assert _knows_who(parts, flag.with_columns(x=pl.lit("a")), "user", "x") is None
-    last = [at for at in range(n) if at % 17 > 8]  # in each group those that were seen last, as time tells
+    last = [
+        at for at in range(n) if at % 17 > 8
+    ]  # in each group those that were seen last, as time tells
     parts = parts_of(train, rows([(at, 0) for at in last], time=YEARS + n * DAY))
     assert _knows_who(parts, flag.with_columns(x=pl.col("user").is_in(last)), "user", "x") is None
 
@@ -341,7 +400,12 @@ def test_ten_test_items_in_a_column_are_answers(hits, answers):
     parts = parts_of(train, test, per_second=None)
     values = [at if at < hits else 500 + at for at in range(n)]
     frame = pl.DataFrame(
-        {"user": range(n), "favourite": values, "name": [str(value) for value in values], "flag": True}
+        {
+            "user": range(n),
+            "favourite": values,
+            "name": [str(value) for value in values],
+            "flag": True,
+        }
     )
     for column in ("favourite", "name"):
         assert _is_answer(parts, frame, "user", column) is answers
@@ -393,7 +457,9 @@ def test_a_set_that_chance_gives_once_in_a_thousand_times_is_no_copy(n_others, c
     assert found.equal().sum() == copies
 
 
-@pytest.mark.parametrize(("shared", "size", "near"), [(10, 10, True), (9, 10, False), (19, 20, True), (18, 20, False)])
+@pytest.mark.parametrize(
+    ("shared", "size", "near"), [(10, 10, True), (9, 10, False), (19, 20, True), (18, 20, False)]
+)
 def test_sets_are_near_from_a_jaccard_index_of_nine_tenths(shared, size, near):
     """Of two sets of 20 that share 19, the index is 19 / 21; of two of 10 that share 9, it is 9 / 11."""
     twin = [*range(shared), *range(1000, 1000 + size - shared)]
@@ -410,7 +476,9 @@ def test_nine_items_are_not_compared_with_nearly_equal_ones():
 
 
 def test_comparing_stops_after_so_many_items(monkeypatch):
-    sets = [[*range(10)], [*range(10)]] + [[2000 + 10 * user + at for at in range(10)] for user in range(100)]
+    sets = [[*range(10)], [*range(10)]] + [
+        [2000 + 10 * user + at for at in range(10)] for user in range(100)
+    ]
     for work, capped in ((10, False), (9, True)):
         monkeypatch.setattr(audit_checks, "_WORK", work)
         found, is_capped = histories(sets).near()
@@ -433,7 +501,10 @@ def test_features_may_have_another_clock_than_the_parts(unit):
     times = (known * factor).cast(pl.Datetime("us")) if unit == "dates" else known * factor
     features = pl.DataFrame({"user": [1, 1, 1, 2, 2], "x": range(5), "timestamp": times})
     found = audit(train, test, features=features)
-    assert found["L13"].said == "2 of 5 features are later than the first test row of their user or item"
+    assert (
+        found["L13"].said
+        == "2 of 5 features are later than the first test row of their user or item"
+    )
     assert (found["L13"].status, found.rows("L13")["x"].to_list()) == ("fail", [2, 4])
 
 
