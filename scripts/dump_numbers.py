@@ -289,6 +289,7 @@ def dump() -> Iterator[str]:
             asked = ["rmse", "mae", "ndcg@3", "fcp"]
             yield from attempt("ratings", rw.evaluate_ratings, rated, asked, relevance_threshold=2)
     yield from dump_ranked(scored, metrics)
+    yield from dump_requests(metrics)
     yield from dump_conventions()
     yield from dump_comparisons()
     yield from dump_splits()
@@ -346,6 +347,46 @@ def dump_ranked(world: World, metrics: list[str]) -> Iterator[str]:
         yield from attempt(
             f"model {failed}", rw.evaluate_model, Model(scores), truth, few, **options
         )
+
+
+def in_requests(table: pl.DataFrame, *, text: bool) -> pl.DataFrame:
+    """Return a table whose rows are dealt to up to three requests of their user."""
+    number = pl.int_range(pl.len()).over("user") % 3 % (pl.col("user").rank("dense") % 3 + 1)
+    request = pl.format("r{}", number) if text else number
+    return table.with_columns(request.alias("request"))
+
+
+def dump_requests(metrics: list[str]) -> Iterator[str]:
+    """Yield the lines of lists by request, with ground truth by request and by user."""
+    for name, world in {
+        "scored": make_world(8, text=False, scored=True),
+        "text": make_world(9, text=True, scored=True),
+    }.items():
+        around = {key: world[key] for key in ("train", "items", "users", "reference")}
+        lists = in_requests(world["lists"], text=name == "text")
+        judged = in_requests(world["truth"], text=name == "text")
+        for kind, truth in (("by request", judged), ("by user", world["truth"])):
+            what = f"requests {name} {kind}"
+            usable = []
+            for metric in metrics:
+                found = list(
+                    attempt(f"{what} {metric}", rw.evaluate, lists, truth, metric, **around)
+                )
+                usable += [metric] if len(found) > 1 and not metric.startswith("err") else []
+                yield from found
+            rules: list[dict[str, Any]] = [
+                {"by": "group", "jackknife": 8},
+                {"by": ["item:group", "repeat"]},
+                {"exclude_seen": True, "population": "all"},
+                {"ties": "item", "undefined": "nan", "relevance_threshold": 2},
+            ]
+            for rule in rules:
+                yield from attempt(
+                    f"{what} {rule}", rw.evaluate, lists, truth, usable, **around, **rule
+                )
+            few = ["ndcg@3", "recall@10", "mrr", "micro@3", "gini@10"]
+            options = {**around, "mean_over": "users"}
+            yield from attempt(f"{what} over users", rw.evaluate, lists, truth, few, **options)
 
 
 def dump_conventions() -> Iterator[str]:
