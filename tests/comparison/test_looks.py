@@ -110,8 +110,8 @@ def test_what_is_refused(tmp_path):
         "{}",
         "[]",
         "no",
-        '{"version": 3, "pairs": []}',
-        '{"version": 3, "pairs": {"a": 3}}',
+        '{"version": 1, "pairs": []}',
+        '{"version": 1, "pairs": {"a": 3}}',
     ):
         file.write_text(text)
         with pytest.raises(FileError, match="no record of looks"):

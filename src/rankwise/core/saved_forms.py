@@ -1,4 +1,4 @@
-"""Everything that rankwise saves and reads again: the version of each form, and how older versions are read.
+"""The saved forms of rankwise: the version of each form, and upgrades of older versions.
 
 A version is raised when what is written changes: a key, a column, a type, or what one of them
 means. ``upgrades`` then gets a function that brings the version before to the new one, and
@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-
-import polars as pl
 
 from rankwise.core import __version__
 from rankwise.errors import FileError
@@ -92,7 +90,7 @@ class SavedForm:
         return f"{self.oldest} to {self.version}" if self.upgrades else str(self.version)
 
     def version_of(self, content: Mapping[str, Any]) -> Any:
-        """Return the version that a file states; a `KeyError` if it has to state one and does not."""
+        """Return the version that a file states; `KeyError` if a required version is missing."""
         return (
             content[self.key]
             if self.unversioned is None
@@ -140,117 +138,11 @@ class SavedForm:
         return "no release of rankwise wrote this version: save it again"
 
     def upgrade(self, content: Any, version: int | None = None) -> Any:
-        """Return content of a version that was checked, as the current version has it."""
+        """Upgrade content of a checked version to the current version."""
         version = self.version_of(content) if version is None else version
         for step in self.upgrades[version - self.oldest :]:
             content = step(content)
         return content
-
-
-def _unchanged(content: Any) -> Any:
-    """Return the content of a form whose next version only states its version."""
-    return content
-
-
-def _rows_with(rows: str, name: str, value: Any) -> Upgrade:
-    """Return an upgrade that gives every row of a table a column that older programs did not have."""
-    return lambda content: {**content, rows: [{name: value, **row} for row in content[rows]]}
-
-
-_NOT_SHOWN = {"undecided": "not shown", "undecided (weak support)": "not shown (weak support)"}
-"""Words of verdicts that were renamed."""
-
-
-def _rows_with_verdicts(content: Any) -> Any:
-    """Return a comparison with the verdicts of today."""
-    pairs = (
-        {**row, "verdict": _NOT_SHOWN.get(row["verdict"], row["verdict"])}
-        for row in content["pairs"]
-    )
-    return {**content, "pairs": list(pairs)}
-
-
-def _decision_with_levels(content: Any) -> Any:
-    """Return a decision whose intervals have a level: older ones divided limits by the mean of the baseline."""
-    checks = []
-    for row in content["checks"]:
-        mean = row["mean_baseline"]
-        shares = {
-            name: row[value] / abs(mean) if mean and isinstance(row[value], int | float) else None
-            for name, value in (
-                ("change", "difference"),
-                ("change_low", "low"),
-                ("change_high", "high"),
-            )
-        }
-        checks.append({**row, **shares, "confidence": 1 - content["rule"]["alpha"], "p_name": ""})
-    return {**content, "checks": checks}
-
-
-_MARGIN_LIMITS = ("margin_low", "margin_high", "margin_lift_low", "margin_lift_high")
-
-
-def _rows_with_levels(content: Any) -> Any:
-    """Return a comparison whose intervals have a level, and whose wins are users for whom the system is better.
-
-    Older ones have the interval of a pair alone.
-    """
-    settings = content["settings"]
-    confidence, directions = 1 - settings["alpha"], settings.get("directions", {})
-    rows = []
-    for row in content["pairs"]:
-        more = {"confidence": confidence, "low_alone": row["low"], "high_alone": row["high"]}
-        if directions.get(row["metric"]) is False and not row.get("data_sets"):
-            more |= {"wins": row["losses"], "losses": row["wins"]}
-        rows.append({**row, **more, **dict.fromkeys(_MARGIN_LIMITS)})
-    return {**content, "pairs": rows}
-
-
-def _table_with_verdicts(table: str) -> Upgrade:
-    """Return an upgrade of a folder of tables to the verdicts of today."""
-
-    def upgrade(content: Any) -> Any:
-        head, frames = content
-        return head, {
-            **frames,
-            table: frames[table].with_columns(pl.col("verdict").replace(_NOT_SHOWN)),
-        }
-
-    return upgrade
-
-
-def _differences_with_margins(content: Any) -> Any:
-    """Return an off-policy result with p-values of its margin, which older ones do not have."""
-    head, frames = content
-    table = frames["differences"].with_columns(p_non_inferior=pl.lit(float("nan")))
-    return head, {**frames, "differences": table}
-
-
-def _differences_with_levels(content: Any) -> Any:
-    """Return an off-policy result whose intervals of differences have a level: older ones are of a pair alone."""
-    head, frames = content
-    unknown = ("p_equivalence", "p_margin_adjusted", "low_non_inferior", "high_non_inferior")
-    table = frames["differences"].with_columns(
-        pl.lit(1 - head["settings"]["alpha"]).alias("confidence"),
-        pl.col("low").alias("low_alone"),
-        pl.col("high").alias("high_alone"),
-        *(pl.lit(float("nan")).alias(name) for name in unknown),
-    )
-    return head, {**frames, "differences": table}
-
-
-def _decision_with_means(content: Any) -> Any:
-    """Return a decision whose checks have means, which older ones do not know, and the words of today."""
-    checks = [
-        {
-            "mean_baseline": None,
-            "mean_system": None,
-            **row,
-            "outcome": "no loss shown" if row["outcome"] == "undecided" else row["outcome"],
-        }
-        for row in content["checks"]
-    ]
-    return {"unguarded": [], "lower_is_better": [], **content, "checks": checks}
 
 
 RESULT = SavedForm(
@@ -258,42 +150,26 @@ RESULT = SavedForm(
     "Result.save",
     "`result.json`, and the tables of users (`per_user-….parquet`) and jackknife values "
     "(`replicates-….parquet`)",
-    5,
+    1,
     key="schema_version",
-    upgrades=(_unchanged,),
 )
 COMPARISON = SavedForm(
     "comparison",
     "Comparison.save",
     "`comparison.json`, and a result per system in `results/`",
-    6,
-    upgrades=(
-        _unchanged,
-        _rows_with("pairs", "p_bound", None),
-        _unchanged,
-        _rows_with_verdicts,
-        _rows_with_levels,
-    ),
-    unversioned=1,
+    1,
 )
 DECISION = SavedForm(
     "decision",
     "Decision.save",
     "one JSON file: the rule, the checks, the outcome",
-    5,
-    upgrades=(
-        _unchanged,
-        _rows_with("checks", "flags", ()),
-        _decision_with_means,
-        _decision_with_levels,
-    ),
-    unversioned=1,
+    1,
 )
 LOOKS = SavedForm(
     "record of looks",
     "rankwise compare --looks",
     "one JSON file: every look at each pair of systems",
-    3,
+    1,
 )
 SPLIT = SavedForm(
     "split",
@@ -307,51 +183,42 @@ CONFIGURATION = SavedForm(
     "rankwise run",
     "`config.yaml`: every option in full, and the hash of every input; a file without a version "
     "has the current one",
-    3,
-    upgrades=(_unchanged, _unchanged),
-    unversioned=3,
+    1,
+    unversioned=1,
 )
 PARTIAL = SavedForm(
     "partial",
     "Partial.to_bytes",
     "Arrow tables by user and by item, counts, and the fingerprint of the job",
-    4,
+    1,
 )
 JOB = SavedForm(
     "job",
     "Job.to_bytes",
     "the settings, and the Arrow tables that all pieces share",
-    6,
-    upgrades=(_unchanged,) * 3,
+    1,
 )
 STATE_DICT = SavedForm(
     "state dict",
     "rankwise.torch.Collection.state_dict",
     "tensors of users, items and counts; PyTorch keeps the version and the settings in the "
     "metadata of the state dict",
-    2,
-    upgrades=(_unchanged,),
+    1,
     unversioned=1,
 )
 OFF_POLICY = SavedForm(
     "off-policy result",
     "OffPolicy.save",
     "`result.json`, and a Parquet file per table",
-    4,
+    1,
     key="off_policy_version",
-    upgrades=(
-        _table_with_verdicts("differences"),
-        _differences_with_margins,
-        _differences_with_levels,
-    ),
 )
 INTERLEAVING = SavedForm(
     "interleaving result",
     "Interleaving.save",
     "`result.json`, and a Parquet file per table",
-    2,
+    1,
     key="interleaving_version",
-    upgrades=(_table_with_verdicts("table"),),
 )
 BUCKETS = SavedForm(
     "table by bucket",
