@@ -1,4 +1,4 @@
-"""Candidate sets: the items that are ranked for each user, and sampled negatives, the same for every model.
+"""Candidate sets: the items ranked for each user, and sampled negatives shared by all models.
 
 By default all items with a score are ranked, except those in ``exclude=``. For another candidate
 set, pass the value of one of these functions as ``candidates=`` to `rankwise.rank`,
@@ -34,9 +34,10 @@ _SPARSE = 4  # rejection sampling needs at least this many times n eligible item
 def _draw(
     tables: Sequence[Table], n: int, protocol: Protocol
 ) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
-    """Return the positives and n negatives of users with a relevant item, numbers of eligible items, and counts.
+    """Return the positives and n negatives per user, numbers of eligible items, and counts.
 
-    Negatives are unknown to the user, and drawn as the protocol says.
+    Users without a relevant item are left out. Negatives are unknown to the user, and drawn as the
+    protocol says.
     """
     truth, train, history, catalogue = _aligned(tables)
     relevant = truth.relevant(protocol.relevance_threshold)
@@ -131,7 +132,7 @@ class _Sampler:
     def _by_rejection(
         self, users: Ints, n: int, rng: np.random.Generator, *, replacement: bool
     ) -> tuple[Ints, Ints]:
-        """Draw n items per user: draw in rounds, reject excluded items, and keep the first n of the rest.
+        """Draw n items per user in rounds: reject excluded items, and keep the first n of the rest.
 
         Rejecting repeated items is exactly drawing without replacement, also for unequal weights.
         """

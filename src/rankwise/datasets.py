@@ -269,7 +269,7 @@ def _softmax(scores: Any) -> Any:
 
 
 def _plackett_luce(weights: Any, lists: Any) -> Any:
-    """Return for each segment and list the probability of each item after those above it."""
+    """Return per segment and list the probability of each item, given the items above."""
     chosen = weights[:, lists]
     above = np.cumsum(chosen, axis=2) - chosen
     return chosen / (1.0 - above)

@@ -1,4 +1,4 @@
-"""The tree of errors; each error states what is wrong, where, what was found, and how to fix it.
+"""The tree of errors; each error states the problem, the place, the value found, and the fix.
 
 RankwiseError
 ├── InputError            the data cannot be evaluated as it is (command line: exit 3)
@@ -127,7 +127,7 @@ class EmptyError(InputError):
 
 
 class FileError(InputError):
-    """A file, or a line of it, cannot be read."""
+    """A file, or a line of a file, cannot be read."""
 
 
 class UsageError(RankwiseError, ValueError):
@@ -135,7 +135,7 @@ class UsageError(RankwiseError, ValueError):
 
 
 class MetricError(UsageError):
-    """A metric is unknown, or an input that it needs is missing."""
+    """A metric is unknown, or a required input is missing."""
 
 
 class MissingValueError(MetricError, KeyError):
@@ -147,7 +147,7 @@ class ParameterError(UsageError):
 
 
 class ConfigError(UsageError):
-    """Mistakes in a configuration file, each with its line and the path to it.
+    """Mistakes in a configuration file, each with its line and its path in the file.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def printable(text: str) -> str:
 
 
 def _shortened(line: str) -> str:
-    """Return a line without its middle if it is too long, for example because of a long id."""
+    """Return a line without its middle if too long, for example because of a long id."""
     if len(line) <= _LONGEST:
         return line
     return f"{line[: _LONGEST - 100]} … {line[-60:]} ({len(line):,} characters)"

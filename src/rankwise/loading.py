@@ -1,4 +1,4 @@
-"""Read whatever rankwise has saved: each form is known by its file and by the key of its version.
+"""Loading of saved files of any form, known by the file and by the key of its version.
 
 What reads a form is imported when there is one to read, because a saved result needs neither splits
 nor logs.
@@ -18,7 +18,7 @@ __all__ = ["load"]
 
 
 def load(path: str | Path) -> Any:
-    """Read what rankwise has saved: a result, a comparison, a decision, values of a log, interleaving or a split.
+    """Load a saved result, comparison, decision, log evaluation, interleaving or split.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def load(path: str | Path) -> Any:
 
 
 def _load_tables(folder: Path) -> Any:
-    """Read a folder of tables with a ``result.json``, which has the key of the version of its form."""
+    """Read a folder of tables with a ``result.json``, whose version key tells its form."""
     keys = _keys(folder / "result.json")
     if OFF_POLICY.key in keys:
         from rankwise.offpolicy.result import OffPolicy
@@ -104,7 +104,7 @@ def _load_tables(folder: Path) -> Any:
 
 
 def _keys(path: Path) -> frozenset[str]:
-    """Return the keys of a JSON file; none if it cannot be read, which the reader of results says."""
+    """Return the keys of a JSON file; none if unreadable, which the reader of results reports."""
     if not path.is_file():  # a device never ends
         return frozenset()
     try:

@@ -1,4 +1,4 @@
-"""The options of an evaluation, each declared once: default, check, description, and what comparing needs.
+"""The options of an evaluation, each declared once: default, check, description, comparison.
 
 Signatures, the command line, YAML files, what a result saves, and the check that two results may be
 compared derive from the fields of `Options`. A new option is compared by default: only a reason in
@@ -137,7 +137,7 @@ _RATED: NotOn = {"ratings": "the rated items of each user are the list"}
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A form that the value of an option may have, and that fewer roads take than other values.
+    """A form of an option's value that not every road accepts.
 
     Attributes
     ----------
@@ -369,7 +369,7 @@ class Choices:
 
 
 def choice_values(*scopes: Scope, per_metric: bool | None = None) -> dict[str, Any]:
-    """Return the `Literal` of each choice, by name: first those that a metric may have of its own, then by scope.
+    """Return the `Literal` of each choice, by name: per-metric choices first, then by scope.
 
     >>> list(choice_values("tables"))
     ['order_by', 'ids', 'score_precision', 'catalogue']
@@ -388,7 +388,7 @@ def choice_values(*scopes: Scope, per_metric: bool | None = None) -> dict[str, A
 
 @dataclass(frozen=True)
 class AveragingRule:
-    """Who one metric is averaged over, and what a user counts whom it is not defined for."""
+    """The population of a metric, and the value of users for whom the metric is undefined."""
 
     population: Population = Choices.population
     undefined: Undefined = Choices.undefined
@@ -433,7 +433,7 @@ class AveragingRules:
     exceptions: Mapping[str, AveragingRule] = field(default_factory=dict)
 
     def of(self, metric: Any) -> AveragingRule:
-        """Return the rule of a metric; its name is made only where some metric has a rule of its own."""
+        """Return the rule of a metric; the name is made only if any metric has an exception."""
         return (
             self.exceptions.get(str(metric @ ()), self.default) if self.exceptions else self.default
         )

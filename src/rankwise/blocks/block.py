@@ -1,4 +1,4 @@
-"""The data of some users that metrics read: hits, sets of rows, and side information, as arrays of NumPy or PyTorch.
+"""Data of a block of users for metrics: hits, row sets and side information, in NumPy or PyTorch.
 
 A metric declares the sets of rows that it reads beyond hits, and the facts: data about items and
 users beyond lists and ground truth, as arrays by code. Blocks hold what is declared alone. Item
@@ -145,7 +145,7 @@ class Overlap:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowSets:
-    """The sets of rows that a block holds; None for those that no metric declared.
+    """The sets of rows that a block holds; None for sets that no metric declared.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class Popularity:
         return self.above > last
 
     def _is_rare(self, share: float) -> Array:
-        """Whether each item is among the least popular ``share`` of those with interactions."""
+        """Return whether each item is in the least popular ``share`` of items with interactions."""
         xp = namespace(self.above)
         order = order_within(self.count, self.above)  # by id where counts are equal
         n_cold = xp.sum(xp.astype(self.count == 0, xp.int64))
@@ -323,7 +323,7 @@ class Categories:
         return owner, xp.take(self.code, xp.take(first, owner) + position)
 
     def cells(self, user: Array, items: Array) -> tuple[Array, Array]:
-        """Return one row per item and category: which of ``items``, which cell of a matrix (U, n_categories)."""
+        """Return the index in ``items`` and the cell of (U, n_categories) per item and category."""
         owner, category = self.of(items)
         return owner, namespace(items).take(user, owner) * len(self.names) + category
 
@@ -418,7 +418,7 @@ _F = TypeVar("_F")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Block:
-    """Some users, their recommendation lists and what is relevant to them.
+    """A block of users, with their recommendation lists and relevant items.
 
     Attributes
     ----------
@@ -511,12 +511,12 @@ class Block:
 
     @property
     def overlap_history(self) -> Overlap:
-        """What lists have in common with the training interactions."""
+        """The overlap of lists and training interactions."""
         return cast("Overlap", self._declared("overlap_history"))
 
     @property
     def overlap_reference(self) -> Overlap:
-        """What lists have in common with the reference lists."""
+        """The overlap of lists and reference lists."""
         return cast("Overlap", self._declared("overlap_reference"))
 
     @property
@@ -567,7 +567,7 @@ class Block:
         return replace(self, hits=hits.weighted(hit_weight), weight=weight, user_weight=per_user)
 
     def item_weight(self, user: Array, item: Array) -> Array:
-        """Return the weight of each of some relevant items, shape (n,)."""
+        """Return the weight of each relevant item, shape (n,)."""
         xp = namespace(user)
         if self.weight is None or self.user_weight is None:
             return xp.ones(user.shape[0], dtype=xp.float64)
@@ -640,7 +640,7 @@ class Block:
         return bincount(users, values if within is None else values[within], self.n_users)
 
     def _ends_at(self, ranks: tuple[int, ...]) -> Array | None:
-        """Return where each user's hits up to some ranks end, once for all metrics."""
+        """Return the ends of each user's hits up to the given ranks, cached for all metrics."""
         if ranks not in self._ends:
             self._ends[ranks] = kernels.ends(self.hits.user, self.hits.rank, ranks, self.n_users)
         return self._ends[ranks]

@@ -1,4 +1,4 @@
-"""Recommendation lists and ground truth in codes, and the blocks of users that are cut from them."""
+"""Recommendation lists and ground truth in codes, and the blocks of users cut from them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _MOST_ROWS = 1 << 23  # rows of a block where items are so many: small beside th
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HashCheck:
-    """Item ids beside their hashes, to confirm what equal hashes suggest.
+    """Item ids beside their hashes, to confirm that equal hashes have equal ids.
 
     Raises `HashCollision` where two ids have one hash.
     """
@@ -71,7 +71,7 @@ class HashCheck:
             raise HashCollision
 
     def repeated(self, row: int, rows: Ints) -> None:
-        """Confirm that the item of a row occurs twice among some rows."""
+        """Confirm that the item of a row occurs twice or more among the given rows."""
         ids = _gather(self.recommended, self.origin, rows)
         if (ids == _gather(self.recommended, self.origin, np.array([row]))[0]).sum() < 2:
             raise HashCollision
@@ -135,13 +135,13 @@ class Encoded:
 
     @cached_property
     def most_users(self) -> int:
-        """The largest number of users in a block, whatever the length of their lists."""
+        """The largest number of users in a block, independent of the length of their lists."""
         sizes = [len(f.names) for f in self.facts.values() if isinstance(f, Categories)]
         return max(1, _CELLS // max(sizes)) if sizes else 1 << 62
 
     @property
     def most_rows(self) -> int:
-        """The largest number of rows in a block: fewer if it holds all of them, not only hits.
+        """The largest number of rows in a block: fewer if blocks hold whole lists, not only hits.
 
         There are not fewer than items, of which each block has sums.
         """
@@ -155,7 +155,7 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MatchedLists:
-    """Some lists, what they match, and who of their users counts."""
+    """A set of lists, with their matches and the evaluated users among them."""
 
     lists: Lists
     groups: Ints
@@ -175,7 +175,7 @@ class MatchedLists:
 
 
 def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
-    """Return the block of some matched lists, with all rows that the metrics need."""
+    """Build the block of matched lists, with all rows that the metrics need."""
     truth, lists, needs = encoded.truth, matched.lists, encoded.needs
     counted, rows, judged_rows = matched.counted, matched.matches.rows, matched.matches.judged
     list_of_row = matched.matches.lists
@@ -275,7 +275,7 @@ def _recommended(matched: MatchedLists, relevant: Ints) -> RecommendedRows:
 
 
 def _of_groups(counts: Ints, groups: Ints) -> Ints:
-    """Return the count of each of some groups; 0 for group -1."""
+    """Return the count of each group; 0 for group -1."""
     if not len(counts):
         return np.zeros(len(groups), dtype=np.int64)
     counts_of_rows: Ints = counts.take(groups, mode="clip")
@@ -294,7 +294,7 @@ def _ideal(truth: Truth, groups: Ints) -> Ideal | Literal["ones"]:
 
 
 def _relevant_rows(truth: Truth, groups: Ints) -> tuple[Ints, Ints]:
-    """Return the relevant rows of some groups, and where each group starts."""
+    """Return the relevant rows of groups, and where each group starts."""
     all_rows, starts = rows_of_groups(truth.starts, groups)
     rows = np.arange(all_rows.start, all_rows.stop) if isinstance(all_rows, slice) else all_rows
     if truth.relevant is None:
@@ -348,7 +348,7 @@ _FEW = 1 << 20  # rows that no thread is started for
 
 
 def blocks(encoded: Encoded, size: int | None = None) -> Iterator[Block]:
-    """Cut everything into blocks, one after the other.
+    """Yield the blocks of all encoded lists and ground truth.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ def parts(encoded: Encoded, size: int | None = None, threads: int = 1) -> Iterat
 
 
 def cut(encoded: Encoded, part: Part) -> Block:
-    """Make the block of some users.
+    """Make the block of a part of the users.
 
     Raises
     ------

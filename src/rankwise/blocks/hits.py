@@ -56,7 +56,7 @@ class TiedGroups:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hits:
-    """Rows in order of user and rank; one row per hit unless ties spread it.
+    """Rows in order of user and rank: one row per hit, or several where ties spread a hit.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ class Hits:
 
 
 def _largest(numbers: Array) -> int:
-    """Return the largest of some whole numbers; 0 if there are none."""
+    """Return the largest number; 0 without numbers."""
     return int(namespace(numbers).max(numbers)) if numbers.shape[0] else 0
 
 

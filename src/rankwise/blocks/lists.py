@@ -76,7 +76,7 @@ class TieOrder:
 
     @property
     def is_open(self) -> bool:
-        """Whether the rule leaves the order open: metrics have to handle it."""
+        """Whether the rule leaves ties unbroken, so that metrics have to handle them."""
         return self.ties in ("expected", "optimistic", "pessimistic")
 
     def numbers(self, items: Codes) -> Ints:
@@ -94,7 +94,7 @@ class TieOrder:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lists:
-    """Recommendation lists, one user after the other, best first unless ``tie_order`` is there."""
+    """Recommendation lists, concatenated by user, best first unless ``tie_order`` is set."""
 
     user: Codes
     starts: Ints
@@ -148,7 +148,7 @@ class Lists:
         return cls(empty, np.zeros(1, dtype=np.int64), empty, np.empty(0), has_ties=False)
 
     def without(self, rows: Ints) -> Lists:
-        """Return the lists without some rows; the rows below them move up."""
+        """Drop rows from the lists; the rows below them move up."""
         keep = np.ones(len(self.items), dtype=bool)
         keep[rows] = False
         lengths = np.add.reduceat(keep, self.starts[:-1], dtype=np.int64)
@@ -433,7 +433,7 @@ class Truth:
 
     @cached_property
     def ideal(self) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-        """Where the relevant gains of every group start, and those gains, best first."""
+        """The starts of groups, and their relevant gains, best first in each group."""
         gains = np.ones(len(self.items)) if self.relevance is None else self.relevance
         owner = np.repeat(np.arange(len(self.user)), self.n_judged)
         if self.relevant is not None:

@@ -117,7 +117,7 @@ def match(
 
 
 def _match_by_table(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints) -> Matches:
-    """Return what `match` does, with one hash table for all lists."""
+    """Match lists and ground truth like `match`, with one hash table for all lists."""
     table = _Table(starts, judged_starts, judged)
     parts: list[_Part] = []
     first, last = 0, len(starts) - 1
@@ -177,7 +177,7 @@ class _Table:
         self.judged_slots = (np.repeat(self.base, np.diff(judged_starts)) + judged) & self.mask
 
     def match(self, items: Codes, first: int, stop: int) -> _Part:
-        """Match some lists, at most ``rows`` rows together (or one list)."""
+        """Match consecutive lists, at most ``rows`` rows together (or one list)."""
         a, b = int(self.starts[first]), int(self.starts[stop])
         c, d = int(self.judged_starts[first]), int(self.judged_starts[stop])
         part, slots, numbers = items[a:b], self.slots[: b - a], self.numbers[: b - a]
@@ -352,7 +352,7 @@ def _by_score(lists: Lists, matches: Matches, *, exactly: bool) -> Ranks:
 
 
 def _places(lists: Lists, matches: Matches) -> tuple[Ints, Ints, int]:
-    """Return the first and last rank that each matched row may have, and how many rows of the lists tie."""
+    """Return the first and last possible rank of each matched row, and the number of tied rows."""
     assert lists.scores is not None
     rows, list_of_row = matches.rows, matches.lists
     first, last = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
@@ -382,7 +382,7 @@ def _places(lists: Lists, matches: Matches) -> tuple[Ints, Ints, int]:
 
 
 def _matrices(lists: Lists) -> Iterator[tuple[Ints, Scores, Ints | None]]:
-    """Yield some lists at a time, and their scores in rows of one length, filled with infinity.
+    """Yield batches of lists, with their scores as a matrix padded with infinity, and a mask.
 
     The last says how much of each row is scores; None if all is.
     """

@@ -66,7 +66,7 @@ def pack(form: SavedForm, values: Any, frames: Mapping[str, pl.DataFrame]) -> by
 
 
 def unpack(form: SavedForm, data: bytes) -> tuple[Any, dict[str, pl.DataFrame]]:
-    """Return the values and tables that `pack` wrote, as the current version of their form has them.
+    """Read the values and tables that `pack` wrote, upgraded to the current version of the form.
 
     Raises
     ------
@@ -142,7 +142,7 @@ class JobFingerprint:
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """The hash of each table, whatever the order of its rows and columns."""
+        """The hash of each table, independent of the order of rows and columns."""
         return {
             role: f"{len(frame):,} rows of {', '.join(sorted(frame.columns))}, "
             f"hash {digest_of([frame[name] for name in sorted(frame.columns)])}"
@@ -192,7 +192,7 @@ ADDED = ("rows", "ids_trimmed")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Partial:
-    """The mergeable result of some users; it can be pickled, or written in Arrow's format.
+    """The mergeable result of a set of users, for pickling or writing in Arrow's format.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ class Partial:
     outside_catalogue: pl.Series | None = None
 
     def merge(self, *others: Partial) -> Partial:
-        """Return the partial of all users, merged with others; their order does not matter.
+        """Merge with the partials of other users, in any order, into the partial of all users.
 
         Raises
         ------
@@ -406,7 +406,7 @@ def twice_error(user: object) -> DuplicateError:
 
 
 def _distinct(ids: Sequence[pl.Series | None]) -> pl.Series | None:
-    """Return every id once, as text where some are; None without any."""
+    """Return the distinct ids in order, as text if any are text; None without ids."""
     present = [one for one in ids if one is not None]
     if not present:
         return None
@@ -431,7 +431,7 @@ class _Name:
 
 @dataclass(frozen=True)
 class UserSum(_Name):
-    """A sum of every user: which cell it is pooled for, and its number there.
+    """A sum of every user: the cell for which sums are pooled, and the number of the sum there.
 
     >>> UserSum.read(str(UserSum("rmse", 0)))
     UserSum(cell='rmse', number=0)
@@ -516,7 +516,7 @@ class GroupSums:
         )
 
     def _added(self) -> tuple[Any, dict[str, Any]]:
-        """Return every place once, in order, and what is added there in all."""
+        """Return the distinct places in order, and the total of each place."""
         places = len(self.names) * self.n_items
         if self.parts is ONES and places <= _ROOMY * len(self.index):
             counts = np.bincount(self.index, minlength=places)
@@ -568,7 +568,7 @@ _USER = ""
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BlockValues:
-    """What metrics give for a block: arrays of the library that the block has.
+    """Metric values of a block, as arrays of the library that the block uses.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""``rankwise compare``, ``rankwise decide`` and ``rankwise report``: saved results in, a verdict or a page out."""
+"""``rankwise compare``, ``rankwise decide`` and ``rankwise report``: commands on saved results."""
 
 from __future__ import annotations
 
@@ -330,13 +330,16 @@ def compare_command(
 
 
 def _without_company(comparison: Comparison) -> Comparison:
-    """Return a comparison that does not know of systems saved beside it: those of a gate compete with none of them."""
+    """Return a comparison without the record of systems that are saved in the same place.
+
+    The systems of a gate do not compete with systems that are saved beside them.
+    """
     settings = {name: value for name, value in comparison.settings.items() if name != "test_set"}
     return replace(comparison, settings=settings)
 
 
 def _tell_gate(outcomes: list[tuple[str, str, str]], not_shown: str) -> int:
-    """Print the outcome of every system, and return the exit code: 0 passed, 1 failed, 5 not shown."""
+    """Print each system's outcome, and return exit code 0 (passed), 1 (failed) or 5 (not shown)."""
     for outcome, head, below in outcomes:
         line = printable(f"{outcome}  {head}")
         click.echo(click.style(line, bold=True) if coloured(sys.stderr) else line, err=True)
@@ -358,7 +361,7 @@ def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any
 
 
 def _read_baseline(path: str, read: Callable[..., Result], truth: str | None) -> Result:
-    """Return the baseline of a gate: a result or, where a ground truth is passed, lists that are evaluated with it."""
+    """Return the baseline of a gate: a saved result, or lists evaluated with the ground truth."""
     from rankwise.errors import ColumnError
 
     try:
@@ -373,7 +376,7 @@ _EVALUATE = "rankwise evaluate LISTS TRUTH --save DIR"
 
 
 def open_system(path: str, hint: str = f"evaluate them first: {_EVALUATE}") -> Result:
-    """Return a saved result, or a table of per-user values; of recommendation lists, say what to do with them."""
+    """Return a saved result or a table of per-user values; raise for recommendation lists."""
     from rankwise.errors import ColumnError
     from rankwise.results.storage import LISTS, open_result
 
@@ -391,7 +394,7 @@ _OUTCOMES = {"passed": "PASS", "failed": "FAIL", "not shown": "OPEN"}
 
 
 def _looked(comparison: Comparison, file: Path) -> list[tuple[str, str, str]]:
-    """Return the outcome of every system in this look, valid at all looks, in a sentence and with its numbers."""
+    """Return the outcome of each system in this look, valid at all looks, with its numbers."""
     from rankwise.comparison.looks import record_interim_analysis
 
     said = {
@@ -410,7 +413,7 @@ def _looked(comparison: Comparison, file: Path) -> list[tuple[str, str, str]]:
 
 
 def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """Return the outcome of every system against the baseline, in a sentence and with its numbers."""
+    """Return the outcome of each system against the baseline, as a sentence with its numbers."""
     from rankwise.comparison.comparison import margin_of, size_of
     from rankwise.comparison.rows import ALL_LISTS
     from rankwise.core.terminal import brief
@@ -445,7 +448,7 @@ def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 
 def _allowed(margin: float | str | None, size: float) -> str:
-    """Return a margin as it was given, with its size where it is a share of the baseline: ``1 % (0.000867)``."""
+    """Return a margin as text; a share is followed by its size: ``1 % (0.000867)``."""
     from rankwise.comparison.decision import margin_text
     from rankwise.core.terminal import brief
 
@@ -453,7 +456,7 @@ def _allowed(margin: float | str | None, size: float) -> str:
 
 
 def _size_text(row: dict[str, Any], outcome: str, alpha: float) -> str:
-    """Return the difference, and its change in per cent, with intervals of the test and the level that decided.
+    """Return the difference and relative change, with intervals of the deciding test and level.
 
     A margin is tested one-sided at alpha, so that its interval has the level 1 − 2 alpha.
     """
@@ -478,7 +481,7 @@ def _size_text(row: dict[str, Any], outcome: str, alpha: float) -> str:
 def _outcome(
     row: dict[str, Any], alpha: float, unit: SamplingUnit, *, has_direction: bool = True
 ) -> tuple[str, ...]:
-    """Return whether a system passed, failed, or neither was shown, in words, and what would show it."""
+    """Return the outcome of a system, its words, and a reason or the number of users needed."""
     p = row["p_non_inferior"]
     if row["p"] != row["p"] or unit.users_in(row) < 2:
         return "not shown", "could not be tested against", "fewer than two users, or no variance"

@@ -173,7 +173,7 @@ def _write_paragraph(formatter: click.HelpFormatter, text: str) -> None:
 
 
 def _facts(description: Description) -> list[tuple[str, str]]:
-    """Return the properties of a metric, and how to request it."""
+    """Return the properties of a metric, and its spelling on the command line and in Python."""
     from rankwise.metrics.base import FAMILIES
 
     cls = description.cls
@@ -461,7 +461,7 @@ def _across(
     number: str | None,
     options: dict[str, Any],
 ) -> AcrossConventions:
-    """Evaluate under every convention, or find those that give a number."""
+    """Evaluate under every convention, or find the conventions that give a number."""
     from rankwise.evaluation.across_conventions import across_conventions, convention_of
     from rankwise.evaluation.settings import DEFAULT_METRICS, TableOptions
 
@@ -490,7 +490,7 @@ def _trec_lines(
     options: dict[str, Any],
     **form: Any,
 ) -> str:
-    """Return what trec_eval would print."""
+    """Return the lines that trec_eval would print."""
     from rankwise.convention.convention import find
     from rankwise.evaluation.trec_format import CONVENTIONS, run_name, trec_lines
 
@@ -518,7 +518,7 @@ def _respelled(ctx: click.Context, result: Result) -> Result:
 def _check_outputs(
     ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None
 ) -> None:
-    """Refuse before any work what could not be written after it."""
+    """Raise before the evaluation if an output file or folder cannot be written."""
     from rankwise.errors import OutputError
 
     if run == truth == "-":
@@ -670,7 +670,7 @@ def _argument(signs: list[str]) -> str:
 
 
 def _grouped(text: str) -> str:
-    """Return a part of a fraction, in parentheses if it is more than one factor."""
+    """Return a part of a fraction, in parentheses if there is more than one factor."""
     depth, bars = 0, 0
     for sign in text:
         depth += (sign in _OPEN) - (sign in _CLOSED)

@@ -1,4 +1,4 @@
-"""``rankwise validate-metrics``, ``judged`` and ``agreement``: launches, labels of a model, orders of systems."""
+"""``rankwise validate-metrics``, ``judged`` and ``agreement``: launches, labels, rank agreement."""
 
 from __future__ import annotations
 

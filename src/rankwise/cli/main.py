@@ -1,4 +1,4 @@
-"""The command ``rankwise``: its exit codes, and the messages of the library in the spelling of the command line.
+"""The command ``rankwise``: exit codes, and library messages rewritten with command-line flags.
 
 The library says ``duplicates="first"``; who typed a command needs ``--duplicates first``. What an
 option is called here follows from the options of the command, so that no message is written twice.
@@ -50,7 +50,10 @@ def examples(*commands: str) -> str:
 def with_option_names(
     error: RankwiseError, command: click.Command, group: click.Group
 ) -> RankwiseError:
-    """Return an error that names options as the command, or its configuration file, does; its data stay as they are."""
+    """Rename options in an error as the command or its configuration file does.
+
+    The data of the error, ``where`` and ``found``, stay as they are.
+    """
 
     def spelled(text: str) -> str:
         return in_keys(text) if command.name in _OF_FILES else in_options(text, command, group)
@@ -128,7 +131,7 @@ def _options(command: click.Command) -> dict[str, click.Option]:
 
 
 def _spelled(match: re.Match[str], options: Mapping[str, click.Option]) -> str:
-    """Return a parameter as an option; a name alone only if no English word looks like it."""
+    """Return a parameter as an option; a bare name is replaced only if unlike an English word."""
     name, value = match["name"], match["value"]
     is_parameter = match[0] != name or "_" in name
     if name not in options or not is_parameter:
@@ -196,7 +199,7 @@ _COMPLETION = "_RANKWISE_COMPLETE"  # what shells set to ask for the completion 
 
 
 class _Lazy(click.Group):
-    """A group that imports a command only when it is called."""
+    """A group that imports a command only when the command is needed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for before, text in pairwise(["", *args]):
@@ -268,7 +271,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run a command and return its exit code, whatever happens.
+    """Run a command and return its exit code, also after any exception.
 
     Click's own ``main`` is not used because it exits by itself when the output breaks.
     """
@@ -291,7 +294,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]:
-    """Return the exit code of an error, and what to say of it."""
+    """Return the exit code and the message of an error."""
     if isinstance(error, Exit):  # --help and --version end so
         return error.exit_code, ""
     if isinstance(error, BrokenPipeError):
@@ -349,7 +352,7 @@ def _open_closed_streams() -> None:
 
 
 def _replace_on_terminals(stream: TextIO) -> None:
-    """Show a terminal of another encoding a question mark where it lacks a character.
+    """Replace characters that a terminal's encoding lacks by question marks.
 
     In files and pipes this would lose data: there it stays an error, with the way out.
     """
@@ -358,7 +361,7 @@ def _replace_on_terminals(stream: TextIO) -> None:
 
 
 def _discard_unwritten(*streams: TextIO) -> None:
-    """Flush streams; what cannot be written must not raise again when the interpreter exits."""
+    """Flush streams, and discard unwritable output so that the exit does not raise again."""
     for stream in streams:
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""``rankwise off-policy`` and ``rankwise interleaving``: values of policies on logs, and tests of drafts."""
+"""``rankwise off-policy`` and ``rankwise interleaving``: policies on logs, and tests of drafts."""
 
 from __future__ import annotations
 

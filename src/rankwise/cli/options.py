@@ -161,7 +161,7 @@ def table_options(function: _F) -> _F:
 
 
 def given_options(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given explicitly: a convention sets all others."""
+    """Return the options that were given explicitly, because a convention sets the rest."""
     default = click.core.ParameterSource.DEFAULT
     return {
         name: value
@@ -195,7 +195,7 @@ def engine_options(function: _F) -> _F:
 def spark_options(
     ctx: click.Context, engine: str, master: str | None, buckets: int | None
 ) -> dict[str, Any] | None:
-    """Return what a function of `rankwise.spark` takes, with a session of this command; None for this process."""
+    """Return the arguments of `rankwise.spark` functions, with a session; None for this process."""
     if engine == "local":
         if master is not None or buckets is not None:
             raise click.UsageError("--master and --buckets need --engine spark", ctx)
@@ -210,13 +210,13 @@ def spark_options(
 
 
 def choice_option(*names: str, kind: Any, **more: Any) -> Callable[[_F], _F]:
-    """Return an option that takes one of the values of a `Literal`."""
+    """Return an option whose choices are the values of a `Literal`."""
     shown = "default" in more
     return click.option(*names, type=click.Choice(get_args(kind)), show_default=shown, **more)
 
 
 def margin(text: str) -> float | str:
-    """Return a margin as a number, or as the share that it is."""
+    """Return a margin as a number, or as text if the margin is a share."""
     if text.strip().endswith("%"):
         return text
     try:
@@ -236,7 +236,7 @@ def margin_option(text: str) -> Callable[[_F], _F]:
 
 
 def missing_option(text: str) -> Callable[[_F], _F]:
-    """Return the option ``--missing``, for users who lack a value in some results, with its help."""
+    """Return the option ``--missing`` (for users without a value in a result) with its help."""
     return choice_option("--missing", kind=Missing, default="error", help=text)
 
 
@@ -277,7 +277,7 @@ time_format_option = click.option(
 
 
 def output_options(function: _F, kind: Any = _Format) -> _F:
-    """Add ``--format`` and ``-o``; the format is the one given, or that of the suffix."""
+    """Add ``--format`` and ``-o``; the format defaults to the suffix of ``-o``."""
     help_text = "Format of the output.  [default: by the suffix of -o, else table]"
     form = choice_option("--format", "form", kind=kind, callback=_format, help=help_text)
     help_text = "File to write to, instead of stdout."
@@ -313,7 +313,7 @@ def _format(ctx: click.Context, _option: click.Parameter, form: str | None) -> s
 
 
 def detail_options(short: bool = True) -> Callable[[_F], _F]:
-    """Return a decorator that adds ``-v`` and ``-q``; without the short form of the second where it is taken."""
+    """Return a decorator that adds ``-v`` and ``-q``, or ``--quiet`` alone if not ``short``."""
 
     def decorate(function: _F) -> _F:
         quiet = ("-q", "--quiet") if short else ("--quiet",)
@@ -332,12 +332,12 @@ def detail_of(ctx: click.Context, *, verbose: bool, quiet: bool) -> Detail:
 
 
 def coloured(stream: Any) -> bool:
-    """Return whether a stream is a terminal, whose reader has not refused colours (``NO_COLOR``)."""
+    """Return whether a stream is a terminal and ``NO_COLOR`` is not set."""
     return bool(stream.isatty()) and not os.environ.get("NO_COLOR")
 
 
 def write_out(shown: Any, form: str, output: Path | None, detail: Detail = "table") -> None:
-    """Write what has a display and an ``export``, or a text, to stdout or into a file."""
+    """Write a text, or an object with a display and an ``export``, to stdout or into a file."""
     from rankwise.core.terminal import plain
     from rankwise.tables.storage import write_text
 
@@ -363,7 +363,7 @@ table_or_json = choice_option("--format", "form", kind=Literal["table", "json"],
 def name_and_path(
     ctx: click.Context, text: str, shape: str = "[NAME=]PATH"
 ) -> tuple[str, str, bool]:
-    """Return what ``[NAME=]PATH`` names, by default after the file or folder, and if it did."""
+    """Split ``[NAME=]PATH`` into name (default: the file's), path, and whether NAME was given."""
     from rankwise.tables.formats import plain_stem
 
     name, equals, path = text.partition("=")
@@ -377,7 +377,7 @@ def name_and_path(
 def named_paths(
     ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], _R]
 ) -> dict[str, _R]:
-    """Return what ``[NAME=]PATH`` name, by name."""
+    """Read each ``[NAME=]PATH``, and return the values by name."""
     out: dict[str, _R] = {}
     for text in systems:
         name, path, _ = name_and_path(ctx, text)
@@ -456,5 +456,5 @@ def _is_result(path: Path) -> bool:
 
 
 def _in_order(path: str) -> list[tuple[int, str]]:
-    """Return what sorts seed 2 before seed 10."""
+    """Return a sort key that puts seed 2 before seed 10."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path)]

@@ -1,4 +1,4 @@
-"""``rankwise run``, ``check``, ``init``, ``demo`` and ``inspect``: configuration files, and files to read."""
+"""The commands ``rankwise run``, ``plan``, ``check``, ``init``, ``demo`` and ``inspect``."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def read(config: Path, output: Path | None = None) -> Experiment:
 
 
 def _engine(experiment: Experiment) -> Evaluate:
-    """Return what evaluates: this process, or Spark in a session of this command."""
+    """Return the function that evaluates, in this process or in a Spark session of this command."""
     from rankwise.experiments.run import evaluate_locally
 
     engine = experiment.config.engine
@@ -282,7 +282,7 @@ def demo_command(seed: int, folder: Path) -> None:
 
 
 def _reported(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
-    """Write the report, and return what is said of it; nothing without the libraries for it."""
+    """Write the report, and return a phrase on the report; empty if libraries are missing."""
     from rankwise.errors import UsageError
     from rankwise.experiments import demo
 
@@ -326,7 +326,7 @@ def inspect_command(path: str, columns: dict[str, Any], form: str) -> None:
 
 
 def _table_lines(facts: dict[str, Any], indent: str = "") -> list[str]:
-    """Return facts as lines, those of a group below its name."""
+    """Return facts as lines, with the lines of a group below its name."""
     lines = []
     for name, fact in facts.items():
         if isinstance(fact, dict) and fact:
@@ -338,7 +338,7 @@ def _table_lines(facts: dict[str, Any], indent: str = "") -> list[str]:
 
 
 def _of_folder(folder: Path, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return what a folder holds: a saved result, or the parts of a split."""
+    """Return the content of a folder: a saved result, or the parts of a split."""
     from rankwise.errors import FileError
     from rankwise.splits import read
     from rankwise.splits.split import Folds
@@ -400,7 +400,7 @@ def _of_file(path: str, columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
-    """Say what the file would be as a table of some kind, or why it cannot be one."""
+    """Return the facts of the file as a table of one kind, or the problem that prevents reading."""
     from rankwise.errors import RankwiseError
     from rankwise.tables.columns import choose
     from rankwise.tables.read import from_file

@@ -1,4 +1,4 @@
-"""``rankwise split`` and ``rankwise audit``: interactions to parts, and checks of existing parts."""
+"""``rankwise split`` and ``rankwise audit``: split interactions, and check existing splits."""
 
 from __future__ import annotations
 

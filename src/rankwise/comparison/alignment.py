@@ -51,7 +51,7 @@ __all__ = [
 
 
 def some_missing(metric: str, details: str) -> ParameterError:
-    """Return the error for users who have a value in some results only."""
+    """Return the error for users with a value in one result and none in another."""
     return ParameterError(
         f"some users have a value of {metric} in one result, and none in another",
         found=details,
@@ -130,7 +130,7 @@ def check_ids(results: Mapping[str, Result]) -> None:
 
 
 def default_primary(result: Result, cells: Sequence[str]) -> str:
-    """Return the default primary metric: ``ndcg@10``, or the first mean over users, or the first value."""
+    """Return the default metric: ``ndcg@10``, else the first user mean, else the first value."""
     means = [cell for cell in cells if result.is_mean_of_users(cell)]
     return "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
 
@@ -237,7 +237,7 @@ def check_comparable(results: Mapping[str, Result], cells: Collection[str] | Non
 
 
 def check_choices(results: Mapping[str, Result], cells: Collection[str] | None = None) -> None:
-    """Raise if results are of other candidates, splits, settings or tables; users are not read."""
+    """Raise if candidates, split, convention or settings differ; per-user values are not read."""
     _check_users(results)
     _check_candidates(results)
     cards = {name: result.split for name, result in results.items() if result.split is not None}
@@ -265,7 +265,7 @@ def check_choices(results: Mapping[str, Result], cells: Collection[str] | None =
 
 
 def check_digests(results: Mapping[str, Result]) -> None:
-    """Raise if the metrics of results read other rows of a table.
+    """Raise if the metrics of results read different rows of a table.
 
     Results have digests of the tables that their metrics read; what only one of them reads is not
     compared, nor results that say nothing, such as per-user tables of other tools (`unchecked`
@@ -289,7 +289,7 @@ def check_digests(results: Mapping[str, Result]) -> None:
 
 
 def unchecked(results: Mapping[str, Result], check: Callable[[], object] | None) -> list[str]:
-    """Return what a reader must know of results that were compared: what was not, or could not be, checked.
+    """Return notes on comparability checks that were skipped or impossible.
 
     ``check`` is the check that ``force=True`` left out; what it says is returned.
     """
@@ -313,7 +313,7 @@ def unchecked(results: Mapping[str, Result], check: Callable[[], object] | None)
 
 
 def _check_option(name: str, values: Mapping[str, Any]) -> None:
-    """Raise if an option differs between the results that say what it was."""
+    """Raise if the recorded values of an option differ between results."""
     _check_same(
         {result: repr(value) for result, value in values.items()},
         values,
@@ -323,7 +323,7 @@ def _check_option(name: str, values: Mapping[str, Any]) -> None:
 
 
 def _settings(results: Mapping[str, Result], name: str) -> dict[str, Any]:
-    """Return an option of the results that say what it was: tables of other tools do not."""
+    """Return the recorded option of each result; tables of third-party tools have no record."""
     saved = {key: result.provenance["settings"] for key, result in results.items()}
     return {key: settings[name] for key, settings in saved.items() if name in settings}
 
@@ -344,7 +344,7 @@ def _check_per_metric(entry: Field[Any], results: Mapping[str, Result]) -> None:
 def _check_where_read(
     entry: Field[Any], results: Mapping[str, Result], cells: Collection[str] | None
 ) -> None:
-    """Raise if an option differs between results with a common metric that reads what it is about."""
+    """Raise if an option differs and a common metric reads the catalogue or side information."""
     for cell in set.intersection(*(set(result.values) for result in results.values())):
         metrics = [
             metric
@@ -359,7 +359,7 @@ def _check_where_read(
 
 
 def check_slices(results: Mapping[str, Result], by: str) -> None:
-    """Raise if results were sliced by the same name and another definition: other labels of items, or other rows.
+    """Raise if slices of the same name have different definitions (labels of items, or rows).
 
     ``provenance["slice_digests"]`` has the digest of each slicing: which slice every item, or row,
     is in. Results that do not say, such as those of older versions, are compared.
@@ -399,7 +399,7 @@ def chosen_cells(result: Result, metrics: str | Sequence[str], primary: str | No
 
 
 def _check_where_counted(entry: Field[Any], results: Mapping[str, Result]) -> None:
-    """Raise if an option differs between results that it had an effect on."""
+    """Raise if an option differs between the results that the option affected."""
     affected = {
         name: result
         for name, result in results.items()
@@ -435,7 +435,7 @@ _CHECKS = {
 
 
 def _rule(result: Result, metric: str, key: str) -> str | None:
-    """Return a choice for one metric; None if the result does not have it, or does not say."""
+    """Return a choice for one metric; None if the metric or the choice is not recorded."""
     if all(str(one @ ()) != metric for one in result.metrics):
         return None
     settings, rules = result.provenance["settings"], result.provenance.get("rules", {})
@@ -511,7 +511,7 @@ def _check_truth(results: Mapping[str, Result]) -> None:
 
 
 def different_truth(details: str) -> ParameterError:
-    """Return the error for results of which users have other numbers of relevant items."""
+    """Return the error for results with different ground truths."""
     return ParameterError(
         "these results have different truths",
         found=details,
@@ -526,7 +526,7 @@ def common_cells(
     *,
     means_only: str | None,
 ) -> tuple[list[str], str, dict[str, str]]:
-    """Return the values to compare, which of them is the primary metric, and why not others.
+    """Return the values to compare, the primary metric, and the reason for each excluded value.
 
     ``means_only`` says why nothing but means over users can be compared here; None if other values
     can.
@@ -571,7 +571,7 @@ def _nothing_in_common(
 
 
 def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None) -> str | None:
-    """Return why a value cannot be compared; None if it can."""
+    """Return the reason why a value cannot be compared; None if a comparison is possible."""
     without = [name for name, result in results.items() if cell not in result.values]
     if without:
         return f"it was not evaluated in {', '.join(without)}"
@@ -639,7 +639,7 @@ class Systems:
 
     @property
     def sampling_unit(self) -> SamplingUnit:
-        """What means are a random sample of, in all results: `by_unit` refuses those that differ."""
+        """The sampling unit of the means in all results; `by_unit` raises if results differ."""
         return next(iter(self.results.values())).sampling_unit
 
     def by_unit(self) -> Systems:
@@ -713,7 +713,7 @@ class Systems:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What displays say of each system's values over sampled candidates."""
+        """The display label of each system's values over sampled candidates."""
         return {system: self.results[seeds[0]].label for system, _, seeds in self}
 
 
@@ -723,7 +723,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def systems_of(arguments: tuple[object, ...]) -> Systems:
-    """Return the systems of a comparison, which come one after the other or by name."""
+    """Parse the systems of a comparison, passed one by one or as one mapping by name."""
     several = len(arguments) > 1 or (len(arguments) == 1 and isinstance(arguments[0], Result))
     by_name: Any = arguments[0] if len(arguments) == 1 else None
     if several and all(isinstance(system, Result) or _is_list(system) for system in arguments):
@@ -764,7 +764,7 @@ def _is_list(system: object) -> bool:
 
 
 def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
-    """Yield system, data set, seed and result; empty text for what there is only one of."""
+    """Yield system, data set, seed and result; a single data set or seed has empty text."""
     for system, value in systems.items():
         several_sets = isinstance(value, Mapping) and not isinstance(value, Result)
         by_set = value if several_sets else {"": value}

@@ -253,7 +253,7 @@ def compared_rows(
     earlier: int = 0,
     force: bool = False,
 ) -> tuple[Systems, list[PairRow], dict[str, Any]]:
-    """Return the systems, rows and settings of a comparison; the rows have their limits at any level."""
+    """Return the systems, rows and settings of a comparison; rows have limits at any level."""
     passed = systems_of(tuple(results))
     systems, unit = passed.by_unit(), passed.sampling_unit.within(clusters)
     clusters = unit.clusters
@@ -351,7 +351,7 @@ def compared_rows(
 
 
 def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict[str, Any]]:
-    """Return what differences are made of, for pairs of which only one system gives some users a list.
+    """Return differences without the users to whom only one system of a pair gives a list.
 
     ``difference`` with ``low`` and ``high`` is that over the other users. ``decides``: its sign is
     another one, or what the test of the pair alone shows is another thing.
@@ -393,7 +393,7 @@ def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict
 
 
 def _listed(result: Result, cell: str) -> pl.DataFrame | None:
-    """Return whether each user with a value has a list; None where that is not known, or no matter of users."""
+    """Return whether each user with a value has a list; None if unknown or no mean over users."""
     if not result.is_mean_of_users(cell) or not knows_lists(result):
         return None
     users = result.per_user.filter(pl.col(cell).is_not_nan())
@@ -401,7 +401,7 @@ def _listed(result: Result, cell: str) -> pl.DataFrame | None:
 
 
 def _test_sets(results: Mapping[str, Result]) -> dict[str, Any]:
-    """Return the ground truths of results, and how many systems and comparisons are recorded of one of them."""
+    """Return the ground truths of results, and the systems and comparisons recorded on them."""
     truths = sorted(
         {truth for result in results.values() if (truth := truth_of(result.provenance)) is not None}
     )
@@ -422,7 +422,7 @@ def _pairs_of_part(
     results: dict[str, Result],
     group: str | None,
 ) -> ClusteredPairwiseTests:
-    """Return the pairs of some results: of single ones, or of several seeds."""
+    """Return the pairs of a part: of single results, or of several seeds per system."""
     seeds = systems.seeds(group or "" if systems.data_sets else "")
     if any(len(names) > 1 for names in seeds.values()):
         return replace(template, results=results, group=group, seeds=seeds)
@@ -431,14 +431,14 @@ def _pairs_of_part(
 
 
 def _family_sizes(pairs: int, parts: int, cells: int, systems: Systems) -> tuple[int, int]:
-    """Return how many rows of the primary metric, and of others, are corrected together."""
+    """Count the rows corrected together: rows of the primary metric, and exploratory rows."""
     if not systems.data_sets:
         return pairs * parts, max(pairs * parts * (cells - 1), 1)
     return pairs, pairs * (parts * cells + cells - 1)
 
 
 def _parts(systems: Systems, by: str | None, *, force: bool) -> dict[str | None, dict[str, Result]]:
-    """Return all results, or those of each group of users, or on each data set."""
+    """Return all results, or the results of each group of users, or on each data set."""
     if systems.data_sets:
         return {data_set: systems.on(data_set) for data_set in systems.data_sets}
     return (
@@ -508,7 +508,7 @@ def check_options(
     seed: int = 0,
     earlier: int = 0,
 ) -> None:
-    """Raise if options of a comparison make no sense for these systems; defaults as in `compare`."""
+    """Raise if options of a comparison are invalid for these systems; defaults as in `compare`."""
     check_level("alpha", alpha)
     check_choice("missing", missing, Missing)
     check_choice("seeds", seeds, SeedDesign)
@@ -617,7 +617,7 @@ def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None
 
 
 def _with_users(result: Result, inside: pl.DataFrame) -> Result:
-    """Return a result of some users: the values that are means over them."""
+    """Return a result restricted to users: means over these users, and NaN for further values."""
     means = [
         cell for cell in result.values if cell in inside.columns and result.is_mean_of_users(cell)
     ]
@@ -677,7 +677,7 @@ def correct_rows(
     joint: bool = False,
     earlier: Sequence[int] = (0, 0),
 ) -> list[PairRow]:
-    """Return rows with adjusted p-values and verdicts, and intervals of the level that the correction leaves.
+    """Adjust the p-values, verdicts and intervals of rows for multiple comparisons.
 
     Of the primary metric they are corrected over pairs and groups, of all others together. Holm
     stands in for tests of all pairs together where there are no per-user values. ``earlier`` tests
@@ -702,7 +702,7 @@ def correct_rows(
 
 
 def _adjusted(p: list[float], method: Any, earlier: int, alpha: float) -> tuple[list[float], float]:
-    """Return adjusted p-values in a family with earlier tests, none of which was significant, and the level left."""
+    """Return p-values adjusted together with non-significant earlier tests, and the level left."""
     if not p:
         return [], alpha
     together = [*p, *[1.0] * earlier]
@@ -754,7 +754,7 @@ def power(
     correlation: float = 0.0,
     alpha: float = 0.05,
 ) -> float:
-    """Return the power of a comparison: the probability of detecting a difference, or of showing non-inferiority.
+    """Return the power of a comparison to detect a difference, or to show non-inferiority.
 
     Parameters
     ----------
@@ -819,7 +819,7 @@ def sample_size(
     alpha: float = 0.05,
     confidence: float = 0.95,
 ) -> SampleSize:
-    """Return the number of users that a comparison needs to detect a difference, or to show non-inferiority.
+    """Return the number of users needed to detect a difference, or to show non-inferiority.
 
     It is proportional to the variance of the differences, of which a small pilot is a poor
     estimate. Plans for a power of 0.8 reach 0.65 on average with a pilot of 40 users of whom 10 %
@@ -877,7 +877,7 @@ def sample_size(
 
 @dataclass(frozen=True)
 class _Hypothesis:
-    """What a comparison has to reject, and the users' differences from which its power follows.
+    """A hypothesis to reject, with the users' differences from which the power follows.
 
     The true mean of ``side`` times the differences lies ``gap`` below the hypothesis. They are at
     most ``most``; their deviation is ``factor`` times that of the pilot's values. Without
@@ -891,7 +891,7 @@ class _Hypothesis:
     gap: float
 
     def sample(self, deviation: float) -> BoundedMean:
-        """Return the mean of such differences, with a deviation of the pilot's values."""
+        """Return the bounded mean of the differences for a deviation of the pilot's values."""
         if self.values is None:
             values = np.array([-1.0, 1.0]) * deviation * self.factor
         else:
@@ -904,7 +904,7 @@ class _Hypothesis:
 
 @dataclass(frozen=True)
 class _Pilot:
-    """What a pilot tells about a comparison: hypotheses to reject, all of them with a margin.
+    """The users' values of a pilot, and the hypotheses to reject (all of them with a margin).
 
     From ``fewest`` users on, a t test of a margin is valid.
     """

@@ -1,4 +1,4 @@
-"""The result of a comparison: one row per pair of systems and metric, with margins, saved and read."""
+"""The result of a comparison (one row per pair and metric), its margins and its files."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ Margin: TypeAlias = float | str | Mapping[str, float | str] | None
 def margins_by_cell(
     margin: Margin, result: Result, cells: Iterable[str] = ()
 ) -> float | str | dict[str, Any] | None:
-    """Return margins by the canonical names of metrics, or the one margin of all metrics, of those compared."""
+    """Return margins by canonical names of metrics, or one margin for all compared metrics."""
     if isinstance(margin, Mapping):
         margins = {
             result.cell(name): check_margin(size)
@@ -91,7 +91,7 @@ def margins_by_cell(
 
 
 def check_within_range(margin: float | str, cell: str, result: Result) -> None:
-    """Raise if a margin allows every loss: one as large as the range of the metric, or as the mean of the baseline.
+    """Raise if a margin allows every loss: as large as the metric's range or the baseline's mean.
 
     Where lower values are better, a loss of more than the mean of the baseline is possible.
     """
@@ -127,7 +127,7 @@ def check_margin(size: float | str) -> float | str:
 def check_difference(
     size: float | str, name: str = "difference", *, above: float = -math.inf
 ) -> float | str:
-    """Check a difference: a number, or a share of the baseline's mean as ``"1%"``, ``above`` a limit.
+    """Check a difference ``above`` a limit: a number, or a share of the baseline's mean, ``"1%"``.
 
     >>> check_difference(0.01), check_difference("-5%")
     (0.01, '-5%')
@@ -143,12 +143,12 @@ def check_difference(
 
 
 def margin_of(margin: Margin, cell: str) -> float | str | None:
-    """Return the margin of one metric, of those by metric or the one of all."""
+    """Return the margin of one metric, from margins by metric or one margin for all metrics."""
     return margin.get(cell) if isinstance(margin, Mapping) else margin
 
 
 def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
-    """Return a margin as a number; a share is one of the baseline's mean.
+    """Return a margin as a number; a relative margin is a share of the baseline's mean.
 
     >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of("2%", 0.0), size_of(None, 0.5)
     (0.01, 0.1, 0.0, None)
@@ -200,7 +200,7 @@ def margin_flags(
 def check_plain_design(
     settings: Mapping[str, Any], what: str, *, over_requests: bool = False
 ) -> None:
-    """Raise if a comparison has several seeds or data sets, or clusters other than users with requests."""
+    """Raise if a comparison has seeds, data sets, or clusters other than users with requests."""
     design = [name for name in ("seeds", "data_sets", "clusters") if settings[name]]
     if (
         design == ["clusters"]
@@ -257,7 +257,7 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE) 
 
 
 def folder_names(systems: Iterable[str]) -> dict[str, str]:
-    """Return a name of a folder for each system, without what file systems refuse.
+    """Return a folder name for each system, without characters that file systems refuse.
 
     >>> folder_names(["bpr", "a/b", "a:b"])
     {'bpr': 'bpr', 'a/b': 'a_b', 'a:b': 'a_b-2'}
@@ -348,7 +348,7 @@ def read_comparison(
 
 
 def _read_head(path: Path) -> dict[str, Any]:
-    """Return the content of ``comparison.json`` as the current version has it, if it is as it was written."""
+    """Return ``comparison.json`` in the current format version; raise if the file was changed."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         version, digest = COMPARISON.version_of(content), content.pop("sha256", None)
@@ -373,7 +373,7 @@ def _no_comparison(path: Path, error: Exception) -> FileError:
 
 
 def _result(folder: Path, name: str, sha256: str) -> Result:
-    """Return a result of the comparison's folder, if it is the one that was compared."""
+    """Load a result of the comparison's folder; raise if the file was changed since."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise FileError(
@@ -572,7 +572,7 @@ class Comparison(DetailedDisplay):
         caption: bool = True,
         layout: Layout = "systems",
     ) -> str:
-        r"""Return the comparison as text; the options are those of tables, in LaTeX and Markdown.
+        r"""Return the comparison as text; the options apply to tables in LaTeX and Markdown.
 
         Markdown and LaTeX are tables of systems by metrics, the baseline first and then the best:
         the best value in bold, the second underlined, raised + and − (against a baseline) or
@@ -653,7 +653,7 @@ class Comparison(DetailedDisplay):
         return name if name in self.table["metric"] else str(parse(name))
 
     def _csv_table(self) -> pl.DataFrame:
-        """Return the table with text for lists, and whose definition each metric follows, as `Result.export` has it."""
+        """Return the table with lists as text, and with the source of each metric's definition."""
         names = self.table["metric"].unique().to_list()
         by_name = {
             name: [result.definition_of(name) for result in self.results.values()] for name in names

@@ -111,7 +111,7 @@ class Check:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decision(DetailedDisplay):
-    """The result of `rankwise.decide`: ship, hold or stop, with every check behind it.
+    """The result of `rankwise.decide`: ship, hold or stop, with every check behind the outcome.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Decision(DetailedDisplay):
 
     @cached_property
     def text(self) -> str:
-        """The record and its version as canonical JSON: sorted keys, no whitespace, with a digest of the rest."""
+        """The record and its version as canonical JSON: sorted keys, no whitespace, a digest."""
         content = {DECISION.key: DECISION.version, **self.record}
         return _canonical({**content, "sha256": _digest(content)}) + "\n"
 
@@ -194,7 +194,7 @@ class Decision(DetailedDisplay):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """One row per metric and slice for readers: its check, or the worse one of two.
+        """One row per metric and slice for readers; of two checks, the failed one decides.
 
         Beside the columns of `checks` each has ``said``, the outcome in words, ``title``, the part
         of the rule that it belongs to, ``name``, its metric and slice in words, and whether it is a
@@ -227,7 +227,7 @@ class Decision(DetailedDisplay):
         return [_decision_view(self.rows, caption, notes, full=detail == "full")]
 
     def _flags(self) -> list[str]:
-        """Return the caveats of checks, each with the checks that have it."""
+        """Return the caveats of checks, each with its metrics and slices."""
         flags: dict[str, dict[str, None]] = {}
         for row in self.checks.iter_rows(named=True):
             for flag in row["flags"]:
@@ -282,7 +282,7 @@ def _merged(checks: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[d
 
 
 def _under_titles(rows: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return rows in the order of the rule, those of one title together."""
+    """Sort rows by title and metric in the order of the rule, then by slice."""
     order = list(dict.fromkeys([*rule["success"], *rule["guardrails"], *rule["deterioration"]]))
     roles, slices = list(_TITLES), [None, *rule["slices"]]
     titles: list[str] = []
@@ -306,7 +306,7 @@ _DECIDING = ("outcome", "p", "p_name", "low", "high", "confidence", "change_low"
 
 
 def levels_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the confidence levels of the intervals of a decision, each with the parts of the rule that have it."""
+    """Return the confidence levels of a decision's intervals, each with its parts of the rule."""
     levels: dict[str, dict[str, None]] = {}
     for row in rows:
         if not math.isnan(row["confidence"]):
@@ -317,7 +317,7 @@ def levels_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 def _decision_view(
     rows: Sequence[Mapping[str, Any]], caption: str, notes: Sequence[str], *, full: bool
 ) -> TableView:
-    """Return one row per metric and slice, under the part of the rule that it belongs to."""
+    """Return one row per metric and slice, each under its part of the rule."""
     body: list[list[Cell]] = []
     levels, last = levels_of(rows), ""
     for row in rows:
@@ -418,7 +418,7 @@ class LoggedRewards(Protocol):
         """The options of the estimate."""
 
     def pair_rows(self, reward: str, baseline: str, system: str) -> list[dict[str, Any]]:
-        """Return the rows of a pair as a comparison has them, of all requests first, then of each group."""
+        """Return the comparison rows of a pair: all requests first, then each group."""
 
     @property
     def policies(self) -> list[str]:
@@ -426,7 +426,7 @@ class LoggedRewards(Protocol):
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What it was made from, and the hash of its users' values."""
+        """The inputs of the estimate, and the hash of the users' values."""
 
 
 def decide(
@@ -571,7 +571,7 @@ def rule_for(
     baseline: str | None = None,
     system: str | None = None,
 ) -> Rule:
-    """Return the rule of a decision about these results, checked; parameters as in `decide` and `rankwise.compare`."""
+    """Return the checked rule of a decision; parameters as in `decide` and `rankwise.compare`."""
     pair = _pair(list(results), baseline, system)
     rule = Rule.of(pair, success, guardrails, deterioration, slices, min_slice_size, alpha, missing)
     rule = replace(rule, test=test, n_resamples=n_resamples, seed=seed, earlier=earlier)
@@ -722,7 +722,7 @@ def _decided_from_users(rule: Rule, results: dict[str, Result]) -> Decision:
 
 
 def held_to_plan(decision: Decision, plans: Sequence[Mapping[str, Any]]) -> Decision:
-    """Return a decision that names the plans of its results, and does not ship by a rule that was not planned.
+    """Add the plans of the results to a decision; a ship from a run not as planned becomes hold.
 
     ``plans`` are what `rankwise.experiments.plan.check_plan` returned for each result.
     """
@@ -753,7 +753,7 @@ def _decided(
     small: list[str],
     unguarded: list[dict[str, Any]],
 ) -> Decision:
-    """Return the decision that follows from the rows of a comparison; its record lacks the inputs."""
+    """Return the decision from the rows of a comparison; the record lacks the inputs."""
     checks = [*success, *_guardrails(rule, rows)]
     checks += _deterioration(rule, rows, checks)
     outcome = _decision_outcome(checks)
@@ -893,7 +893,7 @@ _NO_LIST = "no list from either system"
 
 
 def _without_lists(results: Mapping[str, Result], by: str, group: str | None) -> bool:
-    """Return whether no user of a group has a list from any system, of systems whose lists are known."""
+    """Return whether no system has a list for any user of a group; False if lists are unknown."""
     if is_truth_slice(by) or not all(map(knows_lists, results.values())):
         return False
     inside = (
@@ -926,7 +926,7 @@ def _check(
     confidence: float,
     **more: Any,
 ) -> Check:
-    """Return the check of a row of a comparison, with the limits of the test and the level that decide."""
+    """Return the check of a comparison row, with limits of the deciding test and level."""
     names = ("metric", "by", "group", "users", "mean_baseline", "mean_system", "difference")
     pair = {name: row[name] for name in names}
     if _NO_LIST in row["flags"] or not row["users"]:
@@ -950,7 +950,7 @@ def _check(
 
 
 def _limits(row: Mapping[str, Any], level: float, *, shown: bool, by_bound: bool = False) -> Limits:
-    """Return the limits of a row at the level that decides, of the bounded mean where that test decides.
+    """Return the limits of a row at the deciding level, by the bounded mean if that test decides.
 
     Of a log only those at the level of its estimate are known.
     """
@@ -967,13 +967,13 @@ def _limits(row: Mapping[str, Any], level: float, *, shown: bool, by_bound: bool
 
 
 def _corrected(rows: Sequence[Mapping[str, Any]], rule: Rule) -> tuple[list[float], float]:
-    """Return the p-values of rows after Holm, over earlier tests too, and the level that it leaves to each."""
+    """Return Holm-adjusted p-values of rows (and of earlier tests), and the level left to each."""
     together = [*(row["p"] for row in rows), *[1.0] * (rule.earlier * len(rows))]
     return adjust(together, "holm")[: len(rows)].tolist(), level_left(together, "holm", rule.alpha)
 
 
 def _p_name(rows: Sequence[Mapping[str, Any]], rule: Rule) -> str:
-    """Return what the p-values of a family are called: by Holm, unless it is a single test."""
+    """Return the label of a family's p-values: ``Holm``, or empty text for a single test."""
     return "Holm" if len(rows) * (1 + rule.earlier) > 1 else ""
 
 
@@ -1085,7 +1085,7 @@ def _open_checks(checks: Sequence[Check]) -> list[Check]:
 
 
 def _unguarded(rule: Rule, results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    """Return the metrics that no rule names and that are worse, as exploratory comparisons; the largest loss first."""
+    """Return metrics outside the rule that are worse in exploratory tests, largest loss first."""
     comparison = compare(
         dict(results),
         baseline=rule.baseline,
@@ -1117,7 +1117,7 @@ def _reasons(
     unguarded: Sequence[Mapping[str, Any]],
     small: Sequence[str],
 ) -> list[str]:
-    """Return the verdict in a sentence, the other reasons, and what no rule guards."""
+    """Return the verdict in a sentence, further reasons, and the largest unguarded loss."""
     better = [
         check.metric for check in checks if check.role == "success" and check.outcome == "passed"
     ]
@@ -1191,7 +1191,7 @@ _NAMED_LOSSES = 6
 
 
 def _losses(worse: Sequence[Check], rule: Rule) -> list[str]:
-    """Return what is worse in sentences: a metric of success first, then the largest loss over all users."""
+    """Return sentences on losses: over all users first, success metrics first, then by size."""
     order = sorted(
         worse,
         key=lambda check: (
@@ -1218,7 +1218,7 @@ def _relative(check: Check) -> float:
 
 
 def _loss(check: Check, rule: Rule, also: str = "") -> str:
-    """Return what a metric loses, and how much is allowed."""
+    """Describe the loss of a metric, with the allowed margin of a guardrail."""
     inside = "" if check.by is None else f" for {_slice(asdict(check))}"
     share = (
         change(_relative(check)).removeprefix("+")
@@ -1237,7 +1237,7 @@ def _loss(check: Check, rule: Rule, also: str = "") -> str:
 
 
 def _gap(check: Check, rule: Rule) -> str:
-    """Return what is not shown, and how many users would show it."""
+    """Describe a check that is not shown or not checked, with the number of users needed."""
     inside = "" if check.by is None else f" for {_slice(asdict(check))}"
     if check.outcome == "not checked":
         return (
@@ -1257,7 +1257,7 @@ def _no_margin(check: Check, rule: Rule) -> list[str]:
 
 
 def _inputs(result: Result) -> dict[str, Any]:
-    """Return the hashes of what a result was made from, and of its users' values."""
+    """Return the hashes of a result's input tables and per-user values, and its settings."""
     cards = result.provenance.get("inputs", {})
     values = hashlib.sha256(result.per_user.write_csv().encode()).hexdigest()
     return {

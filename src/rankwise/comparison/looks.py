@@ -26,7 +26,7 @@ __all__ = ["InterimAnalysis", "record_interim_analysis"]
 
 @dataclass(frozen=True)
 class InterimAnalysis:
-    """What one more look shows of a pair of systems.
+    """The outcome of one interim analysis of a pair of systems.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class InterimAnalysis:
 
 
 def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimAnalysis]:
-    """Return what a comparison shows at any number of looks, and record this one in a file.
+    """Record an interim analysis of a comparison in a file, and return the outcome of each pair.
 
     "Passed" is wrong with a probability of at most alpha over all looks together, and so is
     "failed". A margin that is a share of the baseline is tested user by user, on x − (1 − share) ·
@@ -102,7 +102,7 @@ def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimA
 
 
 def _check_rule(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise unless the settings are those of the first look: else looks are not valid together."""
+    """Raise if a setting differs from the first look, because looks would not be valid together."""
     changes = [
         f"{name}: {before.get(name)} before, {now[name]} now"
         for name in now
@@ -166,7 +166,7 @@ def _sequences(
     margin: float | str | None,
     higher_is_better: bool,
 ) -> tuple[Interval, Interval, Interval]:
-    """Return the confidence sequences of the difference, of the gain, and of the gain plus the margin."""
+    """Return the confidence sequences of the difference, the gain, and the gain plus the margin."""
     lowest, highest = range_of(
         (m for result in comparison.results.values() for m in result.metrics), metric
     )

@@ -1,4 +1,4 @@
-"""Families of pairs of systems that are tested together: independent users, clusters, seeds, ranks."""
+"""Families of pairs of systems tested together: independent users, clusters, seeds, ranks."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class PairwiseTests:
 
     @property
     def unit(self) -> SamplingUnit:
-        """What values are a random sample of."""
+        """The sampling unit of the values, within ``clusters``."""
         return next(iter(self.results.values())).sampling_unit.within(self.clusters)
 
     @property
@@ -179,7 +179,7 @@ class PairwiseTests:
         return rows
 
     def _jointly(self, rows: list[PairRow], aligned: AlignedUsers) -> list[PairRow]:
-        """Return rows with p-values and intervals of the test of all pairs together, by Tukey or by the largest t."""
+        """Return rows with joint p-values and intervals of all pairs, by Tukey or the largest t."""
         values, confidence = aligned.values.T, 1 - self.joint_alpha
         if self.correction == "tukey":
             matrix = significant_digits(aligned.values)
@@ -277,7 +277,7 @@ class PairwiseTests:
     def _row_maker(
         self, cell: str, aligned: AlignedUsers, bounds: Bounds
     ) -> Callable[..., PairRow]:
-        """Return `row_of` with what all pairs of a metric share."""
+        """Return `row_of` with the arguments shared by all pairs of a metric."""
         together, corrected = self._tests(cell)
         return partial(
             row_of,
@@ -293,7 +293,7 @@ class PairwiseTests:
         )
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
-        """Return the row of one pair of values that are not means over users, from their jackknife."""
+        """Return the row of one pair of values that are not means over users, by the jackknife."""
         baseline, system = self.results[pair[0]], self.results[pair[1]]
         compared = groups_compared(system.metrics, cell)
         if compared is not None:
@@ -348,7 +348,7 @@ class PairwiseTests:
         return replace(row, equivalence=claims)
 
     def _row_of_groups(self, cell: str, pair: tuple[str, str], compared: GroupsCompared) -> PairRow:
-        """Return the row of a gap between groups of users, from the intervals of all pairs of groups."""
+        """Return the row of a gap between groups of users, from intervals of all group pairs."""
         baseline, system = (self.results[name] for name in pair)
         before, after = (
             values_by_group(compared, cell, result.per_user) for result in (baseline, system)
@@ -439,7 +439,7 @@ class PairwiseTests:
         return self.n_resamples or max(10_000, math.ceil(4 * self.tests / self.alpha))
 
     def _test(self, pairs: Differences, largest: float) -> str:
-        """Return the test of a pair: with ``"auto"`` t from 1,000 users; below, sign flips where no bound is known."""
+        """Return the test of a pair; ``"auto"``: t from 1,000 users, else bounded or sign flips."""
         bounded = math.isfinite(largest)
         if self.test == "auto" or (self.test == "bounded" and not bounded):
             return "t" if pairs.n >= MANY else "bounded" if bounded else "sign_flip"
@@ -584,7 +584,10 @@ class ClusteredPairwiseTests(PairwiseTests):
         largest: float,
         confidence: float,
     ) -> Limits:
-        """Return the limits of a mean difference over seeds and clusters; those of unseen values if it is constant."""
+        """Return the limits of a mean difference over seeds and clusters.
+
+        A constant difference gets the limits that unseen values could reach.
+        """
         if variance.total != 0:
             interval = variance.interval(d.mean, confidence=confidence, n=d.n)
             return Limits(
@@ -606,7 +609,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         return Limits(interval.low, interval.high)
 
     def _with_bound(self, row: PairRow, d: Differences, aligned: AlignedUsers) -> PairRow:
-        """Return a row whose p-value is that of a bounded mean as well, the larger of both."""
+        """Return a row with the larger p-value of its own test and the bounded mean."""
         test, means = row.test, row.means
         flags = row.flags
         if aligned.cluster is not None:
@@ -727,7 +730,7 @@ class ClusteredPairwiseTests(PairwiseTests):
     def _with_seeds(
         self, row: PairRow, variance: VarianceComponents, means: tuple[Floats, Floats]
     ) -> PairRow:
-        """Return a row with its seeds; ``means`` are those of the seeds of the baseline and of the system."""
+        """Return a row with its seeds; ``means`` has the seeds' means of baseline and system."""
         total, notes = variance.total, []
         share = variance.of_seeds / total if total > 0 else math.nan
         more = variance.seeds_to_halve(1 - self.alpha) if total > 0 else None
@@ -837,7 +840,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         return self._with_seeds(row, variance, (y, x))
 
     def _users_of_requests(self, result: str) -> Clusters:
-        """Return the number of users of a result over requests; none for others."""
+        """Return the number of users of a result over requests; none for a result over users."""
         if not self.unit.is_of_requests:
             return Clusters()
         return Clusters(self.results[result].per_user[group_column("user")].n_unique())
@@ -857,7 +860,7 @@ def _margin_tests(
     scaled: Callable[[float], tuple[float, VarianceComponents]],
     limits: Limits = NO_LIMITS,
 ) -> MarginTests:
-    """Return what a margin shows of an estimate with a variance, beside the one-sided limits of its tests.
+    """Return the margin tests of an estimate with a variance, with their one-sided limits.
 
     ``scaled`` returns the system minus the baseline times a factor, and its variance.
     """
@@ -879,7 +882,7 @@ def _scaled_lift(
     error: float,
     confidence: float,
 ) -> tuple[float, float]:
-    """Return the limits of the relative lift of two means, the baseline first, as the tests of a margin have them."""
+    """Return the limits of the relative lift of two means, baseline first, as in margin tests."""
     before, after = means
     if not error > 0 or not math.isfinite(error):
         return math.nan, math.nan
@@ -898,7 +901,7 @@ def _without_limits(confidence: float) -> Limits:  # noqa: ARG001
 
 
 def _joint_limits(row: PairRow, pairs: Differences, half: float, confidence: float) -> Limits:
-    """Return the limits of a test of all pairs together, none narrower than those of the bound of the pair."""
+    """Return the joint limits of a pair, never narrower than its bounded limits at this level."""
     assert row.limits_of is not None
     alone = row.limits_of(confidence)
     if not row.error > 0 or math.isnan(
@@ -1033,13 +1036,13 @@ def ranks_of_users(
 
 
 def _largest(family: PairwiseTests, cell: str) -> float:
-    """Return the bound of a difference on which the test of the family rests; infinite for other tests."""
+    """Return the bound of a difference if the family's test uses the bound; else infinity."""
     low, high = bounds_of(family.results, cell)
     return high - low if family.test in ("auto", "bounded") else math.inf
 
 
 def _has_limit(aligned: AlignedUsers, largest: float) -> bool:
-    """Return whether ranks rest on limits that are valid for any distribution, as the tests of pairs do."""
+    """Return whether ranks rest on distribution-free limits, as the tests of pairs do."""
     return (
         len(aligned.values) < MANY
         and math.isfinite(largest)
@@ -1053,7 +1056,7 @@ def _all_pairs(aligned: AlignedUsers) -> list[tuple[int, int]]:
 
 
 def ranks_are_approximate(family: PairwiseTests, cell: str) -> bool:
-    """Return whether joint ranks rest on t, and users are too few for the skewness of some pair."""
+    """Return whether joint ranks rest on t with too few users for the skewness of a pair."""
     aligned = family.aligned(cell)
     if aligned is None or _has_limit(aligned, _largest(family, cell)):
         return False
@@ -1095,7 +1098,7 @@ def _ranks_by_holm(
     *,
     better: bool,
 ) -> SystemRanks:
-    """Return ranks from the difference of each pair, first minus second, and its two-sided p-value."""
+    """Return ranks from each pair's difference (first minus second) and two-sided p-value."""
     side, k = 1 if better else -1, len(means)
     p, gain = np.full((k, k), math.nan), np.zeros((k, k))
     for (i, j), (difference, two_sided) in zip(pairs, tests, strict=True):

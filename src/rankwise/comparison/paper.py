@@ -1,4 +1,4 @@
-"""Comparisons for papers: tables of systems or of pairs, in LaTeX and Markdown, and a paragraph on the method."""
+"""Comparisons for papers: LaTeX and Markdown tables, and a paragraph on the method."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class _Column:
 def _columns(
     table: pl.DataFrame, settings: Mapping[str, Any], metrics: Sequence[str] | None
 ) -> list[_Column]:
-    """Return the columns of a table of systems, those of one group or data set together."""
+    """Return the columns of a table of systems, ordered by group of users or data set."""
     compared = table["metric"].unique(maintain_order=True).to_list()
     names = compared if metrics is None else list(metrics)
     unknown = [name for name in names if name not in compared]
@@ -157,7 +157,7 @@ def _cells(
     baseline: str | None,
     options: PaperOptions,
 ) -> dict[str, Marked]:
-    """Return the marked value of each system: best and second, and what is better or worse than what."""
+    """Return each system's value, with marks for best, second and significant differences."""
     values = means_by_system(column.rows)
     best = sorted({v for v in values.values() if not is_missing(v)}, reverse=bool(column.better))
     styles = {} if column.better is None else dict(zip(best, _STYLES, strict=False))
@@ -198,7 +198,7 @@ def paper_view(
     results: Mapping[str, Result],
     options: PaperOptions,
 ) -> TableView:
-    """Return the table of a paper for Markdown: systems by metrics, or pairs, and the caption below."""
+    """Return the table of a paper for Markdown (systems by metrics, or pairs) with its caption."""
     columns = _columns(table, settings, options.metrics)
     is_of_pairs = options.layout == "pairs"
     view = (
@@ -232,7 +232,7 @@ def _systems_as_view(
     settings: Mapping[str, Any],
     options: PaperOptions,
 ) -> TableView:
-    """Return systems by metrics: best and second marked, and what is significantly better or worse."""
+    """Return systems by metrics, with marks for best, second and significant differences."""
     order, letters, baseline = _named(table, settings)
     cells = [_cells(column, order, letters, baseline, options) for column in columns]
     rows: list[tuple[Cell, ...]] = [
@@ -301,7 +301,7 @@ def _system_lines(
     columns: Sequence[_Column],
     options: PaperOptions,
 ) -> list[str]:
-    """Return the lines of a table of systems by metrics, one block of columns per group or data set."""
+    """Return the lines of a table of systems by metrics: one block per group or data set."""
     order, letters, baseline = _named(table, settings)
     blocks = list(dict.fromkeys(column.block for column in columns))
     sizes = [sum(column.block == block for column in columns) for block in blocks]
@@ -380,7 +380,7 @@ def _pair_cells(row: Mapping[str, Any], level: float) -> list[str]:
 
 
 def _short(metric: str) -> str:
-    """Return the name of a metric as papers write it.
+    """Return the name of a metric in the spelling of papers.
 
     >>> _short("ndcg@10"), _short("catalog_coverage@10"), _short("intra_list_diversity(distance=jaccard)@10")
     ('NDCG@10', 'Catalog coverage@10', 'Intra-list diversity (distance jaccard)@10')
@@ -397,7 +397,7 @@ def _short(metric: str) -> str:
 
 
 def _latex_cell(cell: Marked) -> str:
-    """Return a value with its marks; what stands after ± is smaller."""
+    """Return a value with its marks; the standard deviation after ± is in a smaller font."""
     value, plus, deviation = cell.text.partition(" ± ")
     text = _tex(value)
     text = {"bold": rf"\textbf{{{text}}}", "underlined": rf"\underline{{{text}}}"}.get(
@@ -426,7 +426,7 @@ def _caption(
     text: Callable[[str], str] = str,
     layout: Layout = "systems",
 ) -> list[str]:
-    """Return the sentences of a caption: what is shown, marks, tests, correction, users, rules, data and version."""
+    """Return the sentences of a caption: marks, tests, correction, users, rules, data, version."""
     _, letters, baseline = _named(table, settings)
     users = _users_of_rows([row for column in columns for row in column.rows], settings)
     spread = ", ± standard deviation between seeds" if settings["seeds"] else ""
@@ -486,7 +486,7 @@ def _correction(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
 
 
 def _exploratory(settings: Mapping[str, Any]) -> str:
-    """Return what is exploratory: the other metrics, and of data sets also each alone."""
+    """Name the exploratory comparisons: the secondary metrics, and each data set alone."""
     return (
         "the other metrics and each data set alone"
         if settings["data_sets"]
@@ -495,19 +495,19 @@ def _exploratory(settings: Mapping[str, Any]) -> str:
 
 
 def _families(table: pl.DataFrame) -> tuple[int, int]:
-    """Return how many rows of the primary metric are corrected together, and how many of the others."""
+    """Count the rows of the primary metric, and the remaining rows: two families of tests."""
     family = int(table["primary"].sum())
     return family, len(table) - family
 
 
 def _data_clauses(results: Mapping[str, Result]) -> list[str]:
-    """Return which items are relevant, who is left out, and how the ground truth was split off, where all agree."""
+    """Return clauses on relevance, excluded users and the split, each if all results agree."""
     clauses = [_shared(results, each) for each in (_relevant, _left_out, _split)]
     return [clause for clause in clauses if clause]
 
 
 def _shared(results: Mapping[str, Result], say: Callable[[Result], str]) -> str:
-    """Return what all results say; nothing if they differ."""
+    """Return the common text of all results; empty if they differ."""
     said = {say(result) for result in results.values()}
     return said.pop() if len(said) == 1 else ""
 
@@ -527,7 +527,7 @@ def _left_out(result: Result) -> str:
 
 
 def left_out_users(result: Result) -> int:
-    """Return how many users of the ground truth are in no mean, because no item is relevant to them."""
+    """Count the users of the ground truth who are in no mean for lack of a relevant item."""
     if result.provenance.get("settings", {}).get("population") not in ("truth", "both"):
         return 0
     return result.counts.get("truth_users_without_relevant_items", 0)
@@ -616,7 +616,7 @@ def _lists_clause(results: Mapping[str, Result]) -> str:
 
 
 def _cut(results: Mapping[str, Result]) -> str:
-    """Return the cut-offs of metrics; lists are known to be whole only where an evaluation says so."""
+    """Describe the cut-offs of metrics; whole lists are known only from recorded evaluations."""
     cutoffs = sorted(
         {k for result in results.values() for metric in result.metrics for k in metric.k}
     )
@@ -629,7 +629,7 @@ def _cut(results: Mapping[str, Result]) -> str:
 
 
 def _relevance(result: Result) -> str:
-    """Return which rows of the ground truth are relevant, as the evaluation recorded it."""
+    """Describe the relevant rows of the ground truth, as the evaluation recorded them."""
     provenance = result.provenance
     rule = relevance_rule(provenance.get("settings", {}), provenance.get("inputs", {}))
     if not rule:
@@ -657,7 +657,7 @@ _WHOM = {
 def _population_clause(
     table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]
 ) -> str:
-    """Return whom means are over, who is left out, and what a missing list counts."""
+    """Describe the evaluated users, the excluded users, and the value of a missing list."""
     if not results:
         return f"Means are over {_missing('the users counted')}."
     unit = next(iter(results.values())).sampling_unit
@@ -690,7 +690,7 @@ def _population_clause(
 def unserved_words(
     results: Mapping[str, Result], cells: Sequence[str], missing: str = "error"
 ) -> str:
-    """Return what users without a list count in metrics, as their per-user values say; empty where none has any.
+    """Describe the metric values of users without a list; empty if every user has a list.
 
     ``missing`` is that of a comparison, in which users without a value may count 0.
     """
@@ -715,7 +715,7 @@ def _unserved_values(result: Result, cell: str) -> pl.Series | None:
 
 
 def _unserved_outcome(values: pl.Series, missing: str) -> str:
-    """Return what users without a list count, whose values of one metric these are."""
+    """Describe the values of one metric for users without a list."""
     if values.is_nan().all():
         return "has no value, which counts as 0," if missing == "zero" else "has no value"
     known = values.filter(~values.is_nan()).unique()
@@ -784,7 +784,7 @@ def _corrected(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
 
 
 def _interval_clause(results: Mapping[str, Result]) -> str:
-    """Return what the intervals are, and where they come from the jackknife."""
+    """Describe the intervals, and the values whose intervals come from the jackknife."""
     text = "Intervals are of the test and the level of the verdict that they stand beside."
     groups = {r.provenance["settings"].get("jackknife") for r in results.values()} - {None}
     if groups:

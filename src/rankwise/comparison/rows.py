@@ -1,4 +1,4 @@
-"""Rows of comparisons by section; the columns of every output are derived from the fields of sections.
+"""Rows of comparisons by section; the columns of every output derive from the fields of sections.
 
 A new column is a field of one section and what computes it: the table, files, text for readers and
 the report have it then.
@@ -87,7 +87,7 @@ _TYPES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, as its field declares it.
+    """A column of a table, as declared by a field.
 
     Attributes
     ----------
@@ -120,18 +120,18 @@ def column(
     leaves: int = 10,
     in_systems: str = "",
 ) -> Any:
-    """Declare a column that readers see, in tables of pairs or of systems; any other column is a plain field."""
+    """Declare a column for readers, in tables of pairs or systems; the rest are plain fields."""
     metadata = {"head": head, "text": text, "leaves": leaves, "in_systems": in_systems}
     return field(default=default, metadata=metadata)
 
 
 def hidden(default: Any) -> Any:
-    """Declare a field that is no column: what later steps compute with."""
+    """Declare a field for later computations that is not a column."""
     return field(default=default, metadata={"hidden": True})
 
 
 def columns_of(row: type) -> dict[str, Column]:
-    """Return the columns of a dataclass of rows by name, those of its sections in their places."""
+    """Return the columns of a dataclass of rows by name, with the columns of sections in place."""
     columns: dict[str, Column] = {}
     for entry in fields(row):
         if is_dataclass(entry.default):
@@ -147,7 +147,7 @@ def columns_of(row: type) -> dict[str, Column]:
 
 
 def _plain_text(name: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return the text of a column without one of its own: numbers as `brief` writes them, counts with commas."""
+    """Return the default text of a column: numbers as `brief` writes them, counts with commas."""
 
     def text(row: Mapping[str, Any]) -> str:
         value = row[name]
@@ -191,7 +191,7 @@ def is_missing(value: float | None) -> bool:
 
 
 def p_value(p: float | None, alpha: float = 0.05) -> str:
-    """Return a p-value with two significant digits, with more where these would take it to the other side of alpha.
+    """Return a p-value with two significant digits, or more if rounding would cross alpha.
 
     >>> p_value(0.01234), p_value(1e-9), p_value(None), p_value(0.0499), p_value(0.0504), p_value(1.0)
     ('0.012', '<0.0001', '–', '0.0499', '0.0504', '1')
@@ -220,7 +220,7 @@ def named_p(name: str, p: float, alpha: float = 0.05) -> str:
 def interval_text(
     row: Mapping[str, Any], text: Callable[[float | None, int | None], str] = brief
 ) -> str:
-    """Return the limits of the interval of a difference, with the decimals of the means; a dash if there are none.
+    """Return the interval of a difference as text, with its decimals; a dash if a limit is missing.
 
     >>> interval_text({"low": 0.0377, "high": 0.05341, "mean_baseline": 0.0203, "mean_system": 0.0659})
     '0.0377 to 0.0534'
@@ -231,13 +231,13 @@ def interval_text(
 
 
 def deciding_p(row: Mapping[str, Any]) -> float:
-    """Return the p-value that decided the verdict of a row: of equivalence that of the margin's tests, adjusted."""
+    """Return the adjusted p-value behind a verdict; for equivalence, from the margin's tests."""
     name = "p_equivalence_adjusted" if row["verdict"] == "equivalent" else "p_adjusted"
     return math.nan if row[name] is None else float(row[name])
 
 
 def margin_mark(row: Mapping[str, Any]) -> str:
-    """Return what is added to `deciding_p` where it is not that of the difference: that of the margin's tests.
+    """Return the mark of a p-value from the tests of the margin; empty without equivalence.
 
     >>> margin_mark({"verdict": "equivalent"}), margin_mark({"verdict": "better"})
     (' (margin)', '')
@@ -246,7 +246,7 @@ def margin_mark(row: Mapping[str, Any]) -> str:
 
 
 def margin_level(row: Mapping[str, Any]) -> str:
-    """Return the level of the interval that decided equivalence, to be put behind it; nothing for other verdicts.
+    """Return the level of an equivalence interval, in parentheses; empty without equivalence.
 
     >>> margin_level({"verdict": "equivalent", "confidence": 0.9}), margin_level({"verdict": "better"})
     (' (90 %)', '')
@@ -255,7 +255,7 @@ def margin_level(row: Mapping[str, Any]) -> str:
 
 
 def places(row: Mapping[str, Any]) -> int:
-    """Return the decimals of differences: those of the means, or more where these would hide that 0 is excluded.
+    """Return the decimals of differences: as for the means, or more to show that 0 is excluded.
 
     >>> places({"mean_baseline": 0.312, "mean_system": 0.312, "difference": 4e-4, "low": 2e-4, "high": 6e-4})
     4
@@ -267,7 +267,7 @@ def places(row: Mapping[str, Any]) -> int:
 
 
 def _with_sign(usual: int, value: float | None, low: float | None, high: float | None) -> int:
-    """Return the usual decimals, or more where limits exclude 0 and one of the numbers would be rounded to it."""
+    """Return the usual decimals, or more if rounding would hide that the limits exclude 0."""
     if value is None or low is None or high is None or not (low > 0 or high < 0):
         return usual
     least = min(abs(value), abs(low), abs(high))
@@ -305,7 +305,7 @@ _STYLES: Mapping[str, Style] = {
 
 
 def _verdict_text(row: Mapping[str, Any]) -> Cell:
-    """Return the verdict, and whether a difference that is shown is within the margin; or that nothing was tested."""
+    """Return the verdict of a row, with a note if a shown difference is within the margin."""
     verdict = str(row["verdict"])
     if verdict == "not shown" and is_missing(row["p_adjusted"]):
         return "not tested"
@@ -315,7 +315,7 @@ def _verdict_text(row: Mapping[str, Any]) -> Cell:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a difference, and of the relative lift, by one test at one level; NaN where there are none."""
+    """The limits of a difference and of its lift, by one test at one level; NaN if missing."""
 
     low: float = math.nan
     high: float = math.nan
@@ -358,7 +358,7 @@ def within_sign(limits: Limits, difference: float, *, shown: bool) -> Limits:
 
 @dataclass(frozen=True)
 class Means:
-    """Both means, their difference and relative lift, with intervals of one level and one test: those of the verdict.
+    """Both means, their difference and lift, with intervals of the verdict's level and test.
 
     ``confidence`` is that level. Beside them stand the interval of the pair alone, without
     correction, and the one that holds for all pairs together.
@@ -383,7 +383,7 @@ class Means:
 
 @dataclass(frozen=True)
 class TestOutcome:
-    """The test of a pair, its p-value, and the verdict after correction with the error rate that it controls.
+    """The test of a pair, its p-value, and the corrected verdict with the controlled error rate.
 
     ``p_bound`` is the p-value that holds for any distribution on the range of the metric.
     """
@@ -400,7 +400,7 @@ class TestOutcome:
 
 @dataclass(frozen=True)
 class EffectSizes:
-    """Effect sizes, users who gain and lose, users compared and left out, and the difference that would be found.
+    """Effect sizes, numbers of users (gaining, losing, compared, excluded), detectable difference.
 
     Users win where the system is better for them: where its value is lower, if lower is better.
     """
@@ -440,7 +440,7 @@ class MarginTests:
 
 @dataclass(frozen=True)
 class Seeds:
-    """Numbers of seeds, standard deviations between them, and their share in the variance of the difference."""
+    """Seeds: their numbers, standard deviations, and share in the variance of the difference."""
 
     seeds_baseline: int | None = None
     seeds_system: int | None = None
@@ -551,7 +551,7 @@ def row_of(
     p_bound: float = math.nan,
     interval_flags: Sequence[str] = (),
 ) -> PairRow:
-    """Return the row of one pair of a family of ``tests``, from pairs or their sums; x is the system, y the baseline.
+    """Return the row of a pair in a family of ``tests``; x is the system, y the baseline.
 
     ``limits_of`` has the limits at any level, which is first that of the pair alone, and that of
     all ``together`` pairs of the family. ``dropped`` has the number of users that any result has,
@@ -630,7 +630,7 @@ def _margin_tests(
     cluster: Any,
     limits_of: LimitsOf,
 ) -> MarginTests:
-    """Return what the users' values show about a margin."""
+    """Return the tests of a margin from the users' values."""
     if margin is None:
         return MarginTests()
     same = equivalence_of(pairs, margin=margin, alpha=alpha, bounds=bounds, cluster=cluster)
@@ -671,7 +671,7 @@ def _detectable(pairs: PairStatistics, alpha: float, largest: float, *, by_bound
 
 
 def detectable(difference: float, largest: float) -> float:
-    """Return a minimum detectable difference; infinite if it is larger than values allow."""
+    """Return a minimum detectable difference; infinite if larger than the values allow."""
     return math.inf if difference > largest else difference
 
 
@@ -706,7 +706,7 @@ def row_of_all_lists(
 
 
 def with_joint_p(rows: Sequence[PairRow], joint: Sequence[float]) -> list[PairRow]:
-    """Return rows with the p-values of a test of all pairs together, none below that of a bounded mean."""
+    """Return rows with joint p-values, never below the p-value of a bounded test."""
     own = [row.test.p if row.test.test == BOUNDED else 0.0 for row in rows]
     adjusted = [max(p, float(other)) for p, other in zip(own, joint, strict=True)]
     return [
@@ -717,7 +717,7 @@ def with_joint_p(rows: Sequence[PairRow], joint: Sequence[float]) -> list[PairRo
 
 @dataclass(frozen=True)
 class Corrected:
-    """What a correction makes of one test: the adjusted p, and the level of the interval that agrees with it.
+    """The correction of one test: the adjusted p-value, and the level of the matching interval.
 
     ``family_wise`` says whether the correction controls the family-wise error rate over several
     tests.
@@ -732,7 +732,7 @@ class Corrected:
 
 
 def with_verdict(row: PairRow, corrected: Corrected, alpha: float) -> PairRow:
-    """Return a row with its adjusted p-values, what they show, the error rate, and the interval of that level."""
+    """Return a row with its adjusted p-values, verdict, error rate and adjusted intervals."""
     p, p_equivalence = corrected.p, corrected.p_equivalence
     verdict = _verdict(row, p, p_equivalence, alpha)
     row = replace(
@@ -785,7 +785,7 @@ def _decided(row: PairRow, corrected: Corrected, verdict: str, *, shown: bool) -
 
 
 def _verdict(row: PairRow, p: float, p_equivalence: float, alpha: float) -> str:
-    """Return what a row shows: better, worse, different, equivalent or not shown.
+    """Return the verdict of a row: better, worse, different, equivalent or not shown.
 
     A significant difference is never hidden: within the margin it is still better or worse. Where
     the median is on the other side of 0 than the mean, neither system is called better.
@@ -798,7 +798,7 @@ def _verdict(row: PairRow, p: float, p_equivalence: float, alpha: float) -> str:
 
 
 def _is_opposite(row: PairRow) -> bool:
-    """Return whether a test of the median shows another side than that of the mean difference."""
+    """Return whether a test of the median and the mean difference disagree in sign."""
     return not math.isnan(row.side) and not row.side * row.means.difference > 0
 
 
@@ -838,7 +838,7 @@ _OPPOSITE = {"better": "worse", "worse": "better"}
 
 
 def oriented(row: Mapping[str, Any], baseline: str) -> dict[str, Any]:
-    """Return a row of a comparison as seen from one of its two systems as the baseline: every column turns.
+    """Return a row of a comparison with ``baseline`` as the baseline; every column is converted.
 
     >>> row = values_of(PairRow("mrr", None, "b", "a", means=Means(0.4, 0.5, 0.1, low=0.05, high=0.3, lift=0.25),
     ...                         test=TestOutcome(verdict="better"), effect=EffectSizes(0.2, wins=3, losses=1)))
@@ -871,10 +871,10 @@ def oriented(row: Mapping[str, Any], baseline: str) -> dict[str, Any]:
 
 
 def _inverse(lift: float) -> float:
-    """Return the lift of the baseline over the system, from that of the system over the baseline."""
+    """Convert a lift over the baseline to the lift of the baseline over the system."""
     return 1 / (1 + lift) - 1
 
 
 def _negative(value: float | None) -> float | None:
-    """Return minus a number, 0 without a sign; what is missing stays so."""
+    """Return minus a number, with 0 unsigned; None stays None."""
     return None if value is None else 0.0 - value

@@ -90,7 +90,7 @@ def listing(names: Sequence[str], noun: str = "systems", named: int = _NAMED) ->
 
 
 def verdict_sentences(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
-    """Return the verdict on the primary metric, what a lead is made of, and what it costs.
+    """Return sentences on the primary metric, the effect of unserved users, and costs.
 
     Where no pair differs, the first sentence says how large a difference would have been found.
     """
@@ -110,7 +110,7 @@ def verdict_sentences(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[
 
 
 def _baseline(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str | None:
-    """Return the system that every other one is compared with, if there is one."""
+    """Return the common baseline of all pairs, or None."""
     if settings["baseline"] is not None:
         return str(settings["baseline"])
     names = {row["baseline"] for row in rows}
@@ -151,7 +151,7 @@ def _is(names: Sequence[str]) -> str:
 
 
 def _of_all_pairs(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
-    """Return which system leads, and which others it is shown to beat."""
+    """Describe the leading system and the systems that are shown to be worse."""
     metric, leader = rows[0]["metric"], _leader(rows, settings)
     decided = [row for row in rows if row["verdict"] in ("better", "worse", "different")]
     if not decided:
@@ -220,7 +220,7 @@ def natural_key(group: str | None) -> tuple[Any, ...]:
 
 
 def group_name(group: str | None) -> str:
-    """Return the name of a group of users, of whom some may be in none."""
+    """Return the name of a group of users; a dash for users without a group."""
     return "–" if group is None else group
 
 
@@ -234,7 +234,7 @@ def group_words(by: str, group: str | None) -> str:
 
 
 def _nothing(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the sentence for a comparison in which no pair differs, and what would have been found."""
+    """Return the sentence for pairs without a difference, with the detectable difference."""
     metric, same = rows[0]["metric"], sum(row["verdict"] == "equivalent" for row in rows)
     if same == len(rows):
         return f"All {same} pairs are equivalent on {metric} within the margin."
@@ -318,7 +318,7 @@ def _sample_counts(row: Mapping[str, Any]) -> str:
 
 
 def lead_sentence(lead: Mapping[str, Any]) -> str:
-    """Return what a difference is made of: the users to whom only one of both systems gives a list.
+    """Describe the difference without the users whom only a single system of the pair serves.
 
     >>> lead = {"system": "b", "baseline": "a", "metric": "ndcg@10", "users_with_one_list": 153, "users": 2054,
     ...         "mean_baseline": 0.05, "mean_system": 0.05, "difference": -0.00008, "low": -0.0052, "high": 0.005}
@@ -334,7 +334,7 @@ def lead_sentence(lead: Mapping[str, Any]) -> str:
 
 
 def costs(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
-    """Return where each system that beats the baseline, or the leader, is worse: the row that falls most, in words."""
+    """Return the largest loss of each winner over the baseline or runner-up, with its sentence."""
     if settings["by"] is not None:
         return []
     rows = table.filter(pl.col("group").is_null()).to_dicts()
@@ -353,7 +353,7 @@ def costs(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[tuple[dict[s
 def _cost(
     pair: tuple[str, str], rows: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], str] | None:
-    """Return the row of the metric that falls most where ``pair[0]`` replaces ``pair[1]``, in words."""
+    """Return the largest loss, with its sentence, if ``pair[0]`` replaces ``pair[1]``, or None."""
     winner, loser = pair
     losses = {(winner, loser): "worse", (loser, winner): "better"}
     worse = [row for row in rows if losses.get((row["system"], row["baseline"])) == row["verdict"]]
@@ -384,7 +384,7 @@ def system_order(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
 
 
 def leader_first(rows: pl.DataFrame, settings: Mapping[str, Any]) -> pl.DataFrame:
-    """Return pairs in the same order, but those with the system of the best mean first."""
+    """Move pairs with the system of the best mean to the front; the order stays otherwise."""
     leader = _leader(rows.to_dicts(), settings) if settings["by"] is None else None
     if leader is None:
         return rows
@@ -413,7 +413,7 @@ def means_by_system(rows: Sequence[Mapping[str, Any]], name: str = "mean") -> di
 def comparison_views(
     table: pl.DataFrame, settings: Mapping[str, Any], detail: Detail = "table"
 ) -> list[TableView]:
-    """Return the verdict, the primary metric, the others, and how they were tested; or all pairs in full."""
+    """Return the verdict alone, or with the metrics and the method, or with all pairs in full."""
     head, *rest = verdict_sentences(table, settings)
     verdict = TableView((), (), rest, caption=head)
     if detail == "verdict":
@@ -432,7 +432,7 @@ def comparison_views(
 
 
 def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
-    """Return the pairs of the primary metric: one row per system against a baseline, or one per pair."""
+    """Return the pairs of the primary metric: one row per system against a baseline, or pair."""
     dicts = rows.to_dicts()
     baseline = _baseline(dicts, settings) if settings["by"] is None else None
     place = {name: at for at, name in enumerate(system_order(rows, settings))}
@@ -484,7 +484,7 @@ _TONES: dict[str, Style] = {"better": "better", "worse": "worse"}
 def _other_view(
     rows: pl.DataFrame, settings: Mapping[str, Any], baseline: str | None, order: Sequence[str]
 ) -> TableView:
-    """Return the exploratory metrics, one row each: values of systems, or changes within groups of users."""
+    """Return exploratory metrics, one row each: values of systems, or changes within groups."""
     dicts = rows.to_dicts()
     groups = settings["by"] is not None or settings["data_sets"]
     pairs = list(dict.fromkeys((row["system"], row["baseline"]) for row in dicts))
@@ -514,7 +514,7 @@ def _other_view(
 
 
 def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
-    """Return every column of one row per pair of systems and metric, the primary metric first, with all notes."""
+    """Return one row per pair and metric with every column and note, the primary metric first."""
     ordered = table.sort("primary", descending=True, maintain_order=True)
     dicts = ordered.to_dicts()
     several = {row["primary"] for row in dicts} == {True, False}
@@ -534,7 +534,7 @@ def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
 
 
 def level_of(rows: Sequence[Mapping[str, Any]]) -> float:
-    """Return the confidence level that the intervals of a family have, except those of equivalence; NaN if several."""
+    """Return the confidence level of a family's intervals, except equivalence; NaN if several."""
     levels = {row["confidence"] for row in rows if row["verdict"] != "equivalent"}
     levels = levels or {row["confidence"] for row in rows}
     levels.discard(None)
@@ -549,7 +549,7 @@ def _correction_of(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any
 
 
 def adjusted_p_name(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
-    """Return what the p-value beside a verdict is called: that of the correction, if there is one."""
+    """Return the label of the p-value beside a verdict, with the correction if there is one."""
     correction = _correction_of(rows, settings)
     return "p" if correction is None else f"p ({correction})"
 
@@ -557,7 +557,7 @@ def adjusted_p_name(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, An
 def _interval_head(
     level: float, rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
 ) -> str:
-    """Return the head of intervals: their level, and the correction that leaves it."""
+    """Return the head of intervals: the level, and the correction if the level depends on one."""
     if math.isnan(level):
         return "interval"
     correction = _correction_of(rows, settings)
@@ -567,7 +567,7 @@ def _interval_head(
 
 
 def _pair_cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
-    """Return the cell of a pair; an interval of another level than that of the head says its own."""
+    """Return the cell of a pair; an interval names its level if different from the head's."""
     text = column.text(row)
     if column.head == "p" and (mark := margin_mark(row)):
         return f"{text}{mark}"
@@ -587,7 +587,7 @@ def pair_name(row: Mapping[str, Any]) -> str:
 
 
 def metric_name(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """Return the metric of a row, and the group of users or the data set that it is about."""
+    """Return the metric of a row, with its group of users or data set."""
     if settings["data_sets"]:
         return f"{row['metric']}, {row['group'] or 'mean of data sets'}"
     if settings["by"] is None:
@@ -638,7 +638,7 @@ def _levels(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _notes(table: pl.DataFrame, settings: Mapping[str, Any], most: int | None = None) -> list[str]:
-    """Return the method, what was not compared, and caveats, of which at most so many."""
+    """Return the method, the metrics not compared, and caveats (at most ``most``)."""
     notes = [
         method_line(table, settings),
         *sample_notes(table, settings),
@@ -663,7 +663,7 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any], most: int | None = 
 def _caveats(
     table: pl.DataFrame, settings: Mapping[str, Any], left_out: Sequence[str] = ()
 ) -> list[str]:
-    """Return the flags of rows, each with the rows that have it, except those to be ``left_out``."""
+    """Return the flags of rows, each with its rows, except the flags in ``left_out``."""
     caveats: dict[str, dict[str, dict[str, None]]] = {}
     pairs: dict[str, set[str]] = {}
     for row in table.iter_rows(named=True):
@@ -680,7 +680,7 @@ def _caveats(
 
 
 def _where(metric: str, flagged: Sequence[str], pairs: int) -> str:
-    """Return a metric with the pairs of systems that a flag is about, unless it is about all of them."""
+    """Return a metric with its flagged pairs; the metric alone if all pairs are flagged."""
     return metric if len(flagged) == pairs else f"{metric} of {first_names(flagged)}"
 
 
@@ -700,7 +700,7 @@ def _ranks(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _rank_claim(settings: Mapping[str, Any]) -> str:
-    """Return what ranks hold with: together, if the correction of their pairs controls the family-wise error rate."""
+    """Describe the error control of ranks: family-wise, false discovery rate, or per pair."""
     correction = settings["correction"]
     if correction == "none":
         return f"each pair at level {settings['alpha']:g}, without correction"
@@ -727,7 +727,7 @@ def _reuse(settings: Mapping[str, Any]) -> list[str]:
 
 
 def sample_of(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
-    """Return what means are over in words: the users of all rows, or their requests.
+    """Describe the sample of the means: the users of all rows, or their requests.
 
     >>> rows = [{"users": 233, "clusters": 80}, {"users": 213, "clusters": 80}]
     >>> sample_of(rows, {"clusters": "user", "unit": "request"})
@@ -750,7 +750,7 @@ def _spread(counts: Sequence[int], noun: str) -> str:
 
 
 def sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
-    """Return notes on other random samples: clusters of users, seeds and data sets."""
+    """Return notes on random samples besides users: clusters of users, seeds and data sets."""
     notes = []
     if settings["clusters"] and table["clusters"].drop_nulls().len():
         unit, sizes = SamplingUnit.of_comparison(settings), table["clusters"].drop_nulls().to_list()

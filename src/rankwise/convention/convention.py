@@ -38,7 +38,7 @@ ENTRY_CHOICES = choice_values(per_metric=True)
 
 
 def check_choices(where: str, choices: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
-    """Raise if a choice is not known, or has a value that it cannot have.
+    """Raise if a choice is unknown, or has an impossible value.
 
     Raises
     ------
@@ -95,7 +95,7 @@ class Entry:
 
     @classmethod
     def read(cls, name: str, entry: str | Mapping[str, Any] | Entry) -> Entry:
-        """Return the entry of a name, as the author of a convention writes it.
+        """Return the entry of a name from the notation of a convention's author.
 
         ``"map(normaliser=relevant)"``, or ``{"metric": …, "population": "both", …}``; without
         ``"metric"`` the name is that of rankwise's metric.
@@ -178,7 +178,7 @@ class Entry:
         return metric == meant
 
     def begins(self, text: str) -> bool:
-        """Return whether a text is the name with values of the parameter behind it."""
+        """Return whether a text is the name followed by values of the parameter."""
         value = r"\w+=[^,=]+" if self.parameter.endswith("=") else r"[-+.\de]+"
         return (
             re.fullmatch(rf"{re.escape(self.name)}[._]{value}(,{value})*", text, re.IGNORECASE)
@@ -298,7 +298,7 @@ _NOTHING_DIFFERS = Entry("", "")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConventionLanguage:
-    """What names mean, from the entries of a convention by `key` of the name."""
+    """The meaning of names, from the entries of a convention by `key` of the name."""
 
     entries: Mapping[str, Entry]
 
@@ -320,7 +320,7 @@ class ConventionLanguage:
         return _changed(entry.metric, read) if parameters else entry.metric
 
     def spelled(self, text: str) -> Metric | None:
-        """Return the metric of a name as the library spells it, also ``11pt_avg@5``.
+        """Return the metric of a name in the library's spelling, also ``11pt_avg@5``.
 
         None if there is no entry of this name.
         """
@@ -332,7 +332,7 @@ class ConventionLanguage:
         return entry.metric @ numbers if at else entry.metric
 
     def with_values(self, text: str) -> list[tuple[str, Metric]] | None:
-        """Return the metrics of a name with values behind it, ``P.5,10``, each with its label.
+        """Return the metrics of a name followed by values, ``P.5,10``, each with its label.
 
         None if the text is not written in this way. A name alone has its own values, unless they
         are cut-offs.
@@ -389,7 +389,7 @@ class ConventionLanguage:
         return next(same, None)
 
     def _with_parts(self, cls: type[Metric], parameters: dict[str, Any]) -> Metric:
-        """Return a metric whose default parts are those of this convention."""
+        """Return a metric whose default parts have this convention's definitions."""
         parts = (
             {}
             if cls.parts_as_written
@@ -423,7 +423,7 @@ class ConventionLanguage:
 
 
 def _changed(metric: Metric, parameters: dict[str, Any]) -> Metric:
-    """Return a metric with some parameters changed, or those of the metric inside it."""
+    """Change parameters of a metric, or of the metric inside."""
     names = {field.name for field in fields(metric)}
     values = dict(metric.changed)
     if not names >= parameters.keys():
@@ -621,7 +621,7 @@ class Convention(Choices):
         return self.language.named(name) is not None
 
     def defines(self, metric: Metric) -> bool:
-        """Return whether one of the convention's names means this metric, at any cut-off.
+        """Return whether a name of the convention means this metric, at any cut-off.
 
         A convention without names of its own has all of rankwise's metrics.
         """
@@ -676,11 +676,11 @@ class Convention(Choices):
         )
 
     def entry(self, metric: Metric) -> Entry:
-        """Return the entry of a metric: that of its name, or of the metrics it consists of."""
+        """Return the entry of a metric, by its name or by the metrics inside."""
         return self.language.entry_of(metric)
 
     def choices_of(self, metric: Metric) -> dict[str, Any]:
-        """Return all choices for a metric: those of its entry, else those for all metrics."""
+        """Return all choices for a metric: from its entry, else from the convention."""
         chosen = dict(self.choices)
         of_lists = chosen.pop("list_population")
         if of_lists is not None and not metric.reads_truth:
@@ -702,7 +702,7 @@ class Convention(Choices):
 
     @classmethod
     def named(cls, source: object) -> Convention | None:
-        """Return a convention from its name or from a mapping that describes it.
+        """Return a convention from its name or from a mapping with its definition.
 
         None stands for rankwise's defaults.
 
@@ -747,7 +747,7 @@ class Convention(Choices):
 
 
 def _joined(metrics: Iterable[Metric]) -> list[Metric]:
-    """Return metrics, those that differ in cut-offs alone as one."""
+    """Join metrics that differ only in their cut-offs."""
     by_text: dict[str, list[Metric]] = {}
     for metric in metrics:
         by_text.setdefault(str(metric @ ()), []).append(metric)
@@ -789,7 +789,7 @@ def _built_in(name: str) -> Convention:
 
 
 def conventions() -> dict[str, Convention]:
-    """Return the built-in conventions by name: rankwise's own, and those of other libraries.
+    """Return the built-in conventions by name: of rankwise and of other libraries.
 
     Returns
     -------
@@ -841,7 +841,7 @@ def listing(conventions: Sequence[Convention]) -> TableView:
 
 
 def in_full(convention: Convention) -> list[TableView]:
-    """Return the choices of a convention for all metrics, and what its names mean."""
+    """Return tables of a convention's choices for all metrics, and of its names."""
     choices = [
         (name, "" if value is None else str(value)) for name, value in convention.choices.items()
     ]

@@ -1,4 +1,4 @@
-"""Checks of arguments made before anything is computed, and the types and descriptions of shared parameters."""
+"""Checks of arguments before any computation; types and descriptions of shared parameters."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def bounded(name: str, values: Iterable[_T], most: int = 50_000_000) -> list[_T]
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:
-    """Raise unless a value is one of the choices of a `Literal`."""
+    """Raise unless a value is a choice of a `Literal`."""
     if not isinstance(value, str) or value not in get_args(choices):
         raise ParameterError(
             f"{name} must be one of {', '.join(get_args(choices))}", found=f"{name}={value!r}"
@@ -119,7 +119,7 @@ def check_choice(name: str, value: object, choices: Any) -> None:
 
 
 def check_number(name: str, value: object, *, optional: bool = True) -> None:
-    """Raise unless a value is a finite number, or None where it is optional."""
+    """Raise unless a value is a finite number, or an optional None."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not (value is None and optional) and not (number and _finite(value)):
         raise ParameterError(f"{name} must be a number", found=f"{name}={value!r}")
@@ -184,7 +184,7 @@ def check_fields(instance: Any) -> None:
 
 
 def check_path(name: str, value: object) -> Path:
-    """Return a path of the file system; raise if it cannot be one."""
+    """Convert a value to a path; raise if the value cannot be a path."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(text, str) or not text or "\0" in text:
         raise ParameterError(f"{name} must be a path", found=f"{name}={value!r}")
@@ -197,7 +197,7 @@ def check_positive(*, least: int = 1, **values: int | None) -> None:
 
 
 def rounded_number(number: float | str) -> tuple[float, float]:
-    """Return a number and half a unit of its last digit, as far as it was written.
+    """Parse a number; return its value and half a unit of the last digit written.
 
     >>> rounded_number("0.25"), rounded_number("25%")
     ((0.25, 0.005), (0.25, 0.005))

@@ -65,7 +65,7 @@ _LARGEST = 1000  # exponents from which that room does not fit in a float
 
 @dataclass(frozen=True)
 class ExactTotal:
-    """A sum of floats that has not been rounded, so that sums of shares add up to it.
+    """An unrounded sum of floats, so that sums of shares add up exactly.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class ExactTotal:
 def exact_bincount(
     index: Any, values: Any, size: int
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return sums of values by index, each rounded once, whatever the order of the rows.
+    """Sum values by index, rounding each sum once, independent of the order of rows.
 
     All rows together leave multiples of one unit, as in `_exact_parts`, so that each sum has few
     parts.
@@ -473,7 +473,7 @@ def read_sums(parts: Mapping[str, Array]) -> np.ndarray[tuple[int], np.dtype[np.
 
 
 def reaches(relevance: Any, threshold: float) -> Any:
-    """Return which relevances reach a threshold, as an array, expression or column of the same library.
+    """Return which relevances reach a threshold, as an array, expression or column like the input.
 
     A relevance reaches the threshold if it is at least the threshold, or is the threshold in single
     precision: 0.7 stored as float32 is 0.69999999 as a double, and still 0.7. The data type of the
@@ -491,7 +491,7 @@ def reaches(relevance: Any, threshold: float) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SortedValues:
-    """Values of users in any order; results computed from them must not depend on it.
+    """Values of users in any order; results computed from them must not depend on the order.
 
     Examples
     --------

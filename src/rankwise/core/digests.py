@@ -1,4 +1,4 @@
-"""Digests of tables: equal for the same rows, whatever holds them, in whatever order and pieces.
+"""Digests of tables: equal for equal rows in any container, order and pieces.
 
 The digest of a table is the sum, modulo 2^64, of a hash of each row. Digests of the pieces of a
 table add up to that of the table. A row is hashed as SplitMix64's finaliser (Steele, Lea and Flood
@@ -49,7 +49,7 @@ _FEW_PARTS = 1  # that take less time than another thread
 
 
 def added(digests: Iterable[int]) -> int:
-    """Return the digest of a table from those of its pieces.
+    """Combine the digests of pieces into the digest of their table.
 
     >>> added([2**64 - 1, 3])
     2
@@ -58,7 +58,7 @@ def added(digests: Iterable[int]) -> int:
 
 
 def id_words(ids: pl.Series) -> Words:
-    """Return a word for each id: a whole number itself, also as text; a hash of any other text.
+    """Return a word for each id: whole numbers as themselves, also in text; a hash otherwise.
 
     >>> id_words(pl.Series(["7", "07"])).tolist()[0], id_words(pl.Series([7])).tolist()
     (7, [7])
@@ -92,7 +92,7 @@ def number_words(values: Any) -> Words:
 
 
 def set_words(code: Any, words: Words, starts: Any) -> Words:
-    """Return a word for each set of named values, whatever the order inside: the sum of their hashes.
+    """Return a word for each set of named values: the sum of their hashes, in any order.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def row_digest(columns: Sequence[Words | None]) -> int:
 
 
 def digest_in_parts(n: int, words: Callable[[slice], Sequence[Words | None]], threads: int) -> int:
-    """Return the digest of a table of n rows, part by part, so that the words of a part stay in the cache.
+    """Return the digest of a table of n rows, in parts whose words stay in the cache.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def start_and_factors(is_one: tuple[bool, ...]) -> tuple[int, Any]:
 
 
 def _sum_of_hashes(columns: Sequence[Words], factors: Any, start: int) -> int:
-    """Return what the compiled loop returns."""
+    """Compute in NumPy the sum of hashes that the compiled loop returns."""
     hashes = np.full(len(columns[0]), start, dtype=np.uint64)
     for column, factor in zip(columns, factors, strict=True):
         hashes += column * factor
@@ -169,7 +169,7 @@ def _sum_of_hashes(columns: Sequence[Words], factors: Any, start: int) -> int:
 
 
 def digest_of_rows(frame: pl.DataFrame, number: str) -> int:
-    """Return the digest of users, items and a column of numbers, of which each is 1 if there is no such column."""
+    """Return the digest of users, items and numbers; numbers are 1 without the column."""
     user, item = frame["user"], frame["item"]
     values = frame[number].to_numpy() if number in frame.columns else None
 
@@ -184,5 +184,5 @@ def digest_of_rows(frame: pl.DataFrame, number: str) -> int:
 
 
 def column_words(column: pl.Series) -> Words:
-    """Return a word for each number of a column, which a file may hold as text; other text is missing."""
+    """Return a word for each number in a column; text that is not a number counts as missing."""
     return number_words(plain_strings(column).cast(pl.Float64, strict=False).to_numpy())

@@ -72,7 +72,7 @@ __all__ = [
 
 
 def json_hash(values: Any) -> str:
-    """Return the SHA-256 of plain values, whatever the order and layout of their JSON."""
+    """Return the SHA-256 of plain values, independent of key order and layout in JSON."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
@@ -125,7 +125,7 @@ class _Stream(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StringViews:
-    """The texts of a column: the address of their views, and that of the buffers behind these."""
+    """The texts of a column: the addresses of their views, and of the buffers behind the views."""
 
     views: int
     buffers: int
@@ -142,11 +142,11 @@ class StringViews:
         return rows[:count]
 
     def hashes(self, first: int, stop: int, out: Any) -> None:
-        """Write the hash of each of some rows to an array with a place for every row."""
+        """Write the hashes of a range of rows to an array with a place for every row."""
         kernels.loaded().rw_text_hashes(self.views, self.buffers, first, stop, out)
 
     def numbers(self, first: int, stop: int, out: Any) -> None:
-        """Write a number for each id of some rows to an array with a place for every row."""
+        """Write the numbers of a range of ids to an array with a place for every row."""
         kernels.loaded().rw_id_numbers(self.views, self.buffers, first, stop, out)
 
 
@@ -174,7 +174,7 @@ def string_views(column: pl.Series) -> Iterator[StringViews | None]:
 
 
 def _first_array(address: int) -> _Array | None:
-    """Return the first array of a stream; None if it does not consist of string views."""
+    """Return the first array of a stream; None unless the stream has string views."""
     stream, schema, array = _Stream.from_address(address), _Schema(), _Array()
     if stream.get_schema(address, ctypes.addressof(schema)):
         return None
@@ -186,7 +186,7 @@ def _first_array(address: int) -> _Array | None:
 
 
 def plain_strings(column: pl.Series) -> pl.Series:
-    """Return the texts of a column of categories; any other column as it is.
+    """Convert a column of categories to text; return any other column unchanged.
 
     >>> plain_strings(pl.Series(["b", "a", "b"], dtype=pl.Categorical)).to_list()
     ['b', 'a', 'b']
@@ -204,7 +204,7 @@ def plain_strings(column: pl.Series) -> pl.Series:
 
 
 def id_numbers(column: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return a number of 64 bits for every id in text: a whole number itself, a hash of other text.
+    """Return a 64-bit number for each id in text: whole numbers as themselves, a hash otherwise.
 
     The same bits everywhere: on every machine, with and without compiled loops.
 
@@ -244,7 +244,7 @@ def _hash_of_text(text: str) -> int:
 
 
 def labels(column: pl.Series) -> pl.Series:
-    """Return a column of names of groups or categories: text without blanks around it, empty text as null.
+    """Clean labels of groups or categories: strip blanks, and replace empty text by null.
 
     >>> labels(pl.Series([" war", "", "war "])).to_list()
     ['war', None, 'war']
@@ -290,7 +290,7 @@ def hash_of_text(text: str) -> int:
 
 
 def hash_of_column(column: pl.Series, *, ids: bool = True) -> Hashes:
-    """Return the hash of every value: equal for equal values, whatever their data type.
+    """Return the hash of every value: equal for equal values of any data type.
 
     Whole numbers hash like equal floats (a text file has one, a table the other), and dates alike
     in every unit. Text that is a whole number hashes like that number; in columns that are not
@@ -394,7 +394,7 @@ def _mix(hashes: Hashes) -> None:
 
 
 def digest_of(columns: Sequence[pl.Series]) -> str:
-    """Return a hash of the rows of some columns, whatever their order."""
+    """Return a hash of the rows of columns, independent of the order of rows."""
     rows = combined([hash_of_column(column) for column in columns], 0)
     return f"{int(rows.sum(dtype=np.uint64)):016x}"
 
@@ -421,7 +421,7 @@ class Vocabulary(Protocol):
 
 
 class PlainIntegers:
-    """Integers as their own codes, whatever they are: not dense, and nothing to look at.
+    """A vocabulary of integers as their own codes: not dense, and without lookups.
 
     Examples
     --------
@@ -450,7 +450,7 @@ class PlainIntegers:
 
 
 class IntegerVocabulary:
-    """Integers as their own codes, up to a limit; other ids are numbered.
+    """A vocabulary of integers as their own codes up to a limit, and numbers for all other ids.
 
     The first id beyond the limit brings the limit down to where codes end by then, so that codes
     stay dense: ids that come later are their own codes only below it.
@@ -561,7 +561,7 @@ class StringVocabulary:
 
 
 def rows_among(ids: pl.Series, others: pl.Series) -> Codes:
-    """Return the row of each id in another column of the same type, the first that has it, -1 for none.
+    """Return the first row of each id in another column of the same type, -1 if absent.
 
     >>> rows_among(pl.Series([7, 5, 3]), pl.Series([3, 7, 3])).tolist()
     [1, -1, 0]
@@ -581,7 +581,7 @@ def rows_among(ids: pl.Series, others: pl.Series) -> Codes:
 
 
 def places_of(ids: pl.Series) -> Codes:
-    """Return the place of each of some ids in their ascending order.
+    """Return the ascending rank of each id, from 0.
 
     >>> places_of(pl.Series(["b", "c", "a"])).tolist()
     [1, 2, 0]

@@ -1,4 +1,4 @@
-"""Compiled loops, if a compiler was available when rankwise was installed, and the threads that run them.
+"""Compiled loops, if a compiler was available at installation, and the threads that run them.
 
 NumPy needs several passes over memory where a loop needs one. The loops are in ``kernels.c``, which
 does not use the API of Python, so that one library serves every Python version. Each function here
@@ -132,7 +132,7 @@ class _BlasLimit:
 
     @classmethod
     def libraries(cls) -> Any:
-        """Return what controls BLAS libraries; they are sought anew once a module was imported."""
+        """Return the controller of BLAS libraries, renewed after a module is imported."""
         from threadpoolctl import ThreadpoolController
 
         if cls.n_modules != len(sys.modules):
@@ -143,7 +143,7 @@ class _BlasLimit:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit each matrix product to one thread, while several threads compute such products.
+    """Limit each matrix product to one thread while several threads compute products.
 
     With threads of their own they would compete for processors, and could give another last
     digit. The limit holds for the process: the first context sets it, the last restores it.
@@ -202,7 +202,7 @@ class ArrayPointer:
     writable: bool = False
 
     def from_param(self, array: Any) -> c_void_p:
-        """Return the pointer; the call keeps the array, its argument, until it ends."""
+        """Return the pointer to an array, which lives as an argument until the call ends."""
         if isinstance(array, np.ndarray) and array.dtype == self.dtype and array.flags.c_contiguous:
             if array.flags.writeable or not self.writable:
                 return c_void_p(array.ctypes.data)
@@ -218,7 +218,7 @@ class ColumnPointers:
     column: ArrayPointer
 
     def from_param(self, columns: Sequence[Any]) -> Any:
-        """Return the pointers; the call keeps the sequence, its argument, until it ends."""
+        """Return the pointers to columns, which live as an argument until the call ends."""
         return (c_void_p * len(columns))(*map(self.column.from_param, columns))
 
 
@@ -362,7 +362,7 @@ def disabled() -> Iterator[None]:
 
 
 def loaded() -> Any:
-    """Return the functions of the library by name, as `SIGNATURES` has them; None if it is not used."""
+    """Return the compiled functions, as in `SIGNATURES`; None if the library is not in use."""
     return None if _off else _load()[0]
 
 
@@ -420,7 +420,7 @@ def changes(ids: Ints, first: int, stop: int) -> Ints | None:
 
 
 def counts_up(rank: Ints, starts: Ints, first: int, stop: int, base: int) -> bool | None:
-    """Return whether ranks count 1, 2, 3, … down some lists, or from another ``base``."""
+    """Return whether the ranks of each list count up by 1 from ``base``."""
     library = loaded()
     if library is None or rank.dtype != np.int64 or not rank.flags.c_contiguous:
         return None
@@ -428,7 +428,7 @@ def counts_up(rank: Ints, starts: Ints, first: int, stop: int, base: int) -> boo
 
 
 def count(codes: Ints, first: int, stop: int, size: int) -> Ints | None:
-    """Return how often each code below ``size`` occurs among some rows."""
+    """Count each code below ``size`` in rows ``first`` to ``stop``."""
     library = loaded()
     if library is None or codes.dtype != np.int64 or not codes.flags.c_contiguous:
         return None
@@ -455,7 +455,7 @@ def scatter(
     place: Ints,
     out: tuple[Ints, Floats],
 ) -> None:
-    """Write the items and scores of some rows to the next ``place`` of their code.
+    """Write the items and scores of a share of rows to the next ``place`` of their code.
 
     Only after `count` of the same codes; items are whole numbers of 64 bits that fit 31, scores
     floats of 64 bits.
@@ -479,7 +479,7 @@ def place(
 
 
 def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints, Ints] | None:
-    """Return how many scores each row has, and how many are above each judged score, and equal to it.
+    """Count the scores of each row, and the scores above and equal to each judged score.
 
     The judged scores of each row stand one row after the other; minus infinity is no score. None
     also where a score is NaN or infinity.
@@ -538,7 +538,7 @@ def _stride(scores: Any) -> int | None:
 
 
 def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) -> Ints | None:
-    """Return the rank of some rows in their lists: by falling score, then by rising number."""
+    """Return the ranks of rows in their lists: by falling score, then by rising number."""
     library = loaded()
     if library is None or scores.dtype != np.float64:
         return None
@@ -587,7 +587,7 @@ def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:
 
 
 def positions(user: Ints) -> Floats | None:
-    """Return the number of each row among those of its user, from 1; rows are in order of user."""
+    """Count the rows of each user up from 1; rows are in order of user."""
     library = loaded()
     if library is None or user.dtype != np.int64:
         return None
@@ -611,7 +611,7 @@ def sums(user: Ints, values: Floats, ends: Ints) -> Floats | None:
 def tied_rows(
     owner: Ints, first: Ints, above: Ints, size: Ints, n_hits: Ints, starts: Ints
 ) -> tuple[Ints, Ints, Floats, Floats] | None:
-    """Return user, rank, probability and position of each row of tied groups, which start at ``starts``."""
+    """Return user, rank, probability and position of the rows of tied groups."""
     library = loaded()
     if library is None:
         return None
@@ -623,7 +623,7 @@ def tied_rows(
 
 
 def tied_first(depth: Ints, size: Ints, n_hits: Ints, starts: Ints) -> Floats | None:
-    """Return for each row of tied groups the probability that its user's first relevant item is there."""
+    """Return the probability that a user's first hit is at each row of tied groups."""
     library = loaded()
     if library is None:
         return None
@@ -633,7 +633,7 @@ def tied_first(depth: Ints, size: Ints, n_hits: Ints, starts: Ints) -> Floats | 
 
 
 def sorted_whole(values: Ints) -> Ints:
-    """Return whole numbers from 0, below 2^52, in ascending order: where no loop is compiled, by NumPy's sort."""
+    """Sort whole numbers from 0, below 2^52; without compiled loops, by NumPy's sort."""
     library = loaded()
     if library is None:
         return np.sort(values)

@@ -1,4 +1,4 @@
-"""Rows that belong together: offsets, runs, groups by user, and orders inside them, without a full sort.
+"""Rows that belong together: offsets, runs, groups by user, and orders in them, without full sorts.
 
 `offsets`, `runs` and `order_within` also take tensors.
 """
@@ -87,7 +87,7 @@ def runs(*keys: Ints) -> Ints:
 
 
 def order_within(segment: Array, key: Array) -> Array:
-    """Return the order of rows by segment, and inside each by rising key; rows of equal keys stay in their order.
+    """Return the order of rows by segment, then by rising key; rows of equal keys keep their order.
 
     >>> order_within(np.array([1, 0, 1, 1]), np.array([0.5, 0.2, 0.1, 0.5])).tolist()
     [1, 2, 0, 3]
@@ -111,7 +111,7 @@ def owners(starts: Ints, rows: Ints) -> Ints:
 
 
 def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
-    """Return the row numbers of several ranges, one after the other.
+    """Return the row numbers of several ranges, concatenated.
 
     >>> ragged_rows(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
@@ -123,7 +123,7 @@ def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
 
 
 def rows_of_groups(starts: Ints, groups: Ints) -> tuple[Ints | slice, Ints]:
-    """Return the rows of some groups one after the other, and where each group starts.
+    """Return the rows of groups, concatenated, and where each group starts.
 
     The rows are a slice if they are adjacent; group -1 has none.
 
@@ -182,7 +182,7 @@ def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
 
 
 def similar(starts: Ints, most: int) -> Iterator[Ints]:
-    """Yield segments of similar length, up to twice the shortest, with at most some rows together.
+    """Yield batches of segments of similar length (factor two), with at most ``most`` rows.
 
     >>> [part.tolist() for part in similar(np.array([0, 4, 5, 8, 9]), 100)]
     [[1, 3], [0, 2]]
@@ -197,7 +197,7 @@ def similar(starts: Ints, most: int) -> Iterator[Ints]:
 
 
 def padded(starts: Ints, segments: Ints) -> tuple[Ints, Ints | None]:
-    """Return the row numbers of some segments as a matrix, and which of them belong to these.
+    """Return the row numbers of segments as a padded matrix, and a mask of the actual rows.
 
     The second is None if all do: the segments are of one length. Other numbers are of any rows.
 
@@ -314,20 +314,20 @@ def _order_rows(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UserItems:
-    """Items of users, by code, one user after the other."""
+    """Items of users, by code, concatenated."""
 
     starts: Ints
     items: Ints
 
     def rows_of(self, users: Ints) -> tuple[Ints, Ints]:
-        """Return the rows of some users one after the other, and where each user starts."""
+        """Return the rows of users, concatenated, and where each user starts."""
         has_items = users < len(self.starts) - 1
         lengths = np.where(has_items, np.diff(self.starts).take(users, mode="clip"), 0)
         first = self.starts[:-1].take(users, mode="clip")
         return ragged_rows(first, lengths), offsets(lengths)
 
     def of(self, users: Ints) -> UserItems:
-        """Return the items of some users, who may repeat, numbered in this order."""
+        """Return the items of users in the given order; users may repeat."""
         rows, starts = self.rows_of(users)
         return UserItems(starts, self.items[rows])
 
@@ -388,7 +388,7 @@ def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[I
 
 @contextmanager
 def _changes_of(users: pl.Series) -> Iterator[Callable[[tuple[int, int]], Ints]]:
-    """Lend what finds the rows of a share whose user is not that of the row before.
+    """Yield a function that finds the rows of a share whose user differs from the row before.
 
     A share does not have its first row, and has the one after its last.
     """
@@ -413,7 +413,7 @@ def _changes_of(users: pl.Series) -> Iterator[Callable[[tuple[int, int]], Ints]]
 
 
 def spread(codes: Codes, starts: Ints | None, n: int) -> Codes:
-    """Return the code of each row from that of its run."""
+    """Expand codes of runs to codes of rows."""
     return codes if starts is None or len(codes) == n else np.repeat(codes, np.diff(starts))
 
 
@@ -514,7 +514,7 @@ def placed(
 def _grouped_by_scipy(
     codes: Codes, size: int, items: Codes, score: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> tuple[Groups, Codes, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Return what `grouped` does: SciPy moves both when a sparse matrix is put in order of rows."""
+    """Group rows like `grouped`, by the conversion of a sparse matrix in SciPy."""
     from scipy.sparse import coo_array
 
     if not are_small(items) and items.min() < 0:  # no column of a matrix: rows are moved instead

@@ -1,4 +1,4 @@
-"""Whether lists look like relevant items among sampled negatives, from counts that add up over pieces."""
+"""Detection of lists with sampled negatives, from counts that add up over pieces."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SampleCounts:
     def of_users(
         cls, n_relevant: pl.Series, list_length: pl.Series, hits: int, items: pl.Series
     ) -> Self:
-        """Return the counts of a piece from its users' numbers of items, and the items of all rows."""
+        """Return the counts of a piece from numbers of items per user, hits, and items of rows."""
         counted = (n_relevant > 0) & (list_length > 0)
         negatives = (list_length - n_relevant).filter(counted).rename("negatives")
         counts = cls(
@@ -83,7 +83,7 @@ class SampleCounts:
 
     @classmethod
     def of_lists(cls, lists: pl.DataFrame, relevant: pl.DataFrame) -> Self:
-        """Return the counts of all lists, from rows of users and items with ids of the same types."""
+        """Return the counts of all lists, from users and items with ids of the same types."""
         pair = ["user", "item"]
         relevant = relevant.select(pair).unique()
         hits = lists.select(pair).join(relevant, on=pair, how="semi")
@@ -117,7 +117,7 @@ class SampleCounts:
 
     @property
     def sampled_negatives(self) -> int | None:
-        """The number of negatives beside the relevant items in sampled lists; None for other lists.
+        """The number of sampled negatives per list; None if lists do not look sampled.
 
         Lists look sampled if they hold at least 95 % of the relevant items of 20 users or more, and
         at least 95 % of these users have equally many other items (9 or more), while lists are
@@ -132,7 +132,7 @@ class SampleCounts:
         return negatives if is_short else None
 
     def _look_sampled(self, share: float) -> bool:
-        """Return whether the lists hold relevant items, and have equally many others, at least in this share."""
+        """Return whether lists look sampled, for at least a share of users and relevant items."""
         negatives, users = self._most_frequent
         enough = users >= share * self._n_users and self.hits >= share * self.relevant
         return negatives >= _FEW_NEGATIVES and enough

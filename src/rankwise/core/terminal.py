@@ -1,4 +1,4 @@
-"""Tables for readers: for a terminal, a notebook, JSON, CSV, Markdown and LaTeX; and the progress bar."""
+"""Tables for terminals, notebooks, JSON, CSV, Markdown and LaTeX; and the progress bar."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ Cell: TypeAlias = str | Marked
 
 @dataclass(frozen=True, eq=False)
 class TableView:
-    """A table as readers see it; its text has no markup, so that any writer can escape it.
+    """A table for display; the text has no markup, so that any writer can escape the text.
 
     Columns in ``left`` are aligned to the left, the others to the right. ``title`` and ``label``
     are for LaTeX alone, whose notes a reader does not see: ``title`` opens the caption, ``label``
@@ -163,7 +163,7 @@ _MINUS = "−"  # U+2212, as wide as a plus
 
 
 def decimals(*values: float | None) -> int:
-    """Return the decimals that give the largest value three significant digits; 4 without one, and 6 at most.
+    """Return decimals for three significant digits of the largest value: at most 6; 4 for 0.
 
     >>> decimals(0.0534, 0.0568), decimals(3.78), decimals(0.0, float("nan"))
     (4, 2, 4)
@@ -201,7 +201,7 @@ def signed(value: float | None, places: int | None = None) -> str:
 
 
 def change(value: float | None, *, unit: str = " %", tiny: int = 1) -> str:
-    """Return a relative difference in per cent, with one decimal below 10, or ``tiny`` where that is 0.
+    """Format a relative difference in per cent: one decimal below 10, ``tiny`` if that shows 0.
 
     >>> change(2.246), change(-0.0812), change(0.00004), change(float("nan"))
     ('+225 %', '−8.1 %', '0 %', '–')
@@ -214,7 +214,7 @@ def change(value: float | None, *, unit: str = " %", tiny: int = 1) -> str:
 
 
 def first_names(names: Sequence[str]) -> str:
-    """Return the first three of some names, and how many more there are.
+    """Return the first three names, and the number of further names.
 
     >>> first_names(["gini@5", "arp@5", "hhi@5", "entropy@5"])
     'gini@5, arp@5, hhi@5 and 1 more'
@@ -233,7 +233,7 @@ def count_of(count: int, noun: str) -> str:
 
 
 def level_text(confidence: float) -> str:
-    """Return a confidence level in per cent: as it is, or with four digits where it needs many, but never 100.
+    """Format a confidence level in per cent, exact or with four digits, but never as 100.
 
     >>> level_text(0.95), level_text(1 - 0.001), level_text(1 - 0.05 / 3), level_text(1 - 1e-7)
     ('95 %', '99.9 %', '98.33 %', '99.99999 %')
@@ -250,7 +250,7 @@ def level_text(confidence: float) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Medium:
-    """How a medium escapes foreign text, such as ids and names of groups, and writes marks."""
+    """The escapes of a medium for foreign text, such as ids and group names, and its marks."""
 
     escape: Callable[[str], str] = str
     styles: Mapping[str, str] = field(default_factory=dict)
@@ -277,7 +277,7 @@ def _styles(bold: str, underlined: str) -> dict[str, str]:
 
 
 def _width(text: str) -> int:
-    """Return the columns that a text takes: colours and combining marks take none, wide characters two."""
+    """Return the columns that a text takes: 0 for colours and combining marks, 2 for wide ones."""
     return sum(map(_columns, re.sub(_COLOURS, "", text)))
 
 
@@ -354,7 +354,7 @@ def _fitting(rows: Sequence[Sequence[str]], leaving: Sequence[int], limit: int) 
 
 
 def _folded(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[str]]:
-    """Return rows whose first cell goes on in rows below, where a number has no room beside it."""
+    """Continue the first cell of a row in rows below, if a number has no room beside the cell."""
     if limit is None or not any(rows):
         return [list(row) for row in rows]
     widest = max((_width(cell) for row in rows for cell in row[1:]), default=-2)
@@ -367,7 +367,7 @@ def _folded(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[str]]
 
 
 def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
-    """Return the columns of each part of a table, such that each part fits the limit."""
+    """Split the columns of a table into parts that fit the limit."""
     columns = zip(*rows, strict=True)
     first, *others = [max(map(_width, column)) for column in columns]
     parts, used = [[0]], first
@@ -390,7 +390,7 @@ def _wrapped(
 
 
 def _lines(text: str, limit: int, indent: str) -> list[str]:
-    """Return text in lines of at most so many columns; a joiner makes a wide character as long as it is wide."""
+    """Wrap text at a limit of columns; a joiner makes a wide character as long as its width."""
     long = "".join(letter + _JOINER * (_columns(letter) - 1) for letter in text)
     lines = textwrap.wrap(
         long, limit, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
@@ -499,7 +499,7 @@ _LATEX_PIECE = (
 
 
 def latex_text(text: str) -> str:
-    r"""Return text as pdfLaTeX takes it with its default fonts; it may stand in a caption.
+    r"""Escape text for pdfLaTeX with its default fonts, also for a caption.
 
     Letters that these fonts lack are given by code point, where LuaLaTeX and XeLaTeX have the
     letters themselves: only those two know ``\Umathcode``.
@@ -609,7 +609,7 @@ class TableDisplay:
 
 
 class DetailedDisplay(TableDisplay):
-    """A result whose readers choose how much of it is shown: a subclass gives `views_at`."""
+    """A result with a choice of detail for readers; a subclass implements `views_at`."""
 
     @property
     def views(self) -> list[TableView]:
@@ -637,7 +637,7 @@ def csv_text(table: pl.DataFrame) -> str:
 
 
 def finite(data: Any) -> Any:
-    """Return data for JSON, which has no such numbers: NaN becomes None, and infinity ``"inf"``."""
+    """Replace numbers that JSON lacks: NaN by None, and infinity by ``"inf"``."""
     if isinstance(data, Mapping):
         return {name: finite(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
@@ -648,5 +648,5 @@ def finite(data: Any) -> Any:
 
 
 def float_of(value: Any) -> Any:
-    """Return a number of JSON, as `finite` wrote it, with NaN and infinity."""
+    """Restore NaN and infinity in a number that `finite` wrote."""
     return math.nan if value is None else float(value) if isinstance(value, str) else value

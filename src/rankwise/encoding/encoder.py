@@ -1,4 +1,4 @@
-"""Tables to `Encoded`: ids become codes, rows become lists, and it is decided who is evaluated."""
+"""Encoding of tables: ids become codes, rows become lists, and the evaluated users are decided."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = Fal
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EncodingRules:
-    """What decides how tables are read as lists and ground truth.
+    """The rules by which tables are read as lists and ground truth.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class EncodingRules:
 
 @dataclass(eq=False, repr=False)
 class _Codes:
-    """The codes of an evaluation, and what is encoded in them already; private to the process."""
+    """The codes of an evaluation and the data encoded so far; private to the process."""
 
     ids: IdSpace
     truth: Truth | None = None
@@ -156,7 +156,7 @@ class Encoder:
 
     @contextmanager
     def unless_it_fails(self) -> Iterator[None]:
-        """Keep the codes of a first piece only if all that is done with it succeeds."""
+        """Discard the codes of a first piece if the work in this context fails."""
         kept = list(self._kept)
         try:
             yield
@@ -330,7 +330,7 @@ class Encoder:
     def _context(
         self, codes: _Codes, tables: dict[TableRole, Table], threads: int
     ) -> EncodedSideInformation:
-        """Encode what metrics need to know; once, unless a piece brings new ids."""
+        """Encode the side information of metrics, again only if a piece brings new ids."""
         if not self.facts.facts:
             return EncodedSideInformation()
         users = self._users_of_requests(codes.ids) if self.rules.by_request else None
@@ -363,7 +363,7 @@ _LISTS = ("recommendations", "reference")
 
 
 def normalise(tables: Tables, choices: Choices) -> Tables:
-    """Return tables before anything is matched: with ids and scores as choices of how tables are taken say."""
+    """Apply ``order_by``, ``score_precision`` and ``ids``, before ids are matched."""
     changed: dict[Any, Any] = {
         role: _normalised(table, choices) for role, table in tables.by_role.items()
     }

@@ -55,7 +55,7 @@ __all__ = [
 
 
 class IdSpace:
-    """Users and items of some tables, with the same codes in all of them.
+    """The users and items of several tables, with the same codes in all of them.
 
     Codes are private to the process: nothing that leaves it carries them.
     """
@@ -86,7 +86,7 @@ class IdSpace:
                 self.train_items.append(self.items.encode(table.trained.frame["item"].unique()))
 
     def align(self, tables: list[Table | None]) -> list[Table]:
-        """Return tables with ids of one type: that of the tables before, if there were any."""
+        """Return tables with ids of one type: the type of earlier tables, if any."""
         present = [table for table in tables if table is not None]
         for column in ("user", "item"):
             present = [self._fit(table, column) for table in align_kinds(present, column)]
@@ -241,7 +241,7 @@ def encode_lists(
 
 
 def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:
-    """Return what orders codes of items by the text of their ids."""
+    """Return a function that ranks codes of items by the text of their ids."""
 
     def order(codes: Codes) -> Ints:
         least, largest = int(codes.min(initial=0)), int(codes.max(initial=0))
@@ -269,7 +269,7 @@ def _rising(lists: Lists) -> int:
 def hash_check(
     ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth
 ) -> HashCheck | None:
-    """Return what compares ids where hashes are equal; None where codes are not hashes."""
+    """Return the check of ids with equal hashes; None if codes are not hashes."""
     if not isinstance(ids.items, HashedStrings):
         return None
     return HashCheck(
@@ -289,7 +289,7 @@ def _confirm_repeats(table: Table, ids: IdSpace) -> None:
 def repeated_item(
     what: str, table: Table, rows: Truth | Lists, repeated: Ints, ids: IdSpace, *, hint: str
 ) -> DuplicateError:
-    """Return the error for a repeated item, naming the first such user and item."""
+    """Return the error for a repeated item, naming the first user and item."""
     row = repeated[[repeated.argmin()]]
     user = ids.users.decode(rows.user[owners(rows.starts, row)])[0]
     return DuplicateError(

@@ -1,4 +1,4 @@
-"""Columns of the tables of items and users, in any supported layout, as arrays by row; no row is dropped."""
+"""Columns of items and users, in any supported layout, as arrays by row; no row is dropped."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ColumnMatch:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Named:
-    """Numbers of names, row by row; ``starts`` where each row starts, None if it has one name."""
+    """Codes of names, row by row; ``starts`` delimits the rows, None for one name per row."""
 
     code: np.ndarray[tuple[int], np.dtype[np.int64]]
     names: tuple[str, ...]
@@ -86,7 +86,7 @@ def find_columns(
     columns: Columns | None,
     several: bool = False,
 ) -> ColumnMatch:
-    """Return the columns of side information; several where each category or number has its own column.
+    """Return the columns of side information; several if each category or number has a column.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def find_columns(
 
 
 def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> Named:
-    """Return a column of groups: one per row, -1 where it is null.
+    """Read a column of groups: one per row, -1 where the group is null.
 
     ``groups`` are all that there are, where the table has some of the rows only.
     """
@@ -247,7 +247,7 @@ def category_lists(table: Table, name: str) -> tuple[pl.Series, str]:
 
 
 def _written_lists(table: Table, name: str, text: pl.Series) -> pl.Series | None:
-    """Return lists that are written as text, in JSON or as Python shows them; None for other text.
+    """Parse lists written as text, in JSON or Python notation; return None for other text.
 
     Programs that write tables as text leave a list like this, and its commas are not between
     categories alone: they may be inside one.
@@ -274,7 +274,7 @@ def _written_lists(table: Table, name: str, text: pl.Series) -> pl.Series | None
 
 
 def _parsed_list(text: str) -> list[str | None] | None:
-    """Return the values of a list that is written as text; None if it is no list of plain values.
+    """Parse a list written as text; return None if the text is no list of plain values.
 
     >>> _parsed_list('["a, b", "c"]'), _parsed_list("['a', None]"), _parsed_list("['a' 'b']")
     (['a, b', 'c'], ['a', None], ['a', 'b'])
@@ -311,7 +311,7 @@ def _no_categories(
 
 
 def _plain(name: str) -> str:
-    """Return a column as the source calls it, where it is one of a ground truth that is read as it is."""
+    """Return a column as the source calls the column, without the prefix of the ground truth."""
     return name.removeprefix("truth:")
 
 

@@ -1,4 +1,4 @@
-"""The side information that metrics read: how each kind is read from the tables, and what is known by code.
+"""Side information for metrics: how each kind is read from tables and encoded by code.
 
 Every kind has one `Reader`; all else asks it. New side information is a type of values and its
 reader: where a metric names the `Fact`, it is found in the tables, digested for comparisons, and
@@ -83,7 +83,7 @@ _MOST_SIMILAR = 20_000
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Counted:
-    """What was counted over all users, where no machine has the rows of all of them.
+    """Counts over all users, for evaluations in which no machine has all rows.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Counted:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Target:
-    """What side information is placed for: some codes or ids.
+    """The codes or ids whose side information is computed.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class Reader:
             READERS[kind] = cls()
 
     def tables_of(self, fact: Fact[Any], train_groups: Collection[str]) -> tuple[TableRole, ...]:
-        """Return the tables that a fact comes from, where training interactions define some groups of users."""
+        """Return the tables of a fact, given the user groups that training defines."""
         return self.tables
 
     def find(self, side: SideTables, fact: Fact[Any], metric: str) -> ColumnMatch:
@@ -188,10 +188,10 @@ class Reader:
 
     @abstractmethod
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> object:
-        """Return what is known of the codes or ids of a target."""
+        """Return the values of a fact for the codes or ids of a target."""
 
     def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
-        """Return what is digested of each row beside its id, in whatever form it is written."""
+        """Return the hash words of each row beside its id, equal for every written form."""
         raise NotImplementedError
 
     def digest(self, side: SideTables, fact: Fact[Any]) -> int:
@@ -225,7 +225,7 @@ class _ItemColumn(Reader):
 
     @abstractmethod
     def by_row(self, parsed: Any, row: Ints) -> object:
-        """Return what is known of each code from its row in the table, -1 for none."""
+        """Return the value of each code from its row in the table, -1 for none."""
 
     def description(self, side: SideTables, fact: Fact[Any]) -> str:
         text: str = self.parsed(side, fact).description
@@ -301,7 +301,7 @@ class _Propensities(Reader, kind="propensity"):
 
 
 class _Membership(Reader, kind="membership"):
-    """The ids of the catalogue, whatever else is known of them."""
+    """The ids of the catalogue; other columns of the items are not read."""
 
     noun = "ids"
 
@@ -405,7 +405,7 @@ class _Popularity(_Training, kind="popularity"):
 
     @staticmethod
     def _frame(side: SideTables, target: Target) -> tuple[pl.DataFrame, int]:
-        """Return the users of every training item, most popular first, ties by id; and the number of users."""
+        """Return training items by falling number of users, ties by id; and the number of users."""
         if side.counted is None:
             counts = target.train.frame.group_by("item").agg(_users(distinct=target.distinct))
             n_users = target.train.frame["user"].n_unique()
@@ -437,7 +437,7 @@ class _ReferenceLists(Reader, kind="reference"):
     tables, of = ("reference",), "rows"
 
     def digest(self, side: SideTables, fact: Fact[Any]) -> int:
-        """Return the digest of lists and of what orders them: ranks, scores, or the rows themselves."""
+        """Return the digest of lists and their order: ranks, scores, or row numbers."""
         frame = side.tables["reference"].frame
         ids = [id_words(frame[name]) for name in ("user", "item")]
         for name in ("rank", "score"):
@@ -503,7 +503,7 @@ def _cosines(pairs: pl.DataFrame, size: int) -> Similarity:
 def check_tables(
     facts: Mapping[Fact[Any], str], tables: Collection[TableRole], train_groups: Collection[str]
 ) -> None:
-    """Raise if a table is missing that something needs; what is in it is not read.
+    """Raise if a table that a metric needs is missing; the content of tables is not read.
 
     Parameters
     ----------
@@ -533,7 +533,7 @@ def check_tables(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SideTables:
-    """The tables beside recommendations and ground truth, and what metrics need of them.
+    """The tables beside recommendations and ground truth, and the facts that metrics need.
 
     Parameters
     ----------
@@ -580,7 +580,7 @@ class SideTables:
         }
 
     def terciles(self, fact: Fact[Any]) -> Table | None:
-        """Return the table of groups that training interactions define; None for other facts."""
+        """Return the table of groups that training defines; None for any other fact."""
         groups = self.train_groups.get(fact.column) if READERS[fact.kind].of == "user" else None
         return None if groups is None else groups.table
 
@@ -605,7 +605,7 @@ class SideTables:
     def by_code(
         self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool
     ) -> dict[Fact[Any], object]:
-        """Return the facts of every code; ``tables`` are those of `coded`, aligned."""
+        """Return the facts of every code; ``tables`` are the aligned tables of `coded`."""
         for role, table in tables.items():  # codes of train are there already; arrays come after
             for column, vocabulary in (("user", ids.users), ("item", ids.items)):
                 if column in table.frame.columns and role not in ("train", "reference"):
@@ -653,7 +653,7 @@ class SideTables:
         }
 
     def digest(self, fact: Fact[Any]) -> int:
-        """Return the digest of what a fact is made of, beside training: the ids and values of its table."""
+        """Return the digest of a fact without training: the ids and values of its table."""
         return READERS[fact.kind].digest(self, fact)
 
     def descriptions(self) -> dict[str, str]:
@@ -663,7 +663,7 @@ class SideTables:
         }
 
     def unknown(self, fact: Fact[Any]) -> int:
-        """Return the code of users of whom no group is known: -1, or that of a group of them."""
+        """Return the code of users without a known group: -1, or the code of a group for them."""
         return -1 if self.terciles(fact) is None else len(GROUP_NAMES) - 1
 
     def groups(self, fact: Fact[Any]) -> Named:
@@ -689,7 +689,7 @@ class SideTables:
 
 
 def digest_of_interactions(table: Table) -> int:
-    """Return the digest of the users and items of a table, and of which rows models are trained on."""
+    """Return the digest of users, items and training marks of a table of interactions."""
     return digest_of_rows(table.frame, TRAINED)
 
 
@@ -704,7 +704,7 @@ def _targets(ids: pl.Series, target: Target) -> tuple[Ints, int]:
 
 
 def _rows_among(table: Table, ids: pl.Series, role: str, ids_of_rows: pl.Series) -> Ints:
-    """Return the row of each of some ids among the ids of a table, -1 where it is not there."""
+    """Return the row of each id among the ids of a table, -1 if absent."""
     numbered = pl.DataFrame({role: ids, "row": np.arange(len(ids))})
     rows = matching(table.with_frame(numbered), role, ids_of_rows)
     return np.append(rows["row"].to_numpy(), -1)[
@@ -714,7 +714,7 @@ def _rows_among(table: Table, ids: pl.Series, role: str, ids_of_rows: pl.Series)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EncodedSideInformation:
-    """What is known beyond lists and ground truth, by code.
+    """Side information beyond lists and ground truth, by code.
 
     Attributes
     ----------
@@ -732,7 +732,7 @@ class EncodedSideInformation:
     counts: dict[str, int] = field(default_factory=dict)
 
     def of_requests(self, users: Ints, attributes: Collection[str] = ()) -> EncodedSideInformation:
-        """Return what is known of the user of each request; ``users`` are the codes of users by that of the request.
+        """Return the side information of requests; ``users`` has the user code of each request.
 
         ``attributes`` are the columns whose groups are of requests already.
         """
@@ -757,7 +757,7 @@ def encode_side_information(
     duplicates: Duplicates,
     threads: int,
 ) -> EncodedSideInformation:
-    """Return what metrics need to know beyond lists and ground truth.
+    """Encode the side information that metrics need beyond lists and ground truth.
 
     ``tables`` are those that the facts come from, with their ids aligned.
     """

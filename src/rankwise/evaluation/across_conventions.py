@@ -95,7 +95,7 @@ class Definition:
         return {name: (first, second) for name, (first, second) in pairs.items() if first != second}
 
     def mixed(self, other: Definition, names: Collection[str]) -> Definition:
-        """Return this definition with some of its choices taken from another one."""
+        """Return this definition with the named choices taken from the other definition."""
         metric = self.metric
         if "metric" in names:
             metric = other.metric
@@ -393,7 +393,7 @@ def _across(
     *,
     strict: bool = True,
 ) -> AcrossConventions:
-    """Return one row per metric and convention; ``strict``: some convention knows each metric."""
+    """Return one row per metric and convention; if ``strict``, raise for unknown metrics."""
     columns = table_options(options)
     tables = read_inputs(
         Settings(metrics=(), **columns),
@@ -435,7 +435,7 @@ def _across(
 def _values_under_options(
     requests: Iterable[Settings], tables: Tables
 ) -> dict[Settings, dict[str, Any]]:
-    """Return the value of each metric under its options, from one evaluation per distinct set of options."""
+    """Evaluate each metric under its options, with one evaluation per distinct set of options."""
     groups: dict[Settings, dict[Metric, Settings]] = {}
     for settings in requests:
         groups.setdefault(replace(settings, metrics=()), {})[settings.metrics[0]] = settings
@@ -447,7 +447,7 @@ def _values_under_options(
 
 
 def _values(settings: Settings, tables: Tables) -> dict[Metric, dict[str, Any]]:
-    """Return the value of each metric and the number of users averaged over, or why there is none."""
+    """Return the value and the number of users of each metric, or why the metric has no value."""
     metrics = settings.metrics
     try:
         result = evaluated(settings, tables)
@@ -463,13 +463,13 @@ def _values(settings: Settings, tables: Tables) -> dict[Metric, dict[str, Any]]:
 
 
 def _value(result: Result, cell: str) -> dict[str, Any]:
-    """Return a value and the number of users averaged over, null where there are no values of users."""
+    """Return a value and its number of users, which is null without per-user values."""
     defined = result.per_user[cell].is_not_nan() if cell in result.per_user.columns else None
     return {"value": result.values.get(cell), "users": None if defined is None else defined.sum()}
 
 
 def _in_full(metric: Metric) -> str:
-    """Write a metric with what it is made of, where that is its default."""
+    """Write a metric, with its component metrics if all its parameters are at their defaults."""
     parts = [value for value in metric.parameters.values() if isinstance(value, Metric)]
     if metric.changed or not parts:
         return str(metric)

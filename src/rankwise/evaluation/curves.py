@@ -1,4 +1,4 @@
-r"""Metrics at every cut-off from exact ranks, and estimates of them from ranks among sampled negatives.
+r"""Metrics at every cut-off from exact ranks, and estimates from ranks among sampled negatives.
 
 A metric that is a sum over the list, :math:`S_u(k) / N_u(\min(k, |R_u|))`, changes for a user only
 at the ranks of relevant items and at the first :math:`|R_u|` cut-offs. These steps are added up
@@ -205,7 +205,7 @@ def _doubts(value: float, low: float, high: float) -> list[str]:
 
 
 def _caveats(ranks: Ranks, ranked: float, *, decreasing: bool) -> list[str]:
-    """Return the caveats of every row: what was assumed, and what is missing."""
+    """Return the caveats of every row: assumptions, missing ranks and uneven candidate sets."""
     out = ["assumes ranks of decreasing probability"] if decreasing else []
     if ranked < 1 - 1e-9:
         out.append(f"{1 - ranked:.1%} of relevance is of items without a rank: value 0")
@@ -315,7 +315,7 @@ def _check_candidates(ranks: Ranks, ranked: pl.DataFrame, m: int) -> None:
 
 
 def _at_every_rank(metrics: tuple[Metric, ...], size: int) -> Floats:
-    """Return the values of a user with one relevant item, at every rank of it, (size, n_cells).
+    """Return the values of a user with one relevant item, for every rank, (size, n_cells).
 
     ``size`` users are evaluated, each with a relevant item at another rank.
     """
@@ -438,7 +438,7 @@ def curve(
 
 
 def _running_sum(metric: Metric) -> CurveTerms:
-    """Return a metric as the sum down the list that its curve is computed from; raise if it is none."""
+    """Return the running sum from which the curve of a metric is computed; raise if none exists."""
     running_sum = metric.as_running_sum
     if running_sum is None or metric.reads.facts or not metric.reads.rows <= {"ideal"}:
         raise MetricError(

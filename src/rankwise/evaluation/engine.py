@@ -242,7 +242,7 @@ class Job:
 
 
 def _card_of_job(table: Table) -> dict[str, Any]:
-    """Return everything about a shared table but its rows; counts only where something was counted."""
+    """Return all fields of a shared table except its rows, and except its counts if empty."""
     card = {
         entry.name: getattr(table, entry.name) for entry in fields(Table) if entry.name != "frame"
     }
@@ -261,7 +261,7 @@ def prepare(
     counted: Counted | None = None,
     all_truth: Table | None = None,
 ) -> Job:
-    """Settle what is to be done, and check that the tables have what the metrics need.
+    """Check the settings and the shared tables, and build the job.
 
     Parameters
     ----------
@@ -362,13 +362,13 @@ def prepare(
 
 
 def item_names(settings: Settings, items: Table | None) -> ItemNames | None:
-    """Return the items of the codes or titles that lists have in place of items; None if they have ids."""
+    """Return the mapping of the lists' codes or titles to items; None if lists have item ids."""
     kind = settings.item_names
     return None if kind is None else ItemNames.of(kind, getattr(settings, kind), items)
 
 
 def work(job: Job, piece: Tables) -> Partial:
-    """Evaluate a piece: some users' lists, or users without a list.
+    """Evaluate a piece: the lists of a set of users, or users without a list.
 
     Parameters
     ----------
@@ -435,7 +435,7 @@ def _of_items(job: Job, lists: Recommendations) -> Recommendations:
 
 
 def _outside_catalogue(job: Job, lists: Recommendations, truth: Table | None) -> pl.Series | None:
-    """Return the distinct ids of lists that are no items; None where nothing says which items there are."""
+    """Return the distinct recommended ids outside the catalogue; None if there is no catalogue."""
     settings, shared = job.settings, job.shared
     if settings.of_slice or lists.is_exact or lists.format == "ratings":
         return None
@@ -457,7 +457,7 @@ def _outside_catalogue(job: Job, lists: Recommendations, truth: Table | None) ->
 
 
 def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Series) -> Partial:
-    """Return a partial with the rows and the lists in which ids are that are no items, and these ids."""
+    """Add the ids outside the catalogue, and the counts of their rows and lists, to a partial."""
     if outside.is_empty():
         return result
     rows = lists.frame.filter(pl.col("item").cast(outside.dtype).is_in(outside.implode()))
@@ -473,7 +473,7 @@ def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Serie
 def _counting_seen(
     result: Partial, job: Job, lists: Recommendations, truth: Table | None
 ) -> Partial:
-    """Return a partial with the number of recommendations that are training interactions of their user."""
+    """Add the number of recommendations that are training interactions of their user."""
     settings, train = job.settings, job.shared.train
     are_seen_kept = not (settings.exclude_seen or settings.of_slice or lists.is_exact)
     if train is None or train.frame.is_empty() or not are_seen_kept or lists.format == "ratings":
@@ -528,7 +528,7 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues
 
 
 def _with_truth(job: Job, piece: Tables) -> Tables:
-    """Return a piece with its ground truth, or with an empty one if no metric needs it."""
+    """Return a piece with its ground truth, empty if no metric reads the ground truth."""
     if (piece.truth is None) != (job.shared.truth is None):
         return piece
     unneeded = not job.plan.reads_truth and job.settings.evaluated == "recommended"
@@ -542,7 +542,7 @@ def _with_truth(job: Job, piece: Tables) -> Tables:
 
 
 def _card(table: Table, encoded: Encoded) -> dict[str, Any]:
-    """Return the card of a table, with the types that its ids have beside those of the others."""
+    """Return the card of a table; ids that are matched as text have the type String."""
     card, ids = table.card, {"user": encoded.users, "item": encoded.items}
     text = [name for name in ids if isinstance(ids[name], StringVocabulary | HashedStrings)]
     card["ids"] |= dict.fromkeys(text, "String")
@@ -550,7 +550,7 @@ def _card(table: Table, encoded: Encoded) -> dict[str, Any]:
 
 
 def finish(job: Job, partials: Iterable[Partial]) -> Result:
-    """Merge what was worked on, add the users without a list, and summarise.
+    """Merge the partials, add the users without a list, and summarise.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`evaluate` and `Evaluator`: recommendations and ground truth in, whole or in pieces, a `Result` out."""
+"""`evaluate` and `Evaluator`: the evaluation of recommendation lists, whole or in pieces."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ class Evaluator:
         return self
 
     def _items_without_hits(self, piece: Tables, partial: Partial) -> list[Tables] | None:
-        """Return the distinct items of all pieces so far, while none of them has a hit; else None."""
+        """Return the distinct items of all pieces so far if no piece has a hit, else None."""
         lists, settings = piece.recommendations, self._job.settings
         counts = {"hits": 0} | dict(partial.counts)
         if (
@@ -354,7 +354,7 @@ class Evaluator:
 
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:
-        """Take back what is known of requests if an update or a merge fails."""
+        """Restore the job and the requests if an update or a merge fails."""
         before = self._job, self._requests
         try:
             yield
@@ -394,7 +394,7 @@ class Evaluator:
 
 
 def _with_warnings(result: Result, warnings: Sequence[str]) -> Result:
-    """Return a result with warnings before those that it has, each once."""
+    """Put warnings before the existing warnings of a result, each once."""
     warnings = list(dict.fromkeys([*warnings, *result.provenance["doubts"]]))
     return replace(result, provenance={**result.provenance, "doubts": warnings})
 
@@ -420,7 +420,7 @@ def with_history(tables: Tables) -> Tables:
 
 
 def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
-    """Return the ground truth of the items that are in training, and of those that are not."""
+    """Split the ground truth into warm items, which are in training, and cold items."""
     warm = matching(train.trained, "item", truth.frame["item"])["item"].unique()
     is_warm = truth.frame["item"].is_in(warm.implode())
     parts = {"warm": is_warm, "cold": ~is_warm}
@@ -464,7 +464,7 @@ def with_item_slices(
 
 
 def _counts_of_slice(sliced: Result) -> dict[str, int]:
-    """Return the number of users of a slice, and that of their requests, each of which has an id here."""
+    """Return the number of users of a slice and, with requests, the number of requests."""
     rows = sliced.counts["users"]
     if "mean_over" not in sliced.provenance["settings"]:  # that only requests record
         return {"users": rows}
@@ -472,7 +472,7 @@ def _counts_of_slice(sliced: Result) -> dict[str, int]:
 
 
 def _cells_of_shown(result: Result) -> list[str]:
-    """Return the names of the values of ratings and probabilities, with those of their cells."""
+    """Return the names of all values of rating and probability metrics, cells included."""
     names = [name for metric in filter(is_of_shown, result.metrics) for name in metric.cells]
     return [
         cell
@@ -604,7 +604,7 @@ def evaluate(
 def _with_items_named(
     tables: Tables, settings: Settings, metrics: Iterable[Metric]
 ) -> tuple[Tables, list[str]]:
-    """Return tables whose lists are of items, where they were of codes or titles, and some names of no item."""
+    """Map codes or titles in lists to items; also return up to five names without an item."""
     names, lists = item_names(settings, tables.items), tables.recommendations
     if names is None or lists is None:
         return tables, []
@@ -733,7 +733,7 @@ def check_whole(settings: Settings, train: object) -> None:
 
 
 def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
-    """Deal users to jackknife groups, remove seen items, find users with a history, and show metrics all scores."""
+    """Deal users to jackknife groups, exclude seen items, group by history, and set all scores."""
     if settings.jackknife is not None:
         tables = assign_jackknife_groups(tables, settings.jackknife, settings.relevance_threshold)
     if settings.exclude_seen:
@@ -756,7 +756,7 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
 
 
 def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, Any]) -> Result:
-    """Evaluate Parquet piece by piece, and hash it meanwhile."""
+    """Evaluate a Parquet file in chunks, and hash the file meanwhile."""
     chunks = Chunks(source, rows, settings.columns)
     evaluator = Evaluator.of(replace(settings, progress=False), sources)
     warnings: list[str] | None = None

@@ -355,7 +355,7 @@ def _explained(metric: str, names: tuple[str, str], mixtures: _Mixtures) -> Expl
 
 
 def _shapley(names: Sequence[str], mixtures: _Mixtures, idle: Collection[str]) -> dict[str, float]:
-    """Return the Shapley value of each choice; those that move nothing are switched throughout."""
+    """Return the Shapley value of each choice; choices without effect are always switched."""
 
     def value(names: Collection[str]) -> float:
         return mixtures.value({*names, *idle} if names else ())
@@ -393,7 +393,7 @@ def _user_values(result: Result) -> pl.DataFrame | None:
 def _changed(
     before: Sequence[pl.DataFrame | None], after: Sequence[pl.DataFrame | None]
 ) -> int | None:
-    """Return how many users have another value after a switch, in one definition or the other."""
+    """Count the users whose value changes or exists on one side only; None without user values."""
     users = []
     for old, new in zip(before, after, strict=True):
         if old is None or new is None:

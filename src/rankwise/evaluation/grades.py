@@ -1,4 +1,4 @@
-"""Grades of events: the relevance of each event of a ground truth, ``{"view": 0, "purchase": 3}``."""
+"""Grades: the relevance of each event of a ground truth, ``{"view": 0, "purchase": 3}``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def with_grades(truth: Table | None, grades: Mapping[str, float] | None) -> Tabl
 
 
 def graded_columns(truth: Table) -> dict[str, str]:
-    """Return the names of a ground truth's columns, of which that of its events is the relevance as well."""
+    """Return the columns of a ground truth, with the event column also as the relevance."""
     if EVENT not in truth.frame.columns:
         raise ColumnError(
             "there is no column of events of the ground truth, which have grades",
@@ -82,7 +82,7 @@ def no_truth_error() -> ParameterError:
 
 
 def largest_grades(truth: Table | None, grades: Mapping[str, float] | None) -> Table | None:
-    """Return a ground truth with one row per user and item, that of the largest grade; the others are counted."""
+    """Keep the row with the largest grade of each user and item, and count the other rows."""
     if grades is None or truth is None or is_absent(truth):
         return truth
     ordered = truth.frame.sort("relevance", descending=True, maintain_order=True)

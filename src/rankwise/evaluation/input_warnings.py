@@ -63,7 +63,7 @@ def check_dense(tables: Tables) -> None:
 
 
 def doubts(tables: Tables) -> list[str]:
-    """Return warnings: tables that look swapped or are the same, and requests that lists do not have."""
+    """Return warnings about swapped or equal tables, unread requests, repeated items and ids."""
     lists, truth, train = tables.recommendations, tables.truth, tables.train
     if lists is None or truth is None or lists.format == "ratings":
         return []
@@ -77,7 +77,7 @@ def doubts(tables: Tables) -> list[str]:
 
 
 def doubts_of_piece(shared: Tables, piece: Tables, *, is_first: bool) -> list[str]:
-    """Return the warnings of a piece of lists: what the first piece tells, and requests of its own ground truth."""
+    """Return the warnings of a piece of lists; after the first piece, on unread requests only."""
     lists, truth = piece.recommendations, piece.truth or shared.truth
     if lists is None or truth is None or lists.format == "ratings":
         return []
@@ -94,7 +94,7 @@ LARGEST_OF_FIVE_STARS = 5.0
 
 
 def low_ratings(truth: Table | None, threshold: float | None) -> list[str]:
-    """Return a warning if every rating above 0 is relevant, though ratings run up to 10, or further."""
+    """Return a warning if ratings exceed 5 and, without a threshold, low ratings are relevant."""
     column = None if truth is None else truth.columns.get("relevance")
     if truth is None or threshold is not None or plain_name(column or "") not in _RATINGS:
         return []
@@ -129,7 +129,7 @@ _IN_WORDS = {
 
 
 def _spellings(tables: Tables) -> list[str]:
-    """Return a warning for ids of lists that would agree with those of another table if they were written alike."""
+    """Return warnings for ids of lists that differ from another table's ids only in spelling."""
     lists, warnings = tables.recommendations, list[str]()
     if lists is None:
         return []
@@ -151,7 +151,7 @@ _SELDOM = 0.05
 
 
 def doubts_of_counts(counts: Mapping[str, int]) -> list[str]:
-    """Return warnings of what was counted: many recommendations of unknown items, or of items that users know."""
+    """Return warnings of counts: many unknown items or seen items, or rising scores."""
     rows, warnings = counts.get("rows", 0), list[str]()
     unknown = counts.get("recommendations_outside_catalogue", 0)
     if unknown and unknown >= _MANY_UNKNOWN * rows:
@@ -193,7 +193,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def sample_counts(lists: Recommendations | None, users: pl.DataFrame, hits: int) -> SampleCounts:
-    """Return what tells lists of sampled negatives from others; nothing where candidates are known."""
+    """Return the counts that reveal sampled negatives; empty if the candidates are known."""
     if lists is None or not _may_be_sampled(lists):
         return SampleCounts()
     return SampleCounts.of_users(
@@ -207,7 +207,7 @@ def _may_be_sampled(lists: Recommendations) -> bool:
 
 
 def inferred_protocol(counts: SampleCounts) -> tuple[Protocol | None, list[str]]:
-    """Return the candidates of lists that look sampled, and a warning; neither for other lists."""
+    """Return the candidates and a warning for lists that look sampled, else None and no warning."""
     negatives = counts.sampled_negatives
     if negatives is None:
         return None, []
@@ -220,7 +220,7 @@ def inferred_protocol(counts: SampleCounts) -> tuple[Protocol | None, list[str]]
 
 
 def protocol_of_lists(tables: Tables, threshold: float | None) -> tuple[Protocol | None, list[str]]:
-    """Return the candidates of all lists, as stated or as inferred from their rows, and warnings."""
+    """Return the candidates of all lists, stated or inferred from their rows, and warnings."""
     lists, truth = tables.recommendations, tables.truth
     if lists is None or truth is None or not _may_be_sampled(lists):
         return None if lists is None else lists.protocol, []
@@ -263,12 +263,12 @@ def _looks_judged(lists: Table) -> bool:
 
 
 def _is_table(table: Table) -> bool:
-    """Return whether the names of columns are those of the source, and not of its layout."""
+    """Return whether the column names come from the source, and not from its layout."""
     return not table.is_positional and not table.format.startswith(("trec", "ranking", "json"))
 
 
 def _same_pairs(left: Table, right: Table) -> bool:
-    """Return whether two tables have the same users and items, row by row in some order."""
+    """Return whether two tables have the same user-item pairs, in any order."""
     if left.sha256 is not None and left.sha256 == right.sha256:
         return True
     if len(left.frame) != len(right.frame):

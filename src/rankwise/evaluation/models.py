@@ -387,7 +387,7 @@ def evaluate_model(
 
 
 def _users_requested(truth: Table, threshold: float | None, population: Population) -> pl.Series:
-    """Return the users whose lists are requested: only those who will be evaluated."""
+    """Return the users whose lists are requested: only users who will be evaluated."""
     frame = truth.relevant(threshold) if population in ("truth", "both") else truth.frame
     return frame["user"].unique(maintain_order=True)
 
@@ -515,7 +515,7 @@ def evaluate_ratings(
 
 
 def _default_threshold(metrics: Sequence[Metric], labels: pl.Series) -> float | None:
-    """Return the rating threshold where the caller gave none: 3.5, or None where metrics compare clicks.
+    """Return the default rating threshold: 3.5, or None where metrics compare clicks.
 
     Raises
     ------
@@ -540,7 +540,7 @@ def _default_threshold(metrics: Sequence[Metric], labels: pl.Series) -> float | 
 
 
 def _label_warnings(metrics: Sequence[Metric], labels: pl.Series) -> list[str]:
-    """Return a doubt about labels that are taken for clicks and are not 0 and 1, or for ratings and are above 5."""
+    """Return a warning about click labels other than 0 and 1, or about ratings above 5."""
     compares_clicks = any(leaf.compares_clicks for metric in metrics for leaf in metric.leaves)
     values = labels.to_numpy()
     low, high = float(values.min()), float(values.max())
@@ -590,7 +590,7 @@ _RATED = ("user", "item", "score", "relevance", REQUEST)
 
 
 def _check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
-    """Raise if ``columns`` names what neither a table of ratings nor another table that was given has."""
+    """Raise if ``columns`` has a name that fits neither the ratings nor another given table."""
     named = dict(columns or {})
     for role in ("recommendations", "truth"):
         for name in _RATED:
@@ -601,14 +601,14 @@ def _check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
 
 
 def _others(columns: Columns | None, roles: Iterable[TableRole]) -> Columns:
-    """Return what ``columns`` says of other tables than that of the ratings, which has standard names by now."""
+    """Return the entries of ``columns`` for other tables; the ratings have standard names."""
     return {
         f"{role}.{name}": column for role in roles for name, column in choose(columns, role).items()
     }
 
 
 def _frame(source: Any, columns: Columns | None) -> tuple[pl.DataFrame, str | None]:
-    """Return user, item, score and relevance from any kind of source, and the column of its requests, if any."""
+    """Return user, item, score and relevance from any source, and the request column, if any."""
     if isinstance(source, Mapping) and not _is_columns(source):
         return _from_users(source), None
     if isinstance(source, str) or hasattr(source, "__fspath__"):
@@ -638,7 +638,7 @@ _SURPRISE = ("uid", "iid", "r_ui", "est", "details")
 
 
 def _are_records(rows: Sequence[Any]) -> bool:
-    """Return whether all rows have fields with names, other than those of Surprise's predictions."""
+    """Return whether all rows have named fields, and are not Surprise's predictions."""
     if not rows or getattr(rows[0], "_fields", None) == _SURPRISE:
         return False
     return holds_records({*map(type, rows)}) and all(record_of(row) is not None for row in rows)
@@ -738,7 +738,7 @@ def _columns_of_slices(frame: pl.DataFrame, columns: Columns | None) -> list[pl.
 
 
 def _find_request(names: Sequence[str], columns: Columns | None) -> str | None:
-    """Find the column of the request, by what the caller says, else by name; None if there is none."""
+    """Find the request column from ``columns``, else by name; None if there is none."""
     chosen = choose(columns, "recommendations") | choose(columns, "truth")
     if REQUEST in chosen:
         name = chosen[REQUEST]
@@ -769,7 +769,7 @@ def _find_request(names: Sequence[str], columns: Columns | None) -> str | None:
 
 
 def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
-    """Find the column of a role by what the caller says, else by name."""
+    """Find the column of a role from ``columns``, else by name."""
     names = _find_names(frame.columns, role, columns)
     if len(names) != 1:
         words = {"score": "predicted rating", "relevance": "true rating"}.get(role, role)

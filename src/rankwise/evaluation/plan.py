@@ -84,7 +84,7 @@ class Plan:
 
     @cached_property
     def leaf_rules(self) -> dict[Metric, AveragingRule]:
-        """The rule of every metric without cut-offs; parts have that of what they are parts of."""
+        """The rule of every metric without cut-offs; components have the rule of the whole."""
         rules: dict[Metric, AveragingRule] = {}
         for metric in self.metrics:
             rule = self.rules.of(metric)
@@ -100,7 +100,7 @@ class Plan:
 
     @cached_property
     def every(self) -> list[Metric]:
-        """All metrics, those that others are made of first, each once."""
+        """All metrics, each once, with components before the metrics made of them."""
         return list(dict.fromkeys(inner for metric in self.metrics for inner in metric.tree))
 
     @cached_property
@@ -110,12 +110,12 @@ class Plan:
 
     @property
     def reads_truth(self) -> bool:
-        """Whether some metric compares lists with the ground truth."""
+        """Whether any metric compares lists with the ground truth."""
         return any(metric.reads_truth for metric in self.metrics)
 
     @cached_property
     def needs(self) -> Needs:
-        """What blocks must hold."""
+        """The row sets that blocks must contain."""
         return frozenset[Any]().union(
             *(leaf.reads.rows - self.waived(leaf) for leaf in self.leaves)
         )
@@ -130,7 +130,7 @@ class Plan:
 
     @cached_property
     def facts(self) -> dict[Fact[Any], str]:
-        """What must be known, each with the first metric that needs it."""
+        """The required facts, each with the first metric that needs the fact."""
         readers: dict[Fact[Any], str] = {}
         for metric in self.every:
             waived = {HISTORY} if self.waived(metric) else set()
@@ -148,7 +148,7 @@ class Plan:
 
     @property
     def needs_catalogue(self) -> bool:
-        """Whether some metric needs the size of the catalogue."""
+        """Whether any metric needs the size of the catalogue."""
         return any(
             leaf.reads.catalogue != "" and (leaf.reads.item_sums or not self.waived(leaf))
             for leaf in self.leaves
@@ -163,12 +163,12 @@ class Plan:
 
     @property
     def compares_scores(self) -> bool:
-        """Whether some metric compares scores with the ground truth, row by row."""
+        """Whether any metric compares scores with the ground truth, row by row."""
         return any({"judged", "scores"} <= {*leaf.inputs} for leaf in self.leaves)
 
     @cached_property
     def item_sums(self) -> list[tuple[ItemSum, int]]:
-        """What is summed for every item, at every cut-off that some metric needs."""
+        """The sums by item, at every cut-off that a metric needs."""
         by_cutoff: dict[tuple[ItemSum, int], None] = {}
         for leaf in self.leaves:
             for item_sum in leaf.reads.item_sums:
@@ -178,7 +178,7 @@ class Plan:
 
     @cached_property
     def group_sums(self) -> list[tuple[ItemSum, int]]:
-        """What is summed for every item in each group of users that gets values of its own."""
+        """The sums by item in each group of users that gets its own values."""
         summed = {
             one
             for leaf in self.leaves
@@ -194,7 +194,7 @@ class Plan:
         ]
 
     def check_sums(self, evaluated: Population) -> None:
-        """Raise if a metric sums over items for other users than those who are evaluated.
+        """Raise if a metric sums over items for a population other than the evaluated one.
 
         Raises
         ------
@@ -233,7 +233,7 @@ class Plan:
         ]
 
     def jackknife_metrics(self, *, weighted: bool) -> tuple[Metric, ...]:
-        """Return the metrics whose intervals need a jackknife; with ``weighted``, where users have weights."""
+        """Return the metrics that need jackknife intervals; ``weighted`` if users have weights."""
         return tuple(metric for metric in self.metrics if metric.needs_jackknife(weighted=weighted))
 
     def block_values(self, block: Block) -> BlockValues:
@@ -270,7 +270,7 @@ class Plan:
         )
 
     def _counts(self, block: Block) -> dict[str, Array]:
-        """Return what was counted: numbers, or arrays of one number that nobody has read yet."""
+        """Return the counts of a block: numbers, or unread arrays of one number."""
         counts = {"tied_rows": block.n_tied_rows, "hits": block.n_hits}
         if self.compares_scores:
             judged = block.xp.sum(block.n_judged)
@@ -347,7 +347,7 @@ def settings_of_passes(
 
 
 def _passes_of_shown_rows(settings: Settings) -> list[Settings]:
-    """Return the settings of one evaluation, or of two where metrics over all shown rows have one of their own."""
+    """Return settings of one evaluation, or of two if metrics of shown rows need their own."""
     populations = {metric: settings.rules.of(metric).population for metric in settings.metrics}
     everyone = widest_population(populations.values())
     if everyone is not None and all(sums_same_lists(*one, everyone) for one in populations.items()):
@@ -371,7 +371,7 @@ def whole_settings(
 def _without_conflicts(
     metrics: Sequence[Metric], convention: Convention, choices: Mapping[str, Any]
 ) -> list[list[Metric]]:
-    """Return metrics in as few groups as it takes that no part has two rules in one of them."""
+    """Group metrics greedily, so that no component has two averaging rules in a group."""
     groups: list[tuple[list[Metric], dict[str, AveragingRule]]] = []
     for metric in metrics:
         rule = AveragingRule.of(choices_for(convention, metric, choices))
@@ -389,7 +389,7 @@ def _without_conflicts(
 def _populations(
     metrics: Sequence[Metric], convention: Convention, choices: Mapping[str, Any]
 ) -> dict[Metric, str | None]:
-    """Return the population of metrics that need an evaluation over it; None for all others."""
+    """Return the population of each metric that needs a separate evaluation, None for the rest."""
     if "population" in choices:
         return dict.fromkeys(metrics)
     populations = {metric: convention.choices_of(metric)["population"] for metric in metrics}
@@ -457,7 +457,7 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
 
 
 def check_depth(plan: Plan, recommended: Recommendations, depth: int, ties: Ties) -> None:
-    """Raise if lists cannot be cut at a depth: exact ranks, or tied items in no order that a metric must know."""
+    """Raise if lists cannot be cut at a depth: exact ranks, or ties that a metric must know."""
     if recommended.is_exact:
         raise ParameterError(
             "exact ranks are not cut", found=f"depth={depth}", hint="leave depth out"
@@ -467,7 +467,7 @@ def check_depth(plan: Plan, recommended: Recommendations, depth: int, ties: Ties
 
 
 def check_sampled(plan: Plan, label: str) -> None:
-    """Raise if a metric counts the catalogue where only a sample of it was ranked, as ``label`` says."""
+    """Raise if a metric counts the catalogue but only a sample, named ``label``, was ranked."""
     for leaf in [] if plan.exact else plan.leaves:
         if leaf.counts_candidates:
             raise MetricError(
@@ -514,7 +514,7 @@ def check_scores(leaves: Iterable[Metric], recommended: Table) -> None:
 
 
 def check_catalogue(plan: Plan, rule: CatalogueRule, tables: Collection[str]) -> None:
-    """Raise if a metric needs the catalogue, which is that of training, and there is none."""
+    """Raise if a metric needs the catalogue of training, and there is no training table."""
     if plan.needs_catalogue and rule == "train" and "train" not in tables:
         raise ParameterError(
             'catalogue="train" needs training interactions',

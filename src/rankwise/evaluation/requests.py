@@ -103,7 +103,7 @@ class Requests:
         return settings_by_request(settings), self.tables(tables)
 
     def tables(self, tables: Tables) -> Tables:
-        """Return tables with one id per request in lists and ground truth; there may be no lists left."""
+        """Return tables with one id per request in lists and ground truth; lists may be absent."""
         if tables.recommendations is not None:
             return one_id_per_request(tables, self.each)
         changed: dict[Any, Any] = users_as_text(tables.by_role)
@@ -114,7 +114,7 @@ class Requests:
         )
 
     def named(self, result: Result) -> Result:
-        """Return the result with users and requests in columns of their own, counted, and its means over users."""
+        """Split ids into user and request columns, count both, and apply ``mean_over``."""
         per_user = users_and_requests(result.per_user, self.user, self.request)
         sliced = (
             None
@@ -143,7 +143,7 @@ class Requests:
         )
 
     def explained(self, error: RankwiseError) -> RankwiseError:
-        """Return an error whose ids are those of a user and a request."""
+        """Return an error whose ids are written as a user and a request."""
         texts = (error.what, error.where, error.found, error.hint)
         what, where, value, hint = (
             None if text is None else re.sub(_READABLE, ", request ", text) for text in texts
@@ -152,7 +152,7 @@ class Requests:
 
 
 def settings_by_request(settings: Settings) -> Settings:
-    """Return the settings of an evaluation with one id per request, in which ids of users are text."""
+    """Return the settings of an evaluation with one id per request and text ids of users."""
     if isinstance(settings.weights, Mapping):
         settings = replace(
             settings, weights={str(user): weight for user, weight in settings.weights.items()}
@@ -163,7 +163,7 @@ def settings_by_request(settings: Settings) -> Settings:
 def with_attributes(
     settings: Settings, tables: Tables, lists_column: str | None
 ) -> tuple[Settings, Tables]:
-    """Return settings and tables whose table of users has a row per request, where it has attributes of requests.
+    """Give the table of users one row per request if the table has attributes of requests.
 
     ``lists_column`` is the column of the lists that requests come from; None where it is not known
     yet.
@@ -192,7 +192,7 @@ def with_attributes(
 
 
 def check_requests(settings: Settings, lists: Table) -> None:
-    """Raise if settings and lists disagree on whether there are requests, and on what means are over."""
+    """Raise if ``mean_over="users"`` lacks requests or meets an incompatible option."""
     if settings.mean_over != "users":
         return
     if not has_requests(lists):
@@ -240,7 +240,7 @@ class PiecesByRequest:
         return self.job.all_truth
 
     def work(self, piece: Tables) -> Partial:
-        """Evaluate the lists of some requests, whose users are in no other piece."""
+        """Evaluate the lists of requests whose users are in no other piece."""
         lists = piece.recommendations
         assert lists is not None
         truth = self._truth_of(lists) if piece.truth is None else piece.truth
@@ -266,7 +266,7 @@ class PiecesByRequest:
         return replace(partial, inputs=cards)
 
     def _truth_of(self, lists: Recommendations) -> Table | None:
-        """Return the shared ground truth of the users, or requests, of some lists."""
+        """Return the shared ground truth of the users, or of the requests, in the lists."""
         if self.truth is None:
             return None
         keys = ["user", REQUEST] if has_requests(self.truth) else ["user"]
@@ -316,7 +316,7 @@ class PiecesByRequest:
         return requests.named(finish(self.job, [replace(merged, inputs=inputs)]))
 
     def _without_list(self, merged: Partial) -> Tables | None:
-        """Return the ground truth of users and requests that are in no piece; None if there is none."""
+        """Return the ground truth of users and requests without a piece; None if none are left."""
         if self.truth is None:
             return None
         truth = truth_by_request(self.truth)
@@ -338,7 +338,7 @@ def _plain_card(card: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_unread(truth: Table) -> None:
-    """Raise if a ground truth has several columns that could be the request, of which none was read."""
+    """Raise if several unread columns of a ground truth could be the request."""
     names = names_of(list(truth.unread), "truth", REQUEST)
     if len(names) > 1:
         raise ColumnError(
@@ -352,7 +352,7 @@ def _check_unread(truth: Table) -> None:
 
 
 def _with_counted_users(result: Result) -> Result:
-    """Return a result whose groups have the number of their users beside that of their requests."""
+    """Return a result whose groups have the number of users beside the number of requests."""
     if result.slices is None:
         return result
     rows = []
@@ -374,7 +374,7 @@ def _with_counted_users(result: Result) -> Result:
 
 
 def _over_users(result: Result) -> Result:
-    """Return a result whose means over requests are means over users, each the mean over the user's requests."""
+    """Replace means over requests by means over users of each user's mean over requests."""
     cells = [cell for cell in result.values if result.is_mean_of_users(cell)]
     undefined = result.provenance["settings"]["undefined"] == "nan"
 
@@ -400,7 +400,7 @@ def _over_users(result: Result) -> Result:
 
 
 def _rows_within(result: Result, by: str, group: str | None) -> pl.DataFrame | None:
-    """Return the requests of a group of users, or of a slice of relevant items; None where they are not known."""
+    """Return the requests of a user group or of a slice of relevant items; None if unknown."""
     column = group_column(by)
     if column in result.per_user.columns:
         return result.per_user.filter(pl.col(column).eq_missing(group))

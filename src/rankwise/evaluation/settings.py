@@ -89,7 +89,7 @@ __all__ = [
 
 
 class TableOptions(TypedDict, total=False):
-    """Options that say how tables are read, whatever the convention."""
+    """Options that say how tables are read, under any convention."""
 
     threshold: float | None
     relevance_threshold: float | None
@@ -98,7 +98,7 @@ class TableOptions(TypedDict, total=False):
 
 
 class AveragingOptions(TypedDict, total=False):
-    """Options that say what is relevant, and who is averaged over."""
+    """Options for relevance, the population and undefined values."""
 
     threshold: float | None
     relevance_threshold: float | None
@@ -155,7 +155,7 @@ class RatingOptions(CommonOptions, total=False):
 
 
 class ListOptions(WholeOptions, total=False):
-    """Options that also concern how the lists themselves are read; `rankwise.evaluate_model` has its own k and ties."""
+    """Options for reading lists as well; `rankwise.evaluate_model` has its own k and ties."""
 
     k: int | Sequence[int] | None
     ties: Ties | None
@@ -224,7 +224,7 @@ _ELSEWHERE: dict[Road, str] = {
 
 
 def not_taken_error(road: Road, text: str, reason: str, value: Any = None) -> ParameterError:
-    """Return the error for an option that a road refuses, with a road that takes it."""
+    """Return the error for a refused option, with the functions that accept the option."""
     return ParameterError(
         f"{ROADS[road]} does not take {text}: {reason}",
         found=None if value is None else repr(value)[:80],
@@ -234,7 +234,7 @@ def not_taken_error(road: Road, text: str, reason: str, value: Any = None) -> Pa
 
 @cache
 def option_types() -> dict[str, Any]:
-    """Return the type of each option as it is given, by name."""
+    """Return the type of each option as passed by the caller, by name."""
     from rankwise.convention.convention import Convention  # needs the metrics
     from rankwise.metrics.base import Metric
 
@@ -263,7 +263,7 @@ def requested(
 def without_shorthands(
     options: Mapping[str, Any], options_class: type = ListOptions
 ) -> tuple[Convention | None, dict[str, Any]]:
-    """Return the convention, and all other options without shorthands.
+    """Return the convention and all other options, with shorthands expanded.
 
     Raises
     ------
@@ -311,7 +311,7 @@ def table_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_names(metrics: Sequence[Metric], convention: Convention) -> None:
-    """Raise if a metric is written like another one is read: a name would find the wrong value."""
+    """Raise if the text of a metric is the name of another requested metric."""
     for metric in metrics:
         meant = convention.means(str(metric))
         if meant not in (None, metric) and {*meant.cells} & {
@@ -344,7 +344,7 @@ def choices_for(
 def convention_options(
     convention: Convention, metrics: Sequence[Metric], choices: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the options under a convention: those that were given, then those of the convention.
+    """Return the options under a convention; given options override its choices.
 
     The rule of the first metric is that of all; metrics that have another one are exceptions.
     """
@@ -374,7 +374,7 @@ def _at_cutoffs(
     k: int | Sequence[int] | None,
     convention: Convention | None,
 ) -> tuple[Metric, ...]:
-    """Return the metrics, those without a cut-off at ``k``."""
+    """Return the metrics; metrics without a cut-off get ``k``."""
     from rankwise.metrics.base import parse_all
 
     if convention is not None and metrics is DEFAULT_METRICS:  # those that the library has
@@ -498,7 +498,7 @@ class Settings(Options):
 
     @property
     def _exceptions_of_shown_rows(self) -> tuple[tuple[str, AveragingRule], ...]:
-        """The rules of metrics over all rows that were shown, whatever the population: users with a list have some."""
+        """The rules of metrics over all shown rows: always the population of users with a list."""
         common = AveragingRule.of(vars(self))
         shown = replace(common, population="recommended")
         metrics = [
@@ -510,12 +510,12 @@ class Settings(Options):
 
     @property
     def item_names(self) -> NameKind | None:
-        """What lists have in place of items; None for ids."""
+        """The kind of names that lists have in place of items; None for ids."""
         return "codes" if self.codes is not None else "titles" if self.titles is not None else None
 
     @cached_property
     def rules(self) -> AveragingRules:
-        """The population of each metric, and the value of users for whom it is undefined."""
+        """The averaging rule of each metric: its population and the value of undefined users."""
         return AveragingRules(AveragingRule.of(vars(self)), dict(self.exceptions))
 
     @cached_property
@@ -541,7 +541,7 @@ class Settings(Options):
 
     @property
     def needs_relevant(self) -> bool:
-        """Whether some item must be relevant, because users without any have no value."""
+        """Whether an item must be relevant, because users without relevant items have no value."""
         rules = [self.rules.of(metric) for metric in self.metrics]
         if all(rule.counts_irrelevant for rule in rules) and all(
             metric.family == "rating" for metric in self.metrics
@@ -550,7 +550,7 @@ class Settings(Options):
         return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a result says about its settings, as plain values: all that can move a number."""
+        """Return the settings that can move a number, as plain values."""
         saved = {
             name: getattr(self, name)
             for name, entry in options_of(Options).items()

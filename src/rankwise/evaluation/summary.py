@@ -1,4 +1,4 @@
-"""Merged partials to a result: values, slices, jackknife replicates, counts, and where everything came from."""
+"""From merged partials to a result: values, slices, jackknife replicates, counts, provenance."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class UserTable:
     def for_users(
         self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
     ) -> UserTable:
-        """Return the table of some users, with the weights that are not a column of it."""
+        """Return the table of the given users; weights from outside the table are kept."""
         if isinstance(weights, str):
             return UserTable.check(users, by, weights, self.train_groups)
         return replace(UserTable.check(users, by, None, self.train_groups), weights=self.weights)
@@ -151,7 +151,7 @@ class UserTable:
             )
 
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
-        """Return the group of each user, in order; null where it is not known."""
+        """Return the group of each user, in order; null if the group is unknown."""
         made = self.train_groups.get(by)
         if made is not None and made.table is not None:
             return made.groups_of(users, by).cast(GROUP_NAMES.dtype)
@@ -217,7 +217,7 @@ def user_hash(ids: pl.Series) -> Hashes:
 
 
 def without_each(groups: Mapping[_G, AggregateState]) -> Iterator[tuple[_G, AggregateState]]:
-    """Yield each group with the totals of all others.
+    """Yield each group with the totals of all other groups.
 
     Totals add up and are never taken away: an infinite value leaves with its group. Two passes of
     sums, from the front and from the back, need three additions per group.
@@ -234,7 +234,7 @@ def without_each(groups: Mapping[_G, AggregateState]) -> Iterator[tuple[_G, Aggr
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PartitionState:
-    """What some users add to a result; shares of different users add up.
+    """Aggregates of a set of users; aggregates of disjoint sets can be added.
 
     Attributes
     ----------
@@ -290,7 +290,7 @@ class PartitionState:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class UserPartition:
-    """Users with their columns, and what is asked about them.
+    """Users with their metric columns, and the settings and plan of their evaluation.
 
     Attributes
     ----------
@@ -316,18 +316,18 @@ class UserPartition:
 
     @cached_property
     def _users(self) -> pl.DataFrame:
-        """The ids in the tables of users: of requests, those of their users."""
+        """The ids in the tables of users; a request has the id of its user."""
         users = self.frame["user"]
         return (users_of_requests(users) if self.settings.by_request else users).to_frame()
 
     @cached_property
     def _grouped(self) -> pl.DataFrame:
-        """The ids by which the table of users has groups: of requests, if it has attributes of these."""
+        """The ids with groups: requests if the table of users has their attributes, else users."""
         return self.frame.select("user") if self.settings.users_by_request else self._users
 
     @property
     def _groups_of_facts(self) -> dict[str, Groups]:
-        """The groups that metrics read, by column; those of training are always of users."""
+        """The groups that metrics read, by column; training groups are always of users."""
         groups = self.facts.of_users(self._users["user"])
         if not self.settings.users_by_request:
             return groups
@@ -360,7 +360,7 @@ class UserPartition:
         return {by: self.user_table.groups_of(users, by) for by, users in ids.items()}
 
     def share(self, *, whole: bool = False) -> PartitionState:
-        """Return the partial result of these users; ``whole`` says that there are no others."""
+        """Return the aggregates of these users; ``whole`` says that these are all users."""
         metrics, columns = self.plan.metrics, self.columns
         groups: dict[str, dict[str | None, AggregateState]] = {}
         names: dict[str, pl.Series] = {}
@@ -402,7 +402,7 @@ class UserPartition:
         return int(digest_of([self.frame["user"], self.groups[JACKKNIFE]]), 16)
 
     def values(self) -> pl.DataFrame:
-        """Return one row per user: counts, weight, groups, and every value that is defined per user."""
+        """Return one row per user: counts, weight, groups, and all per-user values."""
         frame = self.frame[["user", "n_relevant", "list_length"]]
         groups = [
             groups.cast(pl.String).alias(group_column(by))
@@ -525,7 +525,7 @@ class Summary:
         return pl.concat(tables, how="diagonal_relaxed").pipe(_nan_for_null) if tables else None
 
     def _replicates(self) -> pl.DataFrame | None:
-        """Return every value without each group of users, where intervals need it."""
+        """Return the jackknife replicates of metrics that need them; None without a jackknife."""
         if self.settings.jackknife is None:
             return None
         metrics = self.plan.jackknife_metrics(weighted=self.settings.weights is not None)
@@ -550,7 +550,7 @@ class Summary:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _digests(self) -> dict[str, int]:
-        """Return the digest of what metrics read of each table: shared ones, and those that came in pieces."""
+        """Return the digests of the data that metrics read, of shared tables and of pieces."""
         counted = self.facts.counted
         by_user = None if counted is None else False
         shared = digests_of_tables(
@@ -603,7 +603,7 @@ class Summary:
 
 
 def _cells_of(metric: Metric, rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """Return the names of a metric's values in groups: those of its cut-offs, and of its cells in some group."""
+    """Return the names of a metric's values in groups: per cut-off, and per cell of any group."""
     cells = []
     for name in metric.cells:
         own = [
@@ -633,7 +633,7 @@ def digests_of_tables(
     *,
     by_user: bool | None = None,
 ) -> dict[str, int]:
-    """Return the digest of what metrics read of each table beside the ground truth.
+    """Return the digest of the data that metrics read, per table except the ground truth.
 
     What only groups users into slices is left out: it moves no value of all users. With ``by_user``
     True or False only the tables that have rows by user are taken, or only those that have none.
@@ -678,7 +678,7 @@ def _reads_training(
 
 
 def labelled(result: Result) -> Result:
-    """Return a result whose frames of values have the label of sampled candidates, if they were sampled."""
+    """Add the label of sampled candidates, if any, to a result's frames of values."""
     if not result.label:
         return result
     label = pl.lit(result.label).alias("label")
@@ -749,7 +749,7 @@ def check_not_empty(merged: Partial, users: int, with_list: int, settings: Setti
 def catalogue(
     settings: Settings, plan: Plan, facts: SideTables, merged: Partial, with_list: int
 ) -> tuple[CatalogueSums | None, dict[str, int]]:
-    """Return the sums of the catalogue's items, and what was counted on the way."""
+    """Return the sums of the catalogue's items, and the number of these items as a count."""
     if not plan.needs_catalogue or merged.items is None:
         return None, {}
     frame = _in_catalogue(plan, merged.items, _catalogue_table(settings, facts))
@@ -770,7 +770,7 @@ def _catalogue_table(settings: Settings, facts: SideTables) -> Table | None:
 
 
 def _one_card(cards: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return one card for a table that came in pieces: what differs between them is listed."""
+    """Return one card for a table that came in pieces, with differing entries as a list."""
     card = dict(cards[0])
     for name in card:
         values = [other[name] for other in cards]
@@ -878,7 +878,7 @@ def _join(first: Result, second: Result) -> Result:
 
 
 def _wider(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
-    """Return the rows of both tables, each value where it is known, else NaN."""
+    """Join the rows of two tables, with NaN for values that are missing in both."""
     names = list(on)
     both = left.join(
         right, on=names, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right"

@@ -1,4 +1,4 @@
-"""The output of trec_eval: the lines that it prints for a run, with its names, in its order."""
+"""The output of trec_eval: its lines for a run, with the same names in the same order."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ONLY_ALL = ("runid", "num_q", "gm_map", "gm_bpref")
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of every topic: a label, and the metric whose value stands behind it."""
+    """A line per topic: a label, and the metric whose value is printed."""
 
     name: str
     label: str
@@ -67,7 +67,7 @@ def trec_lines(
     n_items: int | None = None,
     **options: Any,
 ) -> str:
-    """Return what trec_eval prints of measures: those of all topics, after those of each topic if ``per_topic``.
+    """Return trec_eval's lines over all topics, after the lines per topic if ``per_topic``.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def _of_all(
 
 
 def run_name(source: str) -> str:
-    """Return the name of a run: that of the last line of a TREC run, or the name of the file."""
+    """Return the name of a run: from the last line of a TREC run, else from the file name."""
     if source == "-":
         return "-"
     lines = unpacked(read_bytes(source), source).decode(errors="replace").splitlines()

@@ -1,4 +1,4 @@
-"""Slices of interactions: by a column of items or of the ground truth, by popularity, cold items, repeats.
+"""Slices of interactions: by column of items or ground truth, popularity, cold items, repeats.
 
 Every row of the ground truth and of the lists has the code of its slice, or of several: an integer,
 which is the identity of the slice. Names are made once, for the tables of a result.
@@ -94,12 +94,12 @@ def refuse_truth_slices(by: Iterable[str]) -> None:
 
 
 def is_of_shown(metric: Metric) -> bool:
-    """Return whether a metric is of ratings or probabilities, which are sliced by what was shown."""
+    """Return whether a metric is of ratings or probabilities, and so sliced by shown rows."""
     return all(leaf.family == "rating" for leaf in metric.leaves)
 
 
 def with_numbers(tables: Tables, by: Iterable[str]) -> Tables:
-    """Return tables with the numbers of a text file as numbers, in the columns that group or slice."""
+    """Parse the grouping and slicing columns of text files as numbers."""
     truth, items, users = tables.truth, tables.items, tables.users
     for name in by:
         if name.startswith("item:"):
@@ -128,7 +128,7 @@ def _with_numbers(table: Table | None, name: str) -> Table | None:
 
 
 def _column(table: Table, name: str) -> str:
-    """Return the column that a name stands for: one that is called so, edges included, or that without edges."""
+    """Return the column that a name stands for: the exact name, else the name without edges."""
     return name if name in table.frame.columns else without_edges(name)
 
 
@@ -137,7 +137,7 @@ Edge: TypeAlias = int | float
 
 @dataclass(frozen=True)
 class Bins:
-    """Intervals of numbers, each with its lower edge; below the first edge, and from the last one on, is one more.
+    """Intervals of numbers, closed at the lower edge: below, between and above the edges.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class Bins:
         return [f"below {edges[0]}", *inner, f"{edges[-1]} and above"]
 
     def _edges_as_text(self) -> list[str]:
-        """Return the edges with six digits, or with as many more as it takes to tell them apart."""
+        """Return the edges with six digits, or with as many more as are needed to differ."""
         for digits in range(6, 18):
             texts = [_digits(edge, digits) for edge in self.edges]
             is_exact = not self.all_digits or all(
@@ -224,7 +224,7 @@ def _edge(text: str) -> Edge:
 
 
 def _digits(edge: Edge, digits: int) -> str:
-    """Return a number in so many digits, without an exponent where it has a usual size.
+    """Return a number with ``digits`` digits, without an exponent if of usual size.
 
     >>> [_digits(edge, 6) for edge in (9.75, 1e6, 1234567.8, 1e-7)]
     ['9.75', '1000000', '1234568', '1e-07']
@@ -300,7 +300,7 @@ class Slicing:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return the name of a combination; names that could be read otherwise stand in quotation marks.
+    """Return the name of a combination, with ambiguous names in quotation marks.
 
     >>> joined(["AT", "head"]), joined(["a × b", "c"])
     ('AT × head', '"a × b" × c')
@@ -312,7 +312,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def _combined(codes: Sequence[pl.Series], sizes: Sequence[int]) -> pl.Series:
-    """Return one code for the codes of each row; of rows with several codes, one for every combination."""
+    """Combine the codes of each row into one; several codes give every combination."""
     names = [f"{at}" for at in range(len(codes))]
     frame = pl.DataFrame(dict(zip(names, codes, strict=True))).with_row_index("row")
     several = [name for name in names if isinstance(frame.schema[name], pl.List)]
@@ -355,7 +355,7 @@ class TruthSlices:
 
     @classmethod
     def of(cls, settings: Settings, tables: Tables) -> tuple[TruthSlices, Settings, Tables]:
-        """Return the slices, the settings without them, and tables whose rows have the codes of their slices."""
+        """Return the slices, the settings without slices, and tables with a slice code per row."""
         by, names = settings.by, tuple(name for name in settings.by if is_truth_slice(name))
         if not names:
             return cls(), settings, tables
@@ -400,7 +400,7 @@ class TruthSlices:
         tables: Tables,
         evaluate: Callable[[Settings, Tables], Result],
     ) -> Result:
-        """Return a result with the values of each slice, and those of its users.
+        """Return a result with the values of each slice and of the users in each slice.
 
         ``evaluate`` evaluates tables under settings.
         """
@@ -442,14 +442,14 @@ class TruthSlices:
 
 
 def _of_all_slices(users: Sequence[pl.DataFrame], result: Result) -> pl.DataFrame:
-    """Return the values of the users in all slices, NaN where a slice has no such value."""
+    """Return the user values of all slices, NaN where a slice lacks a value."""
     every = pl.concat(users, how="diagonal_relaxed")
     cells = [cell for cell in result.values if cell in every.columns]
     return every.with_columns(pl.col(cells).cast(pl.Float64).fill_null(math.nan))
 
 
 def _check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> None:
-    """Raise if there is no ground truth to be sliced, no metric that reads it, or a name has two meanings."""
+    """Raise if no ground truth is given, no metric reads one, or a name is ambiguous."""
     if tables.truth is None or tables.recommendations is None:
         raise ParameterError(
             f"by={names[0]!r} slices the ground truth", found="no truth", hint="pass one"
@@ -481,7 +481,7 @@ def _check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> N
 
 
 def _as_in_truth(lists: Table, truth: Table, column: str) -> pl.Series:
-    """Return the codes of rows of lists that the ground truth has, unknown for all others."""
+    """Return the codes of list rows that the ground truth has, unknown for all other rows."""
     keys = [
         name
         for name in ("user", REQUEST, "item")
@@ -496,7 +496,7 @@ def _as_in_truth(lists: Table, truth: Table, column: str) -> pl.Series:
 
 
 def _present(columns: Sequence[pl.Series]) -> list[int]:
-    """Return the slices that some rows are in, unknown ones last."""
+    """Return the slices with at least one row, unknown last."""
     flat = [column.explode() if isinstance(column.dtype, pl.List) else column for column in columns]
     codes = sorted({code for column in flat for code in column.unique()})
     if len(codes) > _MANY_SLICES + (UNKNOWN in codes):
@@ -509,7 +509,7 @@ def _present(columns: Sequence[pl.Series]) -> list[int]:
 
 
 def _digest(frames: Sequence[pl.DataFrame], column: str, slicing: Slicing) -> str:
-    """Return a digest of rows and the names of their slices, whatever the order and the type of ids."""
+    """Return a digest of rows with their slice names, for any row order and type of ids."""
     keys = [
         name for name in ("user", REQUEST, "item") if all(name in frame.columns for frame in frames)
     ]
@@ -549,7 +549,7 @@ def _of_relevant(
     code: int,
     evaluate: Callable[[Settings, Tables], Result],
 ) -> Result | None:
-    """Return the metrics of relevant items in a slice; None if no user of the population has one in it."""
+    """Evaluate ranking metrics in a slice of relevant items; None if the slice has no user."""
     metrics = tuple(
         metric for metric in settings.metrics if metric.reads_truth and not is_of_shown(metric)
     )
@@ -580,12 +580,12 @@ def _of_relevant(
 
 
 def _of_slice(settings: Settings, metrics: tuple[Metric, ...]) -> Settings:
-    """Return the settings of some metrics within a slice."""
+    """Return the settings of the given metrics within a slice."""
     return replace(settings, metrics=metrics, jackknife=None, warm_and_cold=False, of_slice=True)
 
 
 def _inside(population: Population) -> Population:
-    """Return the population within a slice: users without anything in it do not belong to it."""
+    """Return the population within a slice, which excludes users without items in the slice."""
     return {"all": "truth", "recommended": "both"}.get(population, population)  # type: ignore[return-value]
 
 
@@ -607,7 +607,7 @@ def _of_shown(
     result: Result,
     evaluate: Callable[[Settings, Tables], Result],
 ) -> list[Result | None]:
-    """Return the metrics of ratings and probabilities over the rows that were shown, by who is evaluated.
+    """Evaluate rating and probability metrics over the shown rows, per averaging rule.
 
     ``inside`` has the rows of a slice, and ``result`` the users who are evaluated as a whole.
     """
@@ -621,7 +621,7 @@ def _of_shown(
 
 
 def settings_of_shown(settings: Settings) -> list[tuple[AveragingRule, Settings]]:
-    """Return who belongs to metrics of ratings and probabilities, and their settings over lists of these users."""
+    """Return the rules of rating and probability metrics, each with settings for its users."""
     by_rule: dict[AveragingRule, list[Metric]] = {}
     for metric in filter(is_of_shown, settings.metrics):
         by_rule.setdefault(settings.rules.of(metric), []).append(metric)
@@ -676,7 +676,7 @@ def values_of_shown(
     result: Result,
     evaluate: Callable[[Settings, Tables], Result],
 ) -> dict[str, list[Result]]:
-    """Return the metrics of ratings and probabilities over the shown rows of warm items, and of cold items."""
+    """Evaluate rating and probability metrics over shown rows of warm items and of cold items."""
     truth, lists = tables.truth, tables.recommendations
     assert truth is not None
     assert lists is not None
@@ -739,14 +739,14 @@ def _of_users(name: str, tables: Tables) -> Slicing:
 
 
 def _groups_of(name: str, tables: Tables) -> Callable[[pl.Series], pl.Series]:
-    """Return what gives each user's group by a column of users or by training."""
+    """Return the function from users to groups by a column of users or by training."""
     check_train_groups([name], tables.users, tables.train)
     table = UserTable.check(tables.users, (name,), None, train_groups([name], tables.train))
     return lambda ids: table.groups_of(ids.to_frame("user"), name)
 
 
 def crossed_users(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
-    """Return settings and tables in which all groupings of users are one, if they are to be crossed."""
+    """Combine all groupings of users into one if the settings ask for crossed groups."""
     if not settings.cross or any(map(is_truth_slice, settings.by)):
         return settings, tables
     name = CROSSED.join(settings.by)
@@ -766,7 +766,7 @@ def crossed_users(settings: Settings, tables: Tables) -> tuple[Settings, Tables]
 
 
 def with_bins(users: Table | None, by: Iterable[str]) -> Table | None:
-    """Return the users with a column for each of their columns that is to be cut at edges, as ``age[30,50]``."""
+    """Add a column of bins to the users for each name with edges, as ``age[30,50]``."""
     for name in by if users is not None else ():
         assert users is not None
         if (
@@ -803,7 +803,7 @@ def _numbers(table: Table, column: str, asked: str) -> pl.Series:
 
 
 def _slicing(name: str, tables: Tables) -> Slicing:
-    """Return what a name of slices means."""
+    """Return the slicing that a name stands for."""
     plain = without_edges(name)
     if plain in _BY_TRAINING:
         if plain != name:
@@ -824,7 +824,7 @@ def _of_truth(name: str, tables: Tables) -> Slicing:
 
 
 def _of_items(name: str, column: str, tables: Tables) -> Slicing:
-    """Return slices by a column of the items, or by flags in several columns, as ``item:genre_*``."""
+    """Return slices by a column of the items, or by flag columns, as ``item:genre_*``."""
     items = tables.items
     if items is not None and column.endswith("*") and column not in items.frame.columns:
         match = find_columns(
@@ -882,7 +882,7 @@ def _filled(codes: pl.Series, unknown: int = UNKNOWN) -> pl.Series:
 
 
 def _codes_of_column(table: Table, column: str, asked: str) -> tuple[pl.Series, list[str], str]:
-    """Return the code of each value of a column, the names of codes, and how text was split into categories.
+    """Return the code of each value, the names of the codes, and how text was split.
 
     Names are those of bins, days, categories or single values.
 
@@ -913,7 +913,7 @@ def _codes_of_column(table: Table, column: str, asked: str) -> tuple[pl.Series, 
 
 
 def _texts(table: Table, column: str) -> tuple[pl.Series, str]:
-    """Return the names of each row's slices, lists of them where a column has categories, and how it was split."""
+    """Return the slice names of each row, as lists for categories, and how text was split."""
     values = table.frame[column]
     if isinstance(values.dtype, pl.Datetime):
         return values.dt.date().cast(pl.String), ""

@@ -28,7 +28,7 @@ class UsersOnce:
     pieces: tuple[pl.Series, ...] = ()
 
     def with_users(self, partials: Iterable[Partial]) -> Self:
-        """Return the users with those of more pieces.
+        """Return the users together with the users of more pieces.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""`judged`: values by few human labels and many labels of a model, such as a language model."""
+"""`judged`: metrics from few human and many model labels, by prediction-powered inference."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class JudgedResult(TableDisplay):
         ]
 
     def _counted(self, side: str) -> str:
-        """Return the number of labelled, or of other, users in words, after that of their requests."""
+        """Return the numbers of labelled (or remaining) users and their requests, in words."""
         users, requests = int(self.table[side][0]), self.settings.get("requests", {}).get(side)
         if requests is None:
             return f"{users:,} labelled users" if side == "labelled" else f"{users:,} others"
@@ -121,7 +121,7 @@ class JudgedResult(TableDisplay):
         return f"{count_of(requests, 'request')} of {users:,} {adjective} users"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
+        """Return settings, values and excluded metrics as plain values."""
         return {
             "settings": self.settings,
             "values": finite(self.table.to_dicts()),
@@ -284,7 +284,7 @@ def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
 
 
 def _check_whole_users(human: Result, judge: Result, name: str) -> None:
-    """Raise if some requests of a user have human labels and others do not: users are the sample."""
+    """Raise if only part of a user's requests have human labels, because users are the sample."""
     if not human.has_requests:
         return
     unlabelled = judge.per_user.join(
@@ -302,7 +302,7 @@ def _check_whole_users(human: Result, judge: Result, name: str) -> None:
 
 
 def _metrics(pairs: Mapping[str, tuple[Result, Result]]) -> tuple[list[str], dict[str, str]]:
-    """Return the metrics that are estimated, and why others are not."""
+    """Return the metrics that can be estimated, and the reason for each excluded metric."""
     results = [result for pair in pairs.values() for result in pair]
     cells: list[str] = []
     left_out: dict[str, str] = {}

@@ -65,7 +65,7 @@ class MetricValidation(TableDisplay):
 
     @property
     def notes(self) -> list[str]:
-        """What the table means, and what it rests on."""
+        """Notes on the number of launches, the columns, the errors and the plans."""
         n, level = self.table["launches"][0], 1 - self.settings["confidence"]
         few = (
             f": few, so that intervals are wide; below {_FEWEST} none is given a verdict"
@@ -98,7 +98,7 @@ class MetricValidation(TableDisplay):
         return [*views[:-1], replace(views[-1], notes=self.notes)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
+        """Return settings, metrics and prediction as plain values."""
         prediction = None if self.prediction is None else self.prediction.to_dicts()
         return {
             "settings": self.settings,
@@ -335,7 +335,7 @@ def _metrics(
 
 
 def _numbers(frame: pl.DataFrame, where: str, name: str) -> Any:
-    """Return a column as an array; raise if it is missing or a launch has no number."""
+    """Return a numeric column as an array; raise if the column or a value is missing."""
     if name not in frame.columns:
         what = (
             f" with the standard errors of {name.removesuffix(_ERROR)!r}"
@@ -399,7 +399,7 @@ def _covariance(
 def _row(
     name: str, effects: TrueEffects, moments: MethodOfMoments, same_signs: int
 ) -> dict[str, Any]:
-    """Return what is known of one metric."""
+    """Return the row of one metric: estimates, limits, p-value and diagnostics."""
     from scipy.special import chdtrc
 
     needed = effects.pairs_needed()
@@ -426,7 +426,7 @@ def _limits(name: str, interval: Interval) -> dict[str, float]:
 
 
 def _set_text(intervals: tuple[tuple[float, float], ...]) -> str:
-    """Return a confidence set as text: an unbounded one says that it cannot tell."""
+    """Return a confidence set as text; an unbounded set is marked ``cannot tell``."""
     if len(intervals) == 1 and math.isfinite(intervals[0][0]):
         return f"{intervals[0][0]:.4f} to {intervals[0][1]:.4f}"
     if len(intervals) == 1:
@@ -435,7 +435,7 @@ def _set_text(intervals: tuple[tuple[float, float], ...]) -> str:
 
 
 def _with_verdicts(table: pl.DataFrame, alpha: float) -> pl.DataFrame:
-    """Return the table with p-values adjusted over metrics, verdicts, and nothing that only a verdict allows."""
+    """Add adjusted p-values and verdicts, and blank values that a verdict does not allow."""
     p = adjust(table["p"].to_numpy())
     verdicts: list[_Verdict] = []
     for row, adjusted in zip(table.to_dicts(), p, strict=True):
@@ -467,7 +467,7 @@ def _prediction(
     error: Any,
     shared: dict[str, Any],
 ) -> pl.DataFrame | None:
-    """Return how well each metric, and the composite of all, predicts launches that were left out."""
+    """Return the held-out prediction of each metric and the composite; None if data are too few."""
     if len(metrics) < 2 or len(frame) < _FOR_COMPOSITES:
         return None
 

@@ -78,7 +78,7 @@ class RankAgreement(TableDisplay):
 
     @property
     def notes(self) -> list[str]:
-        """What was compared, and what the intervals mean."""
+        """Notes on the compared orders and the meaning of the intervals."""
         first, second = self.settings["metrics"]
         samples = " and ".join(dict.fromkeys(self.settings["samples"]))
         samples = samples if "request" in samples else samples.replace(" users and", " and")
@@ -126,7 +126,7 @@ class RankAgreement(TableDisplay):
         return [("Kendall's τ", self.tau), ("τ_AP", self.tau_ap)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
+        """Return coefficients, counts, settings, systems and pairs as plain values."""
         intervals = {"tau": self.tau, "tau_ap": self.tau_ap}
         values: dict[str, Any] = {
             name: {"value": i.estimate, "low": i.low, "high": i.high, "flags": list(i.flags)}
@@ -291,7 +291,7 @@ def _results_of(side: Any, name: str) -> dict[str, Result]:
 
 
 def _sides(first: Any, second: Any) -> tuple[dict[str, Result], dict[str, Result]]:
-    """Return the results of both orders, of the same systems in the same order, each checked to go together."""
+    """Return the comparable results of both orders, with the same systems in the same order."""
     one = _results_of(first, "first")
     other = one if second is None else _results_of(second, "second")
     if one.keys() != other.keys():
@@ -340,7 +340,7 @@ def _cells(sides: Sequence[Mapping[str, Result]], metrics: Any, *, given: bool) 
 
 @dataclass(frozen=True)
 class _Order:
-    """The means of systems for the same users, large ones best, and what is shown of their order.
+    """The means of systems for the same users (larger is better), and the orders that are shown.
 
     ``users`` is the number of independent users, ``sample`` what means are over, in words.
     """
@@ -413,7 +413,7 @@ def _order(
 def _ranks_over_requests(
     family: ClusteredPairwiseTests, cell: str, means: Floats, level: float, sign: int
 ) -> SystemRanks:
-    """Return the ranks from the tests of all pairs, users as clusters of requests; corrected by Holm."""
+    """Return ranks from Holm-corrected tests of all pairs, with users as clusters of requests."""
     systems, k = list(family.results), len(family.results)
     p, gain = np.full((k, k), math.nan), np.zeros((k, k))
     for row in family.rows(cell):

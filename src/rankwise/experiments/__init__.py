@@ -1,1 +1,1 @@
-"""One YAML file that says what to evaluate, compare and write."""
+"""Experiments from one YAML file with data, systems, metrics, comparisons and outputs."""

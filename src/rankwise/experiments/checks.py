@@ -1,4 +1,4 @@
-"""Checks of a configuration: every mistake with its line, and what a run would refuse, before it runs.
+"""Checks of a configuration: all mistakes with their lines, and refusals of a run in advance.
 
 What a run would refuse is told by the checks of the run itself, called with what is known before
 it: the names of tables in place of their rows, and results without users in place of results.
@@ -101,7 +101,7 @@ def _works(make: Callable[[], object]) -> bool:
 
 
 class ConfigErrors:
-    """The mistakes found so far, each with the line that it is about."""
+    """The mistakes found so far, each with its line."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -111,12 +111,12 @@ class ConfigErrors:
             self._keep(place, what, None, line)
 
     def add(self, place: Place, what: str, hint: str | None = None) -> None:
-        """Keep a mistake, unless it follows from one that is known in the same place."""
+        """Add a mistake, unless a value in the same place is already invalid."""
         if not self.is_wrong(place):
             self._keep(place, what, hint)
 
     def is_wrong(self, place: Place) -> bool:
-        """Return whether a value, one inside it or one around it is invalid."""
+        """Return whether the value, a value inside or a value around the place is invalid."""
         return any(
             other[: len(place)] == place or place[: len(other)] == other for other in self._invalid
         )
@@ -131,7 +131,7 @@ class ConfigErrors:
         self._mistakes[line, text] = None
 
     def tried(self, place: Place, make: Callable[[], _T]) -> _T | None:
-        """Return the result of a function; if it raises, add a mistake and return None."""
+        """Return the result of a function, or None after adding the mistake that is raised."""
         try:
             return make()
         except RankwiseError as error:
@@ -213,7 +213,7 @@ class ConfigErrors:
 
 
 def _describe(place: Place, problems: list[Any], schema: dict[str, Any]) -> tuple[str, str | None]:
-    """Return what is wrong in one place, and what was probably meant."""
+    """Describe the problems in one place, with a suggestion."""
     kinds = {problem["type"] for problem in problems}
     first = problems[0]
     if kinds == {"extra_forbidden"}:
@@ -284,7 +284,7 @@ def _plain(node: dict[str, Any], schema: dict[str, Any]) -> Iterator[dict[str, A
 
 
 def systems_by_name(config: Config, mistakes: ConfigErrors) -> dict[str, Any]:
-    """Return the systems by name, those of ``data.recommendations`` as well."""
+    """Return the systems by name, including ``data.recommendations``."""
     single = config.data.recommendations
     if single is not None and config.systems:
         mistakes.add(("data", "recommendations"), "systems already give the recommendation lists")
@@ -303,7 +303,7 @@ def systems_by_name(config: Config, mistakes: ConfigErrors) -> dict[str, Any]:
 
 
 def has_training(config: Config, folder: Path) -> bool:
-    """Return whether there are training interactions: named, of a split, or in the folder of one."""
+    """Return whether training interactions exist: named, from a split, or in a split's folder."""
     if config.data.train is not None or config.split is not None:
         return True
     if config.data.truth is None:
@@ -366,7 +366,7 @@ def check_named_tables(
 
 
 def check_output(out: Path, folder: Path, sources: Sequence[Source]) -> None:
-    """Raise if the output folder holds the configuration or one of its inputs, or is a file.
+    """Raise if the output folder is a file, or holds the configuration or an input.
 
     Raises
     ------
@@ -395,7 +395,7 @@ def check_output(out: Path, folder: Path, sources: Sequence[Source]) -> None:
 def check_ranking(
     config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors
 ) -> list[str]:
-    """Check what is ranked, samples, candidate sets and seen items; return notes about it."""
+    """Check samples, candidate sets and seen items; return notes on keys without effect."""
     evaluation, trained = config.evaluation, has_training(config, folder)
     sampled, notes = evaluation.strategy == "sampled", []
     keys = evaluation.model_fields_set
@@ -481,7 +481,7 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
 
 
 def logged_sources(section: Any) -> list[tuple[Place, Source]]:
-    """Return every file of logged requests, and where it is named."""
+    """Return every file of logged requests, with its place in the configuration."""
     tables = ("exposures", "outcomes", "predictions", "items")
     named: list[tuple[Place, Source | None]] = [
         ((name,), getattr(section, name)) for name in tables
@@ -495,7 +495,7 @@ def logged_sources(section: Any) -> list[tuple[Place, Source]]:
 def check_files(
     config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors
 ) -> None:
-    """Check that files are there, and that what is said of their format makes sense."""
+    """Check that files exist, and that their format options make sense."""
     for place, source in sources_of(config, systems):
         path = folder / source.path
         if not path.exists():
@@ -563,7 +563,7 @@ def check_inputs(
     explicit: Mapping[str, Any],
     mistakes: ConfigErrors,
 ) -> None:
-    """Check that every metric and option has the tables that it needs; ``explicit`` are the options of the file."""
+    """Check that metrics and options have their tables; ``explicit`` holds the file's options."""
     tables = _tables(config, folder, mistakes)
     for metric, place in metrics.items():
         for check in _input_checks(metric, config, settings, tables):
@@ -605,7 +605,7 @@ def check_questions(
 
 
 def _tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRole]:
-    """Return the tables that the configuration names, wrongly or not, those of a split as well."""
+    """Return the tables that the configuration names, wrongly or not, including the split's."""
     roles: tuple[TableRole, ...] = ("truth", "train", "items", "users", "reference")
     tables: set[TableRole] = {role for role in roles if mistakes.says(("data", role))}
     if mistakes.says(("split",)):
@@ -620,7 +620,7 @@ def _tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRo
 def _input_checks(
     metric: Metric, config: Config, settings: Settings, tables: set[TableRole]
 ) -> list[Any]:
-    """Return the checks of what a metric needs: of every table, not only of the first that it lacks."""
+    """Return the checks of a metric's needs, one per table, so that every gap is reported."""
     plan = Plan((metric,), settings.rules, settings.by)
     groups = {*TRAIN_GROUPS} & {*settings.by}
     checks: list[Any] = [
@@ -643,7 +643,7 @@ def check_comparisons(
     *,
     complete: bool,
 ) -> None:
-    """Check that what is compared is evaluated, and can be compared.
+    """Check that compared metrics are evaluated and can be compared.
 
     Unless ``complete``, some metrics are wrong: others may be meant by them.
     """
@@ -689,7 +689,7 @@ _NOT_CHECKED = ("primary", "metrics", "margin", "force", "alpha", "baseline")
 
 
 def _is_evaluated(result: Result, name: str) -> bool:
-    """Return whether a value is among those that are known to be evaluated, or is no text of a metric."""
+    """Return whether a value is evaluated, or is not the text of a metric."""
     try:
         return result.cell(name) in result.values
     except MissingValueError:
@@ -719,7 +719,7 @@ def check_decision(
     *,
     complete: bool,
 ) -> None:
-    """Check that what decides is evaluated, and can decide; ``complete`` as for comparisons."""
+    """Check that deciding metrics are evaluated and can decide; ``complete`` as for comparisons."""
     if not expected:
         return
     before, first = len(mistakes), next(iter(expected.values()))
@@ -812,7 +812,7 @@ def comparisons_of(
 def decision_of(
     config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors
 ) -> dict[str, Any] | None:
-    """Return the options of the decision, its names checked; without systems it is about policies on a log."""
+    """Return the checked options of the decision, about logged policies if there are no systems."""
     if config.decision is None:
         return None
     options: dict[str, Any] = config.decision.model_dump(exclude_unset=True)
@@ -835,7 +835,7 @@ def decision_of(
 def _check_logged_decision(
     options: Mapping[str, Any], section: Any, mistakes: ConfigErrors
 ) -> None:
-    """Check that a decision about policies reads what is estimated: their reward, at its level and with its margin."""
+    """Check that a decision about policies uses the estimate's reward, level, margin and groups."""
     for key in ("success", "guardrails", "deterioration"):
         for name in listed(options.get(key) or ()):
             if name != "reward":
@@ -883,7 +883,7 @@ def _check_names_and_alpha(
 
 
 def cutoffs_of(config: Config, mistakes: ConfigErrors) -> list[int]:
-    """Return the cut-offs of metrics that name none, without those that are wrong."""
+    """Return the cut-offs of metrics that name none, without invalid cut-offs."""
     evaluation = config.evaluation
     if evaluation.k is not None and evaluation.top_k is not None:
         mistakes.add(("evaluation", "top_k"), "this is the same as k")
@@ -904,7 +904,7 @@ def cutoffs_of(config: Config, mistakes: ConfigErrors) -> list[int]:
 def metrics_of(
     config: Config, convention: Convention | None, mistakes: ConfigErrors
 ) -> dict[Metric, Place]:
-    """Return the metrics that are asked for, each once, with the first place that asks for it."""
+    """Return the requested metrics, each once, with the place of the first request."""
     evaluation, before = config.evaluation, len(mistakes)
     cutoffs = cutoffs_of(config, mistakes)
     strict = len(mistakes) == before and not any(
@@ -960,7 +960,7 @@ def _with_propensity(metric: Metric, config: Config, mistakes: ConfigErrors) -> 
 def _named(
     name: str, cutoffs: Sequence[int], convention: Convention | None, strict: bool = True
 ) -> tuple[Metric, ...]:
-    """Return the metrics of a text, those without a cut-off at ``cutoffs``.
+    """Return the metrics of a text, with ``cutoffs`` where a metric has no cut-off.
 
     Unless ``strict`` they may lack one, because the cut-offs themselves are wrong.
     """
@@ -978,7 +978,7 @@ def _named(
 
 
 def _parsed(name: str, convention: Convention | None) -> tuple[Metric, ...]:
-    """Return the metrics of a text, which a comma may have ended: in YAML it separates entries."""
+    """Return the metrics of a text; raise with a hint if a comma in YAML cut the text short."""
     try:
         return parse_all(name, convention, cutoffs=False)
     except RankwiseError as error:

@@ -116,7 +116,7 @@ def other_studies() -> dict[str, pl.DataFrame]:
 
 
 def logged_requests() -> dict[str, pl.DataFrame]:
-    """Return a made-up log of impressions with the probabilities of another policy, and interleaved lists, by file."""
+    """Return a synthetic log with the probabilities of a new policy, and interleaved lists."""
     rng = np.random.default_rng(7)
     n, new = 4000, np.array([0.4, 0.3, 0.15, 0.1, 0.05])
     user, item = np.repeat(np.arange(800), 5), rng.integers(0, 5, n)
@@ -180,7 +180,7 @@ def configuration(folder: Path) -> None:
 
 
 def tables(outcome: Outcome, comparison: Comparison) -> str:
-    """Return what the data are, and the comparison."""
+    """Return a description of the data, and the comparison, as text."""
     train, test = len(outcome.split.train), len(outcome.split.test)
     head = "1,500 synthetic users rate 800 films for two years; the last fifth is the test:"
     data = (

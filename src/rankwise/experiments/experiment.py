@@ -49,7 +49,7 @@ _NO_EFFECT = ("save_evaluation", "full_evaluation_on_report", "max_metric_per_ro
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """What a configuration file describes, with nothing left to look up.
+    """A resolved configuration file, with nothing left to look up.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Experiment:
 
     @property
     def folder(self) -> Path:
-        """Where the file lies: paths in it are relative to this folder."""
+        """The folder of the file, to which paths in the file are relative."""
         return self.file.parent
 
     def path(self, source: Source) -> Path:
@@ -110,7 +110,7 @@ class Experiment:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of `rankwise.evaluate`: all of them, or those that a convention leaves."""
+        """The options of `rankwise.evaluate`; with a convention, only the explicit options."""
         settings, explicit = self.settings, self.explicit
         if settings.convention is not None:
             options = {"convention": settings.convention, **explicit}
@@ -219,7 +219,7 @@ def _evaluation(
     decision: dict[str, Any] | None,
     mistakes: ConfigErrors,
 ) -> tuple[Settings | None, dict[str, Any]]:
-    """Return the settings of the evaluation and the options given, checked with what is made of its results."""
+    """Return the evaluation's settings and explicit options, checked with the comparisons."""
     options = _options(config, [one for _, one in comparisons], decision, mistakes)
     before = len(mistakes)
     convention, explicit = _shorthands(options, mistakes)
@@ -244,7 +244,7 @@ def _evaluation(
 
 
 def _validated(document: Document, mistakes: ConfigErrors) -> Config | None:
-    """Return the configuration without the values that are wrong, so that all others are checked.
+    """Return the configuration without invalid values, so that all remaining values are checked.
 
     None if nothing is left that could be checked.
     """
@@ -260,7 +260,7 @@ def _validated(document: Document, mistakes: ConfigErrors) -> Config | None:
 
 
 def _remove(values: Any, place: Place) -> None:
-    """Remove a value, or what should hold it if it is not there."""
+    """Remove a value, or the holder of a missing value."""
     if not place:
         values.clear()
         return
@@ -298,7 +298,7 @@ def _options(
     decision: dict[str, Any] | None,
     mistakes: ConfigErrors,
 ) -> dict[str, Any]:
-    """Return the options of the evaluation, with what single tables say of their columns."""
+    """Return the options of the evaluation, including the column names of single tables."""
     evaluation = config.evaluation
     options = {
         name: getattr(evaluation, name)
@@ -346,7 +346,7 @@ def _options(
 def _shorthands(
     options: Mapping[str, Any], mistakes: ConfigErrors
 ) -> tuple[Convention | None, dict[str, Any]]:
-    """Return the convention, and all other options without shorthands."""
+    """Return the convention, and the remaining options with shorthands expanded."""
     chosen = options.get("convention")
     convention = mistakes.tried(("evaluation", "convention"), lambda: Convention.named(chosen))
     rest = {name: value for name, value in options.items() if name != "convention"}

@@ -1,4 +1,4 @@
-"""Plans: what a configuration will evaluate and compare, written before the results, and held against them."""
+"""Plans of evaluations and comparisons, written before the results and checked against them."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _MOST = 5  # differences in one statement
 
 
 def plan_file(config: str | Path) -> Path:
-    """Return the file of the plan of a configuration, beside it."""
+    """Return the path of a configuration's plan, in the same folder."""
     return Path(config).with_suffix(".plan.json")
 
 
 def write_plan(experiment: Experiment, values: Mapping[str, Any], file: Path) -> str:
-    """Write the plan of a resolved configuration, and return what a reader should know of it.
+    """Write the plan of a resolved configuration, and return a description of the plan.
 
     A plan that is there is replaced, and the new one says when it was written and what has changed.
 
@@ -77,7 +77,7 @@ def write_plan(experiment: Experiment, values: Mapping[str, Any], file: Path) ->
 
 
 def check_plan(experiment: Experiment, values: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    """Return whether a resolved configuration is as planned, or in what it differs, for the record of results.
+    """Compare a resolved configuration with its plan, and return the record for results.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def check_plan(experiment: Experiment, values: Mapping[str, Any], file: Path) ->
 
 
 def _content(experiment: Experiment, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a plan fixes: data and splits, systems, metrics and options, tests, margins, the decision."""
+    """Return the content of a plan: data, splits, systems, metrics, options, tests and decision."""
     content = {name: _without_paths(values[name]) for name in _SECTIONS if name in values}
     for role in ("truth", "train"):
         source = getattr(experiment.config.data, role)
@@ -119,7 +119,7 @@ def _without_paths(value: Any) -> Any:
 
 
 def _check_primary(content: Mapping[str, Any]) -> None:
-    """Raise unless it is said which metric decides between several systems."""
+    """Raise unless the plan names the metric that decides between several systems."""
     compared = content.get("comparison") or [{}]
     if (
         len(content["systems"]) > 1
@@ -154,7 +154,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _name(plan: Mapping[str, Any]) -> str:
-    """Return when a plan was written, and what weakens it."""
+    """Return the date and digest of a plan, with facts that weaken the plan."""
     text = f"plan of {plan['time'][:16].replace('T', ' ')} UTC, digest {plan['sha256'][:12]}"
     changes = [change for earlier in plan["earlier"] for change in earlier["changes"]]
     text += (

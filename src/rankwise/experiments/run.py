@@ -81,7 +81,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
 
 
 def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
-    """Return the configuration with every option in full, paths relative to a folder, and hashes of files."""
+    """Return the full configuration, with paths relative to ``folder`` and hashes of files."""
     config = experiment.config
     data = {
         role: _source(experiment, source, folder)
@@ -224,12 +224,12 @@ class Inputs:
         return {"train": self.train, **self._side_tables, **options} | {"columns": columns or None}
 
     def columns_of(self, *roles: Any) -> dict[str, str | None]:
-        """Return what the configuration says of the columns of some tables."""
+        """Return the configured column names of tables with these roles."""
         return columns_of(self.experiment.settings.columns, roles)
 
     @cached_property
     def parts(self) -> tuple[Any, Any]:
-        """Ground truth and training interactions, those of a split as well; read once."""
+        """Ground truth and training interactions, from tables or a split; read once."""
         parts: tuple[Any, Any] = truth_and_train(
             self.truth, self.train, self.experiment.settings.columns
         )
@@ -298,7 +298,7 @@ class Inputs:
         return replace(table, split=card_beside(path, raw.sha256)) if role == "truth" else table
 
     def table_or_path(self, source: Source) -> Any:
-        """Return a file as it is read by others: its path, or its table if the configuration says its format."""
+        """Return a file's path, or its table if the configuration names its format."""
         path = self.path(source)
         return str(path) if source.format is None or path.is_dir() else self._declared(path, source)
 
@@ -374,7 +374,7 @@ class Inputs:
         )
 
     def _cold_or_warm(self, train: Any) -> Candidates:
-        """Return the items with training interactions, or those of the catalogue without."""
+        """Return the items with training interactions, or catalogue items without."""
         columns = shared_names(self.experiment.settings.columns)
         training = read_table(train, "train", columns)
         if self.experiment.candidates == "warm":
@@ -485,14 +485,14 @@ def _clear(experiment: Experiment, out: Path) -> None:
 
 
 def _outputs(experiment: Experiment, out: Path) -> list[Path]:
-    """Return what is in a folder under a name that a run writes to."""
+    """Return the paths in a folder whose names a run writes to."""
     report = experiment.config.output.report
     names = [_CONFIG, *_OURS, *([report] if isinstance(report, str) else [])]
     return sorted({path for name in names for path in out.glob(name)})
 
 
 def _check_replaceable(out: Path, paths: Sequence[Path]) -> None:
-    """Raise unless everything that a run would replace is of an earlier run, and lies in the folder itself."""
+    """Raise if a run would replace a link, or files that no earlier run wrote."""
     links = [path for path in paths if path.is_symlink()]
     if links:
         raise OutputError(
@@ -519,7 +519,7 @@ file by file; what is missing was not written. `rankwise run` of config.yaml mak
 
 
 def _unfinished(out: Path, done: Sequence[str], error: BaseException) -> str:
-    """Write why a run ended and what was finished before, and return it in one line."""
+    """Write a note with the error and the finished parts of a run, and return a short version."""
     kept = ", ".join(done) or "nothing"
     reason = str(error) if isinstance(error, RankwiseError) else f"{type(error).__name__}: {error}"
     text = f"This run did not finish.\n\nFinished before: {kept}\n\nIt ended with:\n\n{reason}\n"
@@ -570,7 +570,7 @@ def _write_report(
     decision: Decision | None,
     evidence: Sequence[Evidence],
 ) -> Mapping[str, str]:
-    """Write the report, and return what it is without."""
+    """Write the report, and return the parts that are missing, with reasons."""
     output = experiment.config.output
     if output.report is False:
         return {}
@@ -598,7 +598,7 @@ def _write_report(
 
 
 class Evaluate(Protocol):
-    """An engine: `rankwise.evaluate`, or that of Spark with its session."""
+    """An engine: `rankwise.evaluate`, or the Spark engine with its session."""
 
     def __call__(
         self, recommendations: Any, truth: Any, metrics: Any, options: Mapping[str, Any], /
@@ -614,7 +614,7 @@ def evaluate_locally(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a configuration gave.
+    """Everything that the run of a configuration produced.
 
     Attributes
     ----------
@@ -661,7 +661,7 @@ def execute(
     say: Say = lambda _: None,
     plan: bool = False,
 ) -> Outcome:
-    """Run an experiment, and write what it gives into its folder.
+    """Run an experiment, and write all outputs to its folder.
 
     Parameters
     ----------
@@ -709,7 +709,7 @@ def _executed(
     done: list[str],
     held: dict[str, Any] | None,
 ) -> Outcome:
-    """Run an experiment; each part is written as soon as it is there, and named in ``done``."""
+    """Run an experiment; write each part when finished, and name the part in ``done``."""
     for note in experiment.notes:
         say(note)
     inputs = Inputs(experiment, out, say)
@@ -756,7 +756,7 @@ def _decided(
     done: list[str],
     held: dict[str, Any] | None,
 ) -> Decision | None:
-    """Return the decision about systems, or about policies on a log, and write it; None if none is asked for."""
+    """Return and save the decision about systems or logged policies; None if not requested."""
     if experiment.decision is None:
         return None
     decision = decide(results, **experiment.decision)
@@ -784,7 +784,7 @@ def _evidence(
     results: Mapping[str, Result],
     again: Callable[[Source], dict[str, Result]],
 ) -> Iterator[tuple[str, Evidence]]:
-    """Yield what past launches, human labels, a second order and logged requests say, each with its file.
+    """Yield file and study: past launches, human labels, a second order and logged requests.
 
     ``again`` evaluates the systems against another ground truth.
     """
@@ -816,7 +816,7 @@ def _log_of(studies: Iterable[Evidence]) -> OffPolicy:
 
 
 def _off_policy(section: Any, inputs: Inputs) -> OffPolicy:
-    """Return what policies would have earned on logged requests."""
+    """Estimate the values of policies on logged requests."""
     tables = {
         name: getattr(section, name) for name in ("exposures", "outcomes", "predictions", "items")
     }

@@ -1,4 +1,4 @@
-"""Configuration files: YAML read with line numbers, the schema of its keys, and the keys of WarpRec.
+"""Configuration files: YAML with line numbers, the schema of keys, and the keys of WarpRec.
 
 A YAML file as plain values, with the line of each: a safe reader of YAML 1.2's core schema.
 
@@ -132,7 +132,7 @@ class Document:
 
 
 def spelled(place: Place) -> str:
-    """Return a place as readers write it.
+    """Format a place as a dotted key path.
 
     >>> spelled(("evaluation", "metrics", 0))
     'evaluation.metrics[0]'
@@ -186,7 +186,7 @@ def read_document(path: str | Path) -> Document:
 
 
 def _syntax_hint(lines: list[str], problem: str) -> str:
-    """Return how to write what YAML reads as something else, in the line with the problem."""
+    """Return a hint on how to write text that YAML misreads, given the line with the problem."""
     line = lines[0] if lines else ""
     metric = _UNQUOTED.search(line)
     if metric is not None:
@@ -203,7 +203,7 @@ def _no_yaml(name: str, mistake: str, what: str = "YAML") -> ConfigError:
 
 
 class _Reader:
-    """Makes plain values of nodes, and remembers where each stood and what was wrong."""
+    """A converter of YAML nodes to plain values, which records their lines and problems."""
 
     def __init__(self, name: str) -> None:
         self.lines: dict[Place, int] = {}
@@ -225,7 +225,7 @@ class _Reader:
         return self._scalar(node)
 
     def _items(self, node: yaml.MappingNode, place: Place) -> Iterator[tuple[str | int, Any]]:
-        """Yield keys and values: those that are written out, then those that merge keys add."""
+        """Yield written keys and values, then the keys and values that merge keys add."""
         merged: dict[str | int, tuple[yaml.Node, yaml.Node]] = {}
         written: set[str | int] = set()
         for key_node, value_node in node.value:
@@ -250,7 +250,7 @@ class _Reader:
     def _merged(
         self, base: yaml.Node, place: Place, depth: int
     ) -> Iterator[tuple[str | int, tuple[yaml.Node, yaml.Node]]]:
-        """Yield the keys of what a merge key names, a mapping or a list of them, with their nodes."""
+        """Yield the keys and nodes of a merge key's base: a mapping, or a list of mappings."""
         if depth > _DEEPEST:
             raise self._unreadable(base, place, "a merge key that contains itself")
         if isinstance(base, yaml.SequenceNode):
@@ -274,7 +274,7 @@ class _Reader:
             yield from self._merged(value_node, place, depth + 1)
 
     def _key(self, node: yaml.Node, place: Place) -> str | int | None:
-        """Return a key as a value, None if it is no text."""
+        """Return a key as a value; record a mistake and return None if the key is not text."""
         if not isinstance(node, yaml.ScalarNode) or node.tag not in _TAGS:
             self._wrong(node, place, "a key is not text")
             return None
@@ -456,7 +456,7 @@ _PARAMETERS = {
 def complex_metric(
     entry: ComplexMetric, k: Sequence[int], convention: Convention | None = None
 ) -> Metric:
-    """Return the metric that a metric with parameters is, its parts in the language of a convention.
+    """Return the metric of an entry with parameters, its parts in the language of a convention.
 
     >>> str(complex_metric(ComplexMetric(name="F1", params={"metric_1": "nDCG",
     ...     "metric_2": "MAP", "beta": 0.5}), [10]))
@@ -537,7 +537,7 @@ MODELS = {model.__name__: model for model in (Random, Popularity, ItemNeighbours
 
 
 def _as_named(key: str) -> Callable[[Any], Any]:
-    """Return a function that makes a text alone a section of one key; the rest is left for pydantic to refuse."""
+    """Return a function that turns a text into a section with one key; pydantic checks the rest."""
     return lambda value: {key: value} if isinstance(value, str) else value
 
 
@@ -606,7 +606,7 @@ def _baseline_fields() -> dict[str, Any]:
 
 
 def _made(name: str, text: str, described: dict[str, Any]) -> Any:
-    """Return a model of the fields that other code describes."""
+    """Return a model of fields whose types and texts are described elsewhere."""
     return create_model(name, __base__=_Strict, __doc__=text, **described)
 
 
@@ -698,7 +698,7 @@ def options_of(function: Callable[..., Any]) -> dict[str, tuple[Any, Any, str]]:
 
 
 def _plain_type(kind: Any) -> Any:
-    """Return a type as YAML can hold it: lists for sequences, mappings with keys of any kind."""
+    """Return a YAML-compatible type: lists for sequences, mappings with keys of any kind."""
     arguments = get_args(kind)
     if kind is Convention:  # described by its choices
         return dict[str, Any]
@@ -715,7 +715,7 @@ def _plain_type(kind: Any) -> Any:
 
 
 def _field(kind: Any, default: Any, text: str) -> tuple[Any, Any]:
-    """Return a field of a model as `create_model` takes it; a default that is empty makes it required."""
+    """Return a model field for `create_model`; required if the default is `Parameter.empty`."""
     if default is inspect.Parameter.empty:
         return kind, Field(description=text)
     return kind, Field(list(default) if isinstance(default, tuple) else default, description=text)
@@ -959,7 +959,7 @@ class Config(_Strict):
 
 
 def section_of(name: str) -> str | None:
-    """Return the section of a configuration file with the key of a parameter of Python; None if there is none.
+    """Return the configuration section that has a Python parameter; None if no section does.
 
     >>> section_of("duplicates"), section_of("train"), section_of("correction"), section_of("folder")
     ('evaluation', 'data', 'comparison', None)

@@ -33,7 +33,7 @@ _BEYOND = ("catalog_coverage@10", "gini@10")
 
 
 def write_starter(path: Path, runs: Sequence[str], tables: Mapping[str, str]) -> Path:
-    """Write a configuration file, and beside it its schema, whose path is returned."""
+    """Write a configuration file and its schema, and return the path of the schema."""
     text = starter_text(path.parent, runs, tables)
     path.parent.mkdir(parents=True, exist_ok=True)
     schema = path.with_name(_SCHEMA)
@@ -119,7 +119,7 @@ _WHY = {
 
 
 def _options(chosen: Mapping[str, Any]) -> list[str]:
-    """Return the options that are chosen here, then every other one, commented out."""
+    """Return the lines of chosen options, then of all remaining options, commented out."""
     lines = [
         f"  {name}: {_scalar(value)}  # {_WHY[name]}"
         for name, value in chosen.items()
@@ -170,6 +170,6 @@ def _relative(path: str, folder: Path) -> str:
 
 
 def _scalar(value: Any) -> str:
-    """Return a value as YAML writes it within a line."""
+    """Format a value as inline YAML."""
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return text.removesuffix("...\n").strip()

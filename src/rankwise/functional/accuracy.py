@@ -75,13 +75,13 @@ def check_k(k: int | None) -> None:
 
 
 def leaves_no_top(k: Any) -> bool:
-    """Return whether a cut-off is a whole number below 1, so that the top k of every list is empty."""
+    """Return whether a cut-off is a whole number below 1, which leaves every top k empty."""
     is_integer = isinstance(k, Integral) and not isinstance(k, bool)
     return is_integer and bool(k < 1)
 
 
 def check_option(name: str, value: object, *options: str) -> None:
-    """Raise unless the value of an option is one of the known ones."""
+    """Raise unless the value of an option is among the known values."""
     if value not in options:
         raise ParameterError(
             f"{name} must be one of {', '.join(options)}", found=f"{name}={value!r}"
@@ -116,7 +116,7 @@ def relevances(judged: Judged) -> Mapping[Hashable, float]:
 
 
 def relevant_items(judged: Judged) -> set[Hashable]:
-    """Return the relevant items: those whose relevance is above 0, each of them once."""
+    """Return the relevant items: all items whose relevance is above 0, each once."""
     return {item for item, relevance in relevances(judged).items() if relevance > 0}
 
 
@@ -372,7 +372,7 @@ def average_precision(
 def _tied_hits(
     flags: Sequence[int], scores: Sequence[float], ties: str
 ) -> list[tuple[float, float]]:
-    """Return the probability that each rank is a hit, and the expected precision there if it is.
+    """Return the probability that each rank is a hit, and the expected precision at a hit.
 
     In a block of n tied items, r of them relevant, each rank is a hit with probability r/n. Above a
     hit at position i of the block, counted from 0, there are i(r - 1)/(n - 1) expected hits of the
@@ -529,7 +529,7 @@ _LONGEST = 10_000_000
 
 
 def gain_of(relevance: float, gain: GainKind, gains: Sequence[float] = ()) -> float:
-    """Return the gain of an item with this relevance; 0 if it is not relevant."""
+    """Return the gain of an item with this relevance; 0 for an irrelevant item."""
     if relevance <= 0:
         return 0.0
     if relevance in range(1, len(gains) + 1):

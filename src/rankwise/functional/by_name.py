@@ -207,7 +207,7 @@ def _mean_over_lists(
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean of some values; 0 without any."""
+    """Return the mean of the values; 0 without values."""
     return sum(values) / len(values) if values else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Metrics over all users: catalogue, exposure and fairness of groups, and statistics other than the mean.
+"""Metrics over all users: catalogue, exposure and fairness of groups, statistics of users.
 
 Recommendation lists, relevant items and histories are mappings from user; groups are mappings from
 item or user to the name of its group.
@@ -376,7 +376,7 @@ def item_counts_at_k(recommendations: Lists, k: int | None = None) -> Counter[Ha
 def _exposures(
     recommendations: Lists, k: int | None, weight: Callable[[int], float]
 ) -> dict[Hashable, float]:
-    """Return the exposure of each item: the sum over users of the weight of its rank in the top k."""
+    """Return the exposure of each item: the sum over users of its rank's weight in the top k."""
     exposures: dict[Hashable, float] = {}
     for listed in recommendations.values():
         for rank, item in enumerate(top(listed, k), start=1):
@@ -487,7 +487,7 @@ def shannon_entropy(
 
 
 def _by_group(weights: Iterable[tuple[Hashable, float]], groups: Groups) -> dict[str, float]:
-    """Return the summed weights of the items of each group that has some."""
+    """Return the summed weights of the items of each group with any item."""
     sums: dict[str, float] = {}
     for item, weight in weights:
         if item in groups:

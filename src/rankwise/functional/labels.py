@@ -231,7 +231,7 @@ def _confusion(
     catalog_size: int,
     short_lists: ShortLists,
 ) -> dict[str, int]:
-    """Return the confusion matrix of the top k, with false positives in the place of missing items if it is filled."""
+    """Return the confusion matrix of the top k, in which filled places are false positives."""
     check_option("short_lists", short_lists, "as_given", "filled")
     relevant = relevant_items(relevant)
     n, hits = len(top(recommended, k)), sum(hits_of(recommended, relevant, k))

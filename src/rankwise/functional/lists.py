@@ -123,7 +123,7 @@ def intra_list_diversity(
 
 
 def _features_of(item: object, features: Features) -> Any:
-    """Return the features of an item; raise if it has none."""
+    """Return the features of an item; raise if the item has none."""
     if isinstance(features, Mapping):
         if item in features:
             return features[item]
@@ -331,7 +331,7 @@ def subtopic_recall_at_k(
 
 
 def _alpha_gains(items: Iterable[Hashable], categories: Categories, alpha: float) -> list[float]:
-    """Return the undiscounted gain of every item, given the items before it."""
+    """Return the undiscounted gain of every item, given the earlier items."""
     seen = Counter[str]()
     gains = []
     for item in items:

@@ -1,4 +1,4 @@
-"""Metrics of predicted probabilities, from all (probability, label) pairs of any users: accuracy and calibration.
+"""Metrics of predicted probabilities, over the (probability, label) pairs of any users.
 
 A label is 1 (clicked, relevant) or 0. With ``scores="logits"`` pairs are (logit, label), and a
 logit z stands for the probability 1 / (1 + exp(−z)). All values are NaN without pairs.
@@ -73,7 +73,9 @@ def log_loss(pairs: Pairs, *, epsilon: float = 1e-15, scores: Scores = "probabil
 def normalised_entropy(
     pairs: Pairs, *, epsilon: float = 1e-15, scores: Scores = "probabilities"
 ) -> float:
-    """Log loss over the entropy of the mean label: the log loss of always predicting the mean. NaN if labels are equal.
+    """Log loss divided by the entropy of the mean label; NaN if all labels are equal.
+
+    The entropy is the log loss of always predicting the mean.
 
     >>> round(normalised_entropy([(0.9, 1), (0.2, 0)]), 5)
     0.23697
@@ -131,7 +133,7 @@ def reliability_curve(
     edges: Sequence[float] = (),
     scores: Scores = "probabilities",
 ) -> list[ReliabilityBin]:
-    """Mean probability and mean label of the pairs in each bin of probabilities, left open and right closed.
+    """Mean probability and mean label of the pairs in each bin, left-open and right-closed.
 
     ``"equal_mass"`` cuts at the quantiles of the probabilities, linearly interpolated; ``edges``
     are inner edges in place of both. A bin without pairs has NaN for both means.
@@ -188,7 +190,9 @@ def expected_calibration_error(
     debiased: bool = False,
     scores: Scores = "probabilities",
 ) -> float:
-    """Gap of mean probability and mean label of a bin, in the mean over the pairs (``"l2"``: the root mean square).
+    """Mean over the pairs of the gap between mean probability and mean label in their bin.
+
+    With ``norm="l2"``, the mean is the root mean square.
 
     Bins are those of `reliability_curve`. ``debiased`` subtracts what the randomness of the labels
     adds: from the square of a gap the variance of its mean label; from an absolute gap, by how much
@@ -218,7 +222,7 @@ def expected_calibration_error(
 
 
 def _raised_gap(gap: float, error: float) -> float:
-    """Return the mean absolute value of a normal number of mean ``gap`` and standard deviation ``error``."""
+    """Return the mean absolute value of a normal variable, mean ``gap`` and deviation ``error``."""
     if not error:
         return gap
     z = gap / error

@@ -108,7 +108,7 @@ def rbp_residual(
     p: float = 0.8,
     tail: bool = True,
 ) -> float:
-    """Residual of rank-biased precision: its increase if every item that is not judged were relevant.
+    """Residual of rank-biased precision: its increase if all unjudged items were relevant.
 
     Without ``tail``, the value is 0 if all recommended items are judged, as in trec_eval.
 
@@ -139,7 +139,9 @@ def logit_average_precision(recommended: Items, relevant: Relevant) -> float:
 def inferred_average_precision(
     recommended: Items, relevance_scores: Relevances, *, epsilon: float = 1e-5
 ) -> float:
-    """Average precision inferred from a sample of the pool: items of a grade below 0 are in the pool, but not judged.
+    """Average precision inferred from a sample of the pool.
+
+    Items of a grade below 0 are in the pool, but not judged.
 
     >>> round(inferred_average_precision([1, 2, 3, 4], {1: -1, 2: 0, 4: 1, 9: 1}), 4)
     0.125
@@ -205,7 +207,9 @@ def normalised_gain(
     gain: GainKind = "linear",
     gains: Sequence[float] = (),
 ) -> float:
-    """Gain of each item over a logarithm of the gain missed so far, over the gain of all relevant items.
+    """Gain of the items, discounted by the gain missed above them, over the gain possible.
+
+    The discount is a logarithm of the gain missed so far.
 
     >>> round(normalised_gain([1, 2, 3], {1: 2, 3: 1}), 4)
     0.877
@@ -228,7 +232,7 @@ def ndcg_at_relevant(
     gain: GainKind = "linear",
     gains: Sequence[float] = (),
 ) -> float:
-    """Mean of nDCG at the rank of each relevant item: of the whole list for those that are not recommended.
+    """Mean of nDCG at the rank of each relevant item, or of the whole list if not recommended.
 
     >>> round(ndcg_at_relevant([1, 2, 3], {1, 3}), 4)
     0.9599
@@ -249,7 +253,9 @@ def ndcg_at_levels(
     gain: GainKind = "linear",
     gains: Sequence[float] = (),
 ) -> float:
-    """Mean of nDCG at the ranks where the gain of the ideal list falls, and at the end of a list longer than that.
+    """Mean of nDCG at the ranks where the gain of the ideal list falls.
+
+    The end of a list that is longer than the ideal list by two or more items is a further rank.
 
     >>> round(ndcg_at_levels([1, 2, 3, 4, 5], {1: 2, 3: 1}), 4)
     0.9035

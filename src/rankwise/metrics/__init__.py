@@ -1,4 +1,4 @@
-"""The classes of all metrics, and what authors of metrics need: `metric`, the kinds of metric, the inputs.
+"""All metric classes, and the tools to define metrics: `metric`, kinds of metric, and inputs.
 
 Each metric is a class, whose page is in the reference of metrics; ``rankwise.NDCG`` is the same
 class. The modules of the package, one per family of metrics, are loaded at the first use of a

@@ -1,4 +1,4 @@
-"""Accuracy of recommendation lists: what share of the relevant items is found, and how early.
+"""Accuracy of recommendation lists: the share of relevant items found, and how early.
 
 Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
 relevant items in the ground truth. Unless a docstring states otherwise, the result is the mean over
@@ -154,7 +154,7 @@ class Recall(HitSum):
         return block.hits.probability
 
     def norm(self, block: Block, k: int) -> Array:
-        """Return the number of relevant items, or of those that fit into the top k."""
+        """Return the number of relevant items; ``denominator`` may cap at k or the list length."""
         if self.denominator == "min_length":
             return block.xp.minimum(block.n_relevant, block.top_length(k))
         return block.relevant_in_reach(k) if self.denominator == "capped" else block.n_relevant
@@ -261,7 +261,7 @@ class HitRate(RunningSum):
     """
 
     def terms(self, block: Block) -> Array:
-        """Return 1 for the first hit of each user, 0 for others."""
+        """Return 1 for the first hit of each user, 0 for later hits."""
         return block.hits.first()
 
 
@@ -320,7 +320,7 @@ class AveragePrecision(HitSum):
 
     @property
     def defined_for(self) -> Literal["relevance", "list", "user"]:
-        """Users with relevant items, or every user if the others count 1."""
+        """Users with relevant items, or every user if users without relevant items count 1."""
         return "relevance" if self.without_relevant == "undefined" else "user"
 
     def require_cutoff(self) -> None:
@@ -435,7 +435,7 @@ class AverageRecall(HitSum):
         return block.hits.probability * block.hits.position
 
     def norm(self, block: Block, k: int) -> Array:
-        """Return the number of relevant items, times that of those that fit into the top k."""
+        """Return the number of relevant items, times the number that fits into the top k."""
         return block.n_relevant * block.relevant_in_reach(k)
 
 
@@ -615,7 +615,7 @@ class ReciprocalRank(RunningSum):
     """
 
     def terms(self, block: Block) -> Array:
-        """Return one over the rank of the first hit of each user, 0 for other hits."""
+        """Return one over the rank of the first hit of each user, 0 for later hits."""
         return block.hits.first() / block.hits.rank
 
 

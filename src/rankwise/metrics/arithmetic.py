@@ -84,7 +84,7 @@ def at_least_one(number: Array) -> Array:
 
 
 def or_nan(value: Array, defined: Array) -> Array:
-    """Return the value where it is defined, else NaN."""
+    """Return the values where ``defined`` is true, else NaN."""
     xp = namespace(value)
     return xp.where(defined, value, xp.full_like(value, math.nan))
 
@@ -126,7 +126,7 @@ def discount(rank: Array, log_base: float = 2.0) -> Array:
 
 
 def geometric_discount(rank: Array, patience: float) -> Array:
-    """Return the geometric discount of a rank, patience^(rank - 1): the probability that a user reads so far."""
+    """Return patience^(rank - 1): the probability that a user reads as far as the rank."""
     xp = namespace(rank)
     return patience ** (xp.astype(rank, xp.float64) - 1.0)
 
@@ -181,7 +181,7 @@ def listed_denominator(block: Block, k: int, kind: Literal["length", "k"]) -> Ar
 def mean_of_top(
     block: Block, values: Array, k: int, denominator: Literal["length", "k"] = "length"
 ) -> Array:
-    """Return the mean of a value of every recommended row over the top k, or the sum over k, shape (U,)."""
+    """Return the mean of ``values`` over the top k, or their sum divided by k, shape (U,)."""
     return divide(block.sum_recommended(values, k), listed_denominator(block, k, denominator))
 
 
@@ -192,7 +192,7 @@ def rows_above(user: Array) -> Array:
 
 
 def running_count(user: Array, counted: Array, n_users: int) -> Array:
-    """Return how many rows of the same user count, up to each row and with it; users are in order.
+    """Return the running sum of ``counted`` per user, each row included; users are in order.
 
     >>> running_count(np.array([0, 0, 0, 1, 1]), np.array([1.0, 0.0, 1.0, 0.0, 1.0]), 2).tolist()
     [1.0, 1.0, 2.0, 0.0, 1.0]
@@ -235,7 +235,7 @@ def unit_vectors(vectors: Array) -> Array:
 def shared_with_reference(
     block: Block, k: int, denominator: Literal["length", "k", "union"]
 ) -> Array:
-    """Return the share of the top k in the reference list's top k, (U,); NaN without a reference list."""
+    """Return the share of the top k in the reference's top k, (U,); NaN without a reference."""
     reference, xp = block.overlap_reference, block.xp
     common = block.count_overlap(reference, k, both=True)
     if denominator == "union":
@@ -265,7 +265,7 @@ def mean_difference(values: Iterable[float]) -> float:
 
 
 def matthews_correlation(tp: Array, fp: Array, fn: Array, tn: Array) -> Array:
-    """Return the correlation of predicted and true classes, from the confusion matrix; 0 where a class is empty."""
+    """Return the Matthews correlation from the confusion matrix; 0 where a class is empty."""
     squared = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     return divide(tp * tn - fp * fn, namespace(tp).sqrt(squared))
 
@@ -303,7 +303,7 @@ def category_shares(
 
 
 def kullback_leibler(p: Array, q: Array) -> Array:
-    """Return the Kullback-Leibler divergence of each row of q from that of p, in nats.
+    """Return the Kullback-Leibler divergence of each row of q from the same row of p, in nats.
 
     q is positive wherever p is.
 
@@ -337,7 +337,7 @@ class Distance(ABC):
     """A distance between two items, each of which is described by a vector."""
 
     def prepare(self, vectors: Array) -> Array:
-        """Return what `sum` needs of each item, (n_items, d) to (n_items, e)."""
+        """Return the vectors in the form that `sum` needs, (n_items, d) to (n_items, e)."""
         return vectors
 
     @abstractmethod
@@ -350,7 +350,7 @@ class Distance(ABC):
 
 
 class CosineDistance(Distance):
-    """1 minus the cosine of the angle between two vectors; 1 if one of them is zero."""
+    """1 minus the cosine of the angle between two vectors; 1 if either vector is zero."""
 
     def prepare(self, vectors: Array) -> Array:
         """Return unit vectors."""
@@ -440,7 +440,7 @@ class HammingDistance(Distance):
     """Number of features in which two vectors differ."""
 
     def sum(self, items: Array) -> Array:
-        """Compare each item with the one that is 1, 2, … places below it, which finds every pair once."""
+        """Compare each item with the item 1, 2, … places below, which finds every pair once."""
         xp = namespace(items)
         total = xp.zeros_like(items[:, 0, 0])
         for places in range(1, items.shape[1]):
@@ -460,7 +460,7 @@ class CustomDistance(Distance):
         self._function, self._name = function, name
 
     def sum(self, items: Array) -> Array:
-        """Sum the distances of one list after the other."""
+        """Sum the distances of the lists, one list at a time."""
         xp = namespace(items)
         n, totals = items.shape[1], []
         for index in range(items.shape[0]):
@@ -500,11 +500,11 @@ class _Strips:
         self._weight = 2.0 * xp.astype(column > row, like.dtype)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield the first row of each strip, and the first row after it."""
+        """Yield the first row of each strip, and the first row after the strip."""
         return zip(self._edges, self._edges[1:], strict=False)
 
     def sum(self, strip: Array) -> Array:
-        """Sum twice what is right of the diagonal, in a strip of each list, (u, r, c) to (u,)."""
+        """Return twice the sum right of the diagonal in a strip of each list, (u, r, c) to (u,)."""
         _, rows, columns = strip.shape
         weight = self._xp.reshape(self._weight[:rows, :columns], (-1,))
         return self._xp.vecdot(self._xp.reshape(strip, (-1, rows * columns)), weight)

@@ -31,7 +31,7 @@ __all__ = ["AUC", "GAUC", "LAUC", "BPref", "ListAUC", "PartialAUC"]
 
 
 class _Sums(NamedTuple):
-    """What the area of a user is computed from; hits and relevant items count by their weight."""
+    """Per-user sums from which the area is computed; hits and relevant items are weighted."""
 
     n_relevant: Array
     """The number of relevant items, |R|."""
@@ -53,7 +53,7 @@ class _Sums(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Area(Pooled, Weightable):
-    """For each relevant item, the share of the irrelevant candidates below it, summed.
+    """Sum over the relevant items of the share of irrelevant candidates ranked below each.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ class _Area(Pooled, Weightable):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The catalogue and, if seen items are not candidates, what lists share with them."""
+        """The catalogue and, if seen items are not candidates, the overlap of lists and history."""
         seen: tuple[Input, ...] = ("overlap_history",) if self.seen == "excluded" else ()
         return ("whole_catalogue", *seen)
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return what the area of each user is computed from, arrays of shape (U,)."""
+        """Return the sums from which the area of each user is computed, arrays of shape (U,)."""
         hits, xp = block.hits, block.xp
         n_relevant = xp.astype(block.n_relevant, xp.float64)
         return _Sums(
@@ -168,7 +168,7 @@ class AUC(_Area):
 
     @property
     def value_kind(self) -> ValueKind:
-        """What the value is made of."""
+        """The kind of the value: a weighted mean."""
         return "weighted mean"
 
     def user_weights(self, sums: Sums) -> Array | None:
@@ -511,14 +511,14 @@ class ListAUC(PerUser):
 
     @staticmethod
     def _in_the_list(block: Block) -> tuple[Array, Array]:
-        """Return the number of hits, and of pairs of a hit and a miss above it, shape (U,) both."""
+        """Return the numbers of hits, and of pairs of a hit and a higher miss, shape (U,) both."""
         hits = block.hits
         n_hits = bincount(hits.user, hits.probability, block.n_users)
         return n_hits, bincount(hits.user, hits.probability * hits.irrelevant_above, block.n_users)
 
     @staticmethod
     def _in_the_top(block: Block, k: int) -> tuple[Array, Array]:
-        """Return the same of the top k, tied items in order of item id."""
+        """Return the same numbers for the top k, with tied items in order of item id."""
         rows, xp = block.judged, block.xp
         hit = rows.relevant * xp.astype(rows.rank <= k, xp.float64)
         position = running_count(rows.user, hit, block.n_users)

@@ -1,4 +1,4 @@
-"""The base class of all metrics, the decorator that registers one, and metrics from text, objects or classes.
+"""The base class of all metrics, the decorator that registers metrics, and their parsing.
 
 A metric is a small frozen object. Its parameters are its fields; its name, range, direction and
 other properties of the class are class attributes that `metric` sets. The mathematics is one
@@ -115,7 +115,7 @@ _INPUTS = {
 
 
 def metric_html(metric: Metric) -> str:
-    """Return a metric as tables for a notebook: what it is, and its parameters."""
+    """Return a metric as tables for a notebook: its properties and its parameters."""
     needs = ["recommendations", *(["ground truth"] if metric.reads_truth else [])]
     cutoffs = {"required": "required", "optional": "none: the whole list", "none": "none"}
     rows = [
@@ -178,7 +178,7 @@ def extra_inputs(metric: Metric) -> list[str]:
 
 
 def as_written(value: object) -> str:
-    """Return the value of a parameter as one would write it.
+    """Return the value of a parameter in plain notation.
 
     >>> as_written((1, True)), as_written(()), as_written(math.hypot)
     ('[1, true]', 'none', 'math:hypot')
@@ -220,20 +220,20 @@ class CurveTerms(Protocol):
         """Whether the norm changes no more once k exceeds the number of relevant items."""
 
     def terms(self, block: Block) -> Array:
-        """Return what each row of the hits adds, shape (n,)."""
+        """Return the term of each row of the hits, shape (n,)."""
 
     def norm(self, block: Block, k: int) -> Array | None:
-        """Return what each user's sum is divided by, shape (U,); None: nothing."""
+        """Return the divisor of each user's sum, shape (U,); None for no division."""
 
     def scale(self, k: Array) -> Array:
-        """Return what all users' sums are divided by, for a cut-off or an array of them."""
+        """Return the divisor of all users' sums, for a cut-off or an array of cut-offs."""
 
     def ratio(self, block: Block, sums: Array, k: int) -> tuple[Array, Array]:
         """Return numerator and denominator of every user's value, shape (U,) both."""
 
 
 class GroupsCompared(NamedTuple):
-    """A statistic of the means of groups of users: the per-user value and the column of groups that it is made of."""
+    """A statistic of the means of user groups, with its per-user value and its group column."""
 
     statistic: GroupStatistic
     value: str
@@ -241,7 +241,7 @@ class GroupsCompared(NamedTuple):
 
 
 class MetricFailure(Exception):  # noqa: N818 - an event: who knows the ids of users makes an error of it
-    """What went wrong in a metric that rankwise does not define, and for which row of a block of users.
+    """An error in a metric that rankwise does not define, with the user's place in the block.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ class MetricFailure(Exception):  # noqa: N818 - an event: who knows the ids of u
         self.user = user
 
     def of_user(self, user: object) -> MetricError:
-        """Return the error with the user in it."""
+        """Return the error, with the user as its location."""
         error = self.error
         where = None if self.user is None else f"user {user!r}"
         return MetricError(error.what, where=where, found=error.found, hint=error.hint)
@@ -265,7 +265,7 @@ class MetricFailure(Exception):  # noqa: N818 - an event: who knows the ids of u
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Metric(Registered):
-    """What all metrics share.
+    """The base class of all metrics.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ class Metric(Registered):
 
     @property
     def takes_ties_by_id(self) -> bool:
-        """Whether it describes whole lists, and takes tied items in order of id rather than over all orders."""
+        """Whether the metric describes whole lists, and so takes tied items in order of id."""
         return any(
             "recommended" in leaf.reads.rows and "scores" not in leaf.reads.rows
             for leaf in self.leaves
@@ -301,11 +301,11 @@ class Metric(Registered):
 
     @property
     def is_built_in(self) -> bool:
-        """Whether rankwise defines it; others are checked while they are computed."""
+        """Whether rankwise defines the metric; foreign metrics are checked while computed."""
         return type(self).__module__.partition(".")[0] == "rankwise"
 
     def groups_compared(self, cell: str) -> GroupsCompared | None:
-        """Return what a value says of group means, if its interval comes from all pairs of groups; else None."""
+        """Return the group statistic of a value if its interval uses all group pairs, else None."""
         return None
 
     def __post_init__(self) -> None:
@@ -342,7 +342,7 @@ class Metric(Registered):
         return {**self.parameters, "k": self.k}
 
     def __str__(self) -> str:
-        """Write the metric as the parser reads it, without parameters at their default."""
+        """Write the metric in the parser's notation, without parameters at their default."""
         return self._text
 
     @cached_property
@@ -402,7 +402,7 @@ class Metric(Registered):
 
     @cached_property
     def tree(self) -> tuple[Metric, ...]:
-        """The metric after all that it is made of, each once."""
+        """The metric after all of its component metrics, each once."""
         return tuple(dict.fromkeys([*(inner for part in self.parts for inner in part.tree), self]))
 
     @property
@@ -412,22 +412,22 @@ class Metric(Registered):
 
     @property
     def value_kind(self) -> ValueKind:
-        """How the value is computed; each kind of metric defines it."""
+        """How the value is computed, as each kind of metric defines."""
         raise NotImplementedError
 
     @property
     def reads_truth(self) -> bool:
-        """Whether it compares lists with the ground truth; metrics that describe lists do not."""
+        """Whether the metric compares lists with the ground truth; list statistics do not."""
         return True
 
     @property
     def is_of_shown_rows(self) -> bool:
-        """Whether the value is over every row that was shown: the population of the evaluation does not move it."""
+        """Whether the value is over every shown row, independent of the population."""
         return False
 
     @property
     def compares_clicks(self) -> bool:
-        """Whether scores are probabilities, and labels clicks: without a threshold every label above 0 is a click."""
+        """Whether scores are click probabilities: without a threshold labels above 0 are clicks."""
         return False
 
     @property
@@ -437,7 +437,7 @@ class Metric(Registered):
 
     @property
     def needs_relevant(self) -> bool:
-        """Whether a user without relevant items leaves it undefined."""
+        """Whether the metric is undefined for users without relevant items."""
         return self.defined_for == "relevance"
 
     @property
@@ -465,19 +465,19 @@ class Metric(Registered):
         return None
 
     def columns(self, block: Block, rule: AveragingRule) -> dict[str, Array]:
-        """Return what is measured of each user, by name of a column, arrays of shape (U,)."""
+        """Return the per-user columns of the metric by name, arrays of shape (U,)."""
         return {}
 
     def user_values(self, users: UserColumns, at: int) -> Floats:
-        """Return each user's value at the cut-off number ``at``, shape (U,), also outside the population."""
+        """Return all users' values at cut-off number ``at``, inside the population or not, (U,)."""
         raise MetricError(f"{self.name} has no value for a single user")
 
     def with_scores(self, scores: Floats) -> Self:
-        """Return the metric for lists with these scores, shape (n,); most metrics are the same for all."""
+        """Return the metric for lists with these scores, shape (n,); most metrics stay the same."""
         return self
 
     def require_scores(self) -> None:
-        """Raise if the metric depends on the scores of all lists together, and does not have them."""
+        """Raise if the metric depends on the scores of all lists together, and lacks the scores."""
 
     measures_values: ClassVar[bool] = False
     """Whether each user's value is measured on blocks, by `values`."""
@@ -487,21 +487,21 @@ class Metric(Registered):
         raise MetricError(f"{self.name} does not measure values of users")
 
     def reduce(self, users: UserColumns) -> dict[str, State]:
-        """Return the state of each cell over these users; states of other users are added to it."""
+        """Return the state of each cell over these users; states of disjoint users can be added."""
         return {}
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
-        """Return the values at the cut-off number ``at``; None without sums by item that they need."""
+        """Return the values at cut-off number ``at``; None if required sums by item are missing."""
         raise MetricError(f"{self.name} does not define its value of aggregates")
 
     def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
-        """Return the value of each group of users at the cut-off number ``at``, shape (G,); None: from states."""
+        """Return the group values at cut-off number ``at``, shape (G,); None to use states."""
         return None
 
     def values_without(
         self, items: CatalogueSums, by: str, groups: Sequence[str], at: int
     ) -> Floats | None:
-        """Return the value without each group of users, shape (G,); None: from the states of all others."""
+        """Return the values with each user group left out, shape (G,); None to use states."""
         return None
 
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
@@ -575,7 +575,7 @@ def sections(cls: type[object]) -> dict[str, str]:
 
 
 def _document(cls: type[Metric]) -> None:
-    """Add to a docstring what is declared, and the parameters and references that only base classes state."""
+    """Add declared properties, and parameters and references of base classes, to a docstring."""
     texts = {"": "", "Parameters": ""} | sections(cls)
     users: object = cls.defined_for  # a property where it depends on parameters
     averaged = " The mean over users with a list." if users == "list" else ""
@@ -606,7 +606,7 @@ def _annotations(cls: Any) -> dict[str, Any]:
 
 
 def _check(owner: Metric, name: str, value: object) -> None:
-    """Raise unless the value of a parameter matches its annotation, with the limits declared there."""
+    """Raise unless the value of a parameter matches its annotation and the declared limits."""
     cls: Any = type(owner)
     kind = _annotations(cls)[name]
     limits = getattr(kind, "__metadata__", ())
@@ -678,7 +678,7 @@ def _show_k(k: Cutoffs) -> str:
 
 
 def show_value(value: object) -> str:
-    """Write the value of a parameter as the parser reads it."""
+    """Write the value of a parameter in the notation of the parser."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
@@ -826,7 +826,7 @@ def parse_all(
 
 
 def one_by_one(texts: Iterable[str]) -> list[str]:
-    """Return metrics one by one, each at one cut-off, in whatever language they are.
+    """Return metrics in any notation one by one, each at one cut-off.
 
     >>> one_by_one(["ndcg@5,10, f(first=map,second=dcg(gain=binary))@[1]"])
     ['ndcg@5', 'ndcg@10', 'f(first=map,second=dcg(gain=binary))@1']
@@ -880,7 +880,7 @@ def reduce_users(metrics: Iterable[Metric], users: UserColumns) -> AggregateStat
 
 
 def reduce_groups(metrics: Sequence[Metric], groups: UsersByGroup) -> list[AggregateState]:
-    """Return the counts of every group of users, and the states from which metrics have their values."""
+    """Return the counts and the metric states of every group of users."""
     of_users = [metric for metric in metrics if not metric.sums_items]
     cells = (
         [reduce_users(of_users, one).cells for one in groups] if of_users else [{}] * groups.size
@@ -894,7 +894,7 @@ def reduce_groups(metrics: Sequence[Metric], groups: UsersByGroup) -> list[Aggre
 
 
 def values_of_groups(metrics: Iterable[Metric], groups: UsersByGroup) -> dict[str, Floats]:
-    """Return the values in every group of the metrics that have them without states, shape (G,) each."""
+    """Return the group values, shape (G,) each, of the metrics that have values without states."""
     out: dict[str, Floats] = {}
     for metric in metrics:
         inside = groups.under(metric)
@@ -908,7 +908,7 @@ def values_of_groups(metrics: Iterable[Metric], groups: UsersByGroup) -> dict[st
 def values_without(
     metrics: Iterable[Metric], items: CatalogueSums | None, by: str, groups: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Return the values without each group of users, of the metrics that have them without states."""
+    """Return leave-one-group-out values of the metrics that have values without states."""
     out: dict[str, list[float]] = {}
     if items is None:
         return out

@@ -1,4 +1,4 @@
-"""Categories of items: how many are covered and repeated, and how close their mix is to the history.
+"""Categories of items: coverage, repetition, and how close their mix is to the history.
 
 Diversity over the categories of relevant items: how many are covered, and how often repeated.
 
@@ -218,7 +218,7 @@ class AlphaNDCG(OverCategories):
 
 
 def _gains(block: Block, categories: Categories, user: Array, item: Array, alpha: float) -> Array:
-    """Return the gain of each hit after the hits above it; rows in order of user and rank."""
+    """Return the gain of each hit, given the hits above; rows in order of user and rank."""
     xp = namespace(user)
     seen = xp.zeros(block.n_users * len(categories.names), dtype=xp.float64)
     gain = xp.zeros(user.shape[0], dtype=xp.float64)

@@ -1,4 +1,4 @@
-r"""Metrics of other metrics: complements, ratios, quantiles over users, and several objectives in one number.
+r"""Metrics of metrics: complements, ratios, quantiles over users, and combined objectives.
 
 Statistics over users other than the mean: quantiles, the worst-served users, geometric means.
 
@@ -445,7 +445,7 @@ class Complement(Composed):
 
     @property
     def of(self) -> Literal["users", "means"]:
-        """Whether the metric is a mean of users' values: of another function of users, one is subtracted once."""
+        """Whether the complement is taken per user, or once if the metric is not a mean."""
         return "users" if self.metric.value_kind == "mean" else "means"
 
     @property

@@ -1,4 +1,4 @@
-"""The confusion matrix: counts and rates of items recommended or not, by relevant or not; micro-averages.
+"""The confusion matrix: counts and rates of recommended and relevant items; micro-averages.
 
 Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
 relevant items in the ground truth.
@@ -281,7 +281,7 @@ class _OfFilledLists(_OfConfusion):
     short_lists: Literal["as_given", "filled"] = "as_given"
 
     def _length(self, block: Block, k: int) -> Array:
-        """Return the number of items in the top k, those that fill it included, shape (U,)."""
+        """Return the number of items in the top k, filled places included, shape (U,)."""
         length = retrieved(block, k)
         return length if self.short_lists == "as_given" else block.xp.zeros_like(length) + k
 

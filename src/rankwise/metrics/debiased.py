@@ -257,7 +257,7 @@ class _SelfNormalised(_Reweighted):
         return "weighted mean" if self.average == "weights" else super().value_kind
 
     def user_weights(self, sums: Sums) -> Array | None:
-        """Weight users by the total weight of their relevant items, where users are weighted at all."""
+        """Weight users by the total weight of their relevant items if users are weighted at all."""
         return None if self.average == "users" and super().user_weights(sums) is None else sums[0]
 
 

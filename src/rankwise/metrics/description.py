@@ -66,7 +66,7 @@ class Advice(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of a metric: its values in words, its default, and what it does."""
+    """A parameter of a metric: its values in words, its default and its description."""
 
     name: str
     values: str
@@ -92,7 +92,7 @@ class Description:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """Every parameter; values and defaults are those of the class."""
+        """Every parameter, with the values and defaults of the class."""
         documented = _PARAMETER.findall(self.sections.get("Parameters", "") + "\n")
         texts = {name: (kind, inspect.cleandoc(text)) for name, kind, text in documented}
         types = typing.get_type_hints(self.cls)
@@ -109,7 +109,7 @@ class Description:
 
     @property
     def advice(self) -> Advice | None:
-        """When to use the metric and when not to, from the notes of the docstring; None if they do not say."""
+        """When to use the metric and when not to, from the docstring's notes; None if unstated."""
         notes = " ".join(self.sections.get("Notes", "").split())
         stated = re.fullmatch(r"(Use it .+?\.) (Do not .+)", notes)
         return Advice(*stated.groups()) if stated else None
@@ -131,7 +131,7 @@ class Description:
 
     @property
     def cutoff(self) -> str:
-        """How a cut-off is written: ``@k``, ``[@k]`` if it is optional, or nothing."""
+        """The notation of a cut-off: ``@k``, ``[@k]`` if optional, or nothing."""
         return {"required": "@k", "optional": "[@k]", "none": ""}[self.cls.cutoff]
 
     @property
@@ -150,7 +150,7 @@ class Description:
 
     @property
     def plain(self) -> str:
-        """The name of its definition in plain Python; empty if it has none."""
+        """The name of the definition in plain Python; empty if there is none."""
         plain = self.cls.plain
         if plain is None:
             return ""

@@ -65,7 +65,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Exposure(ItemSum):
-    """The attention at the ranks at which each item is recommended, in the top k; logarithmic without a patience."""
+    """The attention at the ranks of each item in the top k; logarithmic without a patience."""
 
     patience: float | None = None
 
@@ -75,7 +75,7 @@ class _Exposure(ItemSum):
 
     @property
     def key(self) -> str:
-        """The name that distinguishes it from other item sums."""
+        """The name that distinguishes this sum from other item sums."""
         return f"exposure({'log' if self.patience is None else self.patience})"
 
     def rows(self, block: Block, k: int) -> ItemTerms:
@@ -143,7 +143,7 @@ class Gini(Catalogue):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What is summed for each item."""
+        """The sum by item: recommendation counts, or exposure."""
         if self.exposure == "count":
             return (RecommendationCount(),)
         return (_Exposure(patience=float(self.patience) if self.exposure == "geometric" else None),)
@@ -172,7 +172,7 @@ class Gini(Catalogue):
         return self.exposure == "count"
 
     def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
-        """Return the Gini index for the number of items with each count; items of equal counts are summed together."""
+        """Return the Gini index of each histogram of counts; items of equal counts are one term."""
         xp, positive = namespace(items), items[:, 1:]
         counts, n_recommended = (
             xp.arange(1, items.shape[1], dtype=xp.int64),
@@ -187,7 +187,7 @@ class Gini(Catalogue):
         return np.array([*map(_index, weighted.tolist(), m.tolist(), total.tolist())])
 
     def _sizes(self, n_recommended: Any, catalogue_size: int) -> tuple[Any, Any]:
-        """Return the number of items that are compared, and what the index is divided by beside the sum of counts."""
+        """Return the number of compared items, and the divisor beside the sum of counts."""
         n = (
             n_recommended
             if self.over == "recommended"
@@ -472,7 +472,7 @@ class Serendipity(Pooled):
         return "relevance" if self.relevance == "binary" else "list"
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return the length of each list, and what its items come to, arrays of shape (U,)."""
+        """Return the length of each list, and the sums over its items, arrays of shape (U,)."""
         xp, length = block.xp, retrieved(block, k)
         user, rank, item, weight, add = self._counted_rows(block)
         if self.form == "history":
@@ -500,7 +500,7 @@ class Serendipity(Pooled):
         return ratio(total, s.length)
 
     def _counted_rows(self, block: Block) -> tuple[Array, Array, Array, Array, _Adder]:
-        """Return user, rank, item and weight of the rows that count, and what sums over them."""
+        """Return user, rank, item and weight of the rows that count, and the function for sums."""
         xp = block.xp
         if self.relevance == "binary":
             judged = block.judged
@@ -657,7 +657,7 @@ class IntraListDiversity(PerUser):
         return xp.where((block.top_length(k) > 1) & (n_described == 0), xp.nan, mean)
 
     def _is_described(self, block: Block) -> Array:
-        """Return 1.0 for each item that has categories, features or similarities, else 0.0, shape (n_items,)."""
+        """Return 1.0 for items with categories, features or similarities, else 0.0, (n_items,)."""
         xp = block.xp
         if self.distance == _COOCCURRENCE:
             similarity = block[SIMILARITY]
@@ -670,7 +670,7 @@ class IntraListDiversity(PerUser):
         return xp.astype(described, xp.float64)
 
     def _distant(self, block: Block, k: int) -> Iterator[tuple[Array, int, Array]]:
-        """Yield users with n items each, n, and the sums of the distances of their items' vectors."""
+        """Yield users with n items each, n, and the sums of distances of their items' vectors."""
         distance, xp = self._distance(), block.xp
         vectors, rows = self._vectors(block)
         vectors = distance.prepare(vectors)
@@ -698,7 +698,7 @@ class IntraListDiversity(PerUser):
             yield users, n, n * (n - 1.0) - (total - diagonal)
 
     def _distance(self) -> Distance:
-        """Return what sums the distances of the items of lists."""
+        """Return the distance between the items of a list."""
         if callable(self.distance):
             return CustomDistance(self.distance, self.name)
         if self.distance in NAMED:

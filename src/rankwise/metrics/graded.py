@@ -245,7 +245,7 @@ class NDCG(_Discounted):
 
 
 def _by_gain(block: Block, metric: _Gained) -> Block:
-    """Return the block with ideal lists in decreasing gain, where it does not increase with relevance."""
+    """Sort ideal lists by decreasing gain where the gain does not increase with relevance."""
     ideal = block.row_sets.ideal
     if not metric.gains or not isinstance(ideal, Ideal):
         return block
@@ -335,7 +335,7 @@ class RBP(HitSum):
         return ("ideal",) if self.normaliser == "ideal" or self.top_grade == "largest" else ()
 
     def _largest(self, block: Block) -> Array:
-        """Return what each user's relevance is divided by, shape (U,)."""
+        """Return the divisor: the largest relevance of each user, at least 1, shape (U,)."""
         xp = block.xp
         return xp.clip(block.sum_ideal(lambda gain: gain, xp.ones_like, 1), min=1.0)
 
@@ -505,7 +505,7 @@ class Condensed(MetricOfOne, PerUser):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The judged items of the lists, and what the metric needs."""
+        """The judged items of the lists, and the inputs of the metric."""
         return ("judged", *super().inputs)
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:

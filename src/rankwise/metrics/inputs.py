@@ -1,4 +1,4 @@
-"""What metrics read: declared inputs, sums kept for every item, and the labels of values of groups.
+"""Inputs of metrics: declared inputs, sums for every item, and the labels of group values.
 
 Sums by item: whole numbers add up exactly; floats are split into whole parts
 (`rankwise.core.arrays`). With ``by`` there is a sum for every group of users.
@@ -90,7 +90,7 @@ _F = TypeVar("_F")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemTerms:
-    """What is summed for items: one term per row.
+    """The terms of sums by item, one term per row.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class ItemSum:
 
     @property
     def key(self) -> str:
-        """The name that tells it from other sums, without the groups."""
+        """The name that distinguishes this sum from other sums, without the groups."""
         return self.name
 
     def sums(self, block: Block, k: int) -> dict[ItemColumn, Array]:
@@ -273,7 +273,7 @@ _NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 class GroupRows:
-    """Sums by item in groups of users: the rows of the catalogue that have any, and what they are.
+    """Sums by item in groups of users: the rows of the catalogue with a sum, and the sums.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ class GroupRows:
             self._groups.setdefault(name, {})[group] = None
 
     def of(self, item_sum: ItemSum, k: int, by: str, group: str) -> tuple[Any, Any]:
-        """Return the rows of the items that have such a sum, shape (n,), and the sums."""
+        """Return the rows of the items with the given sum, shape (n,), and the sums."""
         names = self._names(item_sum, k, by)
         if item_sum.whole:
             return self._rows.get((names[""], group), (_NO_ROWS, _NO_ROWS))
@@ -311,7 +311,7 @@ class GroupRows:
         return row, read_sums({part: rows[1][order[part]] for part, rows in present.items()})
 
     def groups(self, item_sum: ItemSum, k: int, by: str) -> list[str]:
-        """Return the groups in which some item has such a sum, in order."""
+        """Return the groups in which any item has the given sum, in order."""
         names = self._names(item_sum, k, by).values()
         return sorted({group for name in names for group in self._groups.get(name, {})})
 
@@ -327,7 +327,7 @@ class GroupRows:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CatalogueSums:
-    """The sums of every item of the catalogue, with what is known about these items.
+    """The sums of every item of the catalogue, with the facts about these items.
 
     Attributes
     ----------
@@ -358,7 +358,7 @@ class CatalogueSums:
 
     @property
     def is_part(self) -> bool:
-        """Whether these are the sums of some users only."""
+        """Whether these are the sums of only a part of the users."""
         return self.within is not None or self.without is not None
 
     @property
@@ -383,7 +383,7 @@ class CatalogueSums:
         return everyone - others
 
     def _left_out(self, item_sum: ItemSum, k: int) -> list[tuple[str, str]]:
-        """Return the groups whose users do not count: one, or all where those without a group count."""
+        """Return the groups to subtract: the one left out, or all for users without a group."""
         if self.without is not None:
             return [self.without]
         assert self.within is not None
@@ -397,7 +397,7 @@ class CatalogueSums:
         return self.by_users.of(item_sum, k, by, group)
 
     def positive(self, item_sum: ItemSum, k: int) -> Any:
-        """Return the sums of the items that have any, in any order, shape (n,); faster for a group than `sum`."""
+        """Return at least all positive sums, in any order, (n,); faster for a group than `sum`."""
         if self.within is not None and self.within[1] is not None:
             return self._of_group(item_sum, k, self.within[0], self.within[1])[1]
         return self.sum(item_sum, k)
@@ -405,7 +405,7 @@ class CatalogueSums:
     def in_groups(
         self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str | None]
     ) -> list[Any]:
-        """Return the positive sums of items in each of some groups of users."""
+        """Return the positive sums of items in each of the given groups of users."""
         sums = [self._of_group(item_sum, k, by, group)[1] for group in groups if group is not None]
         if None in groups:  # the last
             without = replace(self, within=(by, None)).sum(item_sum, k)
@@ -413,7 +413,7 @@ class CatalogueSums:
         return sums
 
     def histograms(self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str | None]) -> Any:
-        """Return how many items have each positive sum in each group, shape (G, sums); None if there are many sums.
+        """Count the items with each positive sum per group, shape (G, sums); None for many sums.
 
         There are no items in column 0.
         """
@@ -431,7 +431,7 @@ class CatalogueSums:
     def histograms_without(
         self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str]
     ) -> list[Any] | None:
-        """Return how many items have each sum without each group of users, shape (1, sums); None if there are many."""
+        """Count the items with each sum without each group, shape (1, sums); None for many sums."""
         everyone = self.by_group(item_sum, k)[""]
         items = np.bincount(everyone)
         if len(items) > WIDEST * self.size:
@@ -472,7 +472,7 @@ _IMPLIED = {"history": HISTORY, "overlap_history": HISTORY, "overlap_reference":
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inputs:
-    """Declared inputs, with what follows from them.
+    """Declared inputs, with the requirements that follow from them.
 
     Attributes
     ----------

@@ -115,7 +115,7 @@ class _HitGains(_HitsInOrder):
 
     @property
     def key(self) -> str:
-        """The name that distinguishes it from other item sums."""
+        """The name that distinguishes this sum from other item sums."""
         return f"gains({self.gain},{'log' if self.discounted else 'none'})"
 
     def _terms(self, judged: JudgedRows) -> Array | None:

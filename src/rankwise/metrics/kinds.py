@@ -96,7 +96,7 @@ __all__ = [
 
 
 def plain_inputs(metric: Metric) -> tuple[Input, ...]:
-    """Return the inputs of a plain definition: lists and, if it takes them, relevant items."""
+    """Return the inputs of a plain definition: lists and, if they are judged, relevant items."""
     assert metric.plain is not None
     return ("recommended", "relevant") if _signature(metric.plain).judges else ("recommended",)
 
@@ -165,7 +165,7 @@ def values_checked(metric: Metric, block: Block, rule: AveragingRule) -> dict[st
 
 
 def _check_range(metric: PerUser, cell: str, values: Array, defined: Array) -> None:
-    """Raise if the value of a user who has one is outside the range of a metric, by more than its last digits."""
+    """Raise if a user's value is outside the range of a metric by more than rounding."""
     low, high = metric.range
     room = _ROUNDING * max((abs(end) for end in (low, high) if math.isfinite(end)), default=0.0)
     outside = defined & ((values < low - room) | (values > high + room))
@@ -226,7 +226,7 @@ Sums: TypeAlias = tuple[Array, ...]
 
 
 def at_cutoffs(metric: Metric, k: int | Sequence[int]) -> Metric:
-    """Set the cut-offs of a part, if it has any."""
+    """Set the cut-offs of a part, or return a part without cut-offs as is."""
     return metric if metric.cutoff == "none" else metric @ k
 
 
@@ -234,7 +234,7 @@ _ROUNDING = 1e-9  # of the ends of a range: how far values may be beyond them
 
 
 class MeanOfUsers(Metric):
-    """A mean of users' values, each with the weight of the user; kinds that also have other forms say so."""
+    """A mean of users' values, weighted by user; kinds with further forms say so."""
 
     @property
     def has_user_values(self) -> bool:
@@ -242,11 +242,11 @@ class MeanOfUsers(Metric):
         return True
 
     def value_weights(self, users: UserColumns, at: int) -> Floats | None:
-        """Return the weights that the metric itself gives to users, shape (U,); None: all equally."""
+        """Return the metric's own weights of users, shape (U,); None for equal weights."""
         return None
 
     def reduce(self, users: UserColumns) -> dict[str, State]:
-        """Return the sum of the weighted values and that of the weights, for each cell."""
+        """Return the sum of the weighted values and the sum of the weights, for each cell."""
         return {
             cell: users.mean_state(self.user_values(users, at), self.value_weights(users, at))
             for at, cell in enumerate(self.cells)
@@ -281,7 +281,7 @@ class MeanOfUsers(Metric):
     def fill_undefined(
         self, values: Array, n_relevant: Array, list_length: Array, rule: AveragingRule
     ) -> Array:
-        """Return the values, with that of the rule for users for whom the metric is not defined."""
+        """Return the values; users for whom the metric is undefined have the value of the rule."""
         if self.defined_for == "user":
             return values
         defined = list_length > 0 if self.defined_for == "list" else n_relevant > 0
@@ -294,7 +294,7 @@ class MeanOfUsers(Metric):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PerUser(MeanOfUsers):
-    """A value for every user; the result is the mean of those that are defined, or the sum."""
+    """A value for every user; the result is the mean of the defined values, or the sum."""
 
     averages_users = True
     measures_values = True
@@ -306,7 +306,7 @@ class PerUser(MeanOfUsers):
 
     @property
     def reads_truth(self) -> bool:
-        """Whether it compares lists with the ground truth."""
+        """Whether the metric compares lists with the ground truth."""
         return self.defined_for != "list"
 
     @property
@@ -316,12 +316,12 @@ class PerUser(MeanOfUsers):
 
     @property
     def value_kind(self) -> ValueKind:
-        """What the value is made of."""
+        """The kind of the value: the ``aggregate`` of the metric."""
         return self.aggregate
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What the plain definition is called with, where that is all there is."""
+        """The arguments of the plain definition, if the metric has no further definition."""
         return plain_inputs(self) if self._is_plain else ()
 
     def value(self, block: Block, k: int) -> Array:
@@ -349,7 +349,7 @@ class PerUser(MeanOfUsers):
         return users.column(self.cells[at])
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return the value of every user, as the one sum that it is pooled from."""
+        """Return the value of every user, as the single sum to be pooled."""
         return (*self.values(block, (k,)),)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
@@ -387,7 +387,7 @@ class Weightable(Metric):
     """
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return what each user's value is computed from, arrays of shape (U,)."""
+        """Return the sums from which each user's value is computed, arrays of shape (U,)."""
         raise NotImplementedError
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
@@ -404,7 +404,7 @@ class Pooled(MeanOfUsers):
     """A function of sums over users."""
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return what each user adds to each sum at a cut-off, arrays of shape (U,)."""
+        """Return each user's contribution to each sum at a cut-off, arrays of shape (U,)."""
         raise MetricError(f"{self.name} does not define its sums")
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
@@ -425,7 +425,7 @@ class Pooled(MeanOfUsers):
 
     @property
     def value_kind(self) -> ValueKind:
-        """What the value is made of."""
+        """The kind of the value: a mean over users, or pooled."""
         return "mean" if self.mean_of_users else "pooled"
 
     def user_weights(self, sums: Sums) -> Array | None:
@@ -438,7 +438,7 @@ class Pooled(MeanOfUsers):
         return self.mean_of_users
 
     def columns(self, block: Block, rule: AveragingRule) -> dict[str, Array]:
-        """Return what each user adds to each sum."""
+        """Return each user's contribution to each sum, by column name."""
         return {
             str(UserSum(cell, number)): column
             for cell, k in zip(self.cells, self.ks, strict=True)
@@ -465,7 +465,7 @@ class Pooled(MeanOfUsers):
         return weights
 
     def reduce(self, users: UserColumns) -> dict[str, State]:
-        """Return the sums over users, or those of their mean."""
+        """Return the sums over users, or the sums of a mean over users."""
         if self.mean_of_users:
             return super().reduce(users)
         weights = 1 if users.weights is None else users.weights
@@ -481,7 +481,7 @@ class Pooled(MeanOfUsers):
         }
 
     def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
-        """Return the mean of each group; None if the value is that of sums over users."""
+        """Return the mean of each group; None if the value is computed from sums over users."""
         return super().group_values(groups, at) if self.mean_of_users else None
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
@@ -495,7 +495,7 @@ class Pooled(MeanOfUsers):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MeanOfRows(Pooled):
-    """A mean over rows: each user's sums are the total of a value of every row, and the number of rows.
+    """A mean over rows: a user's sums are the total of the row values, and the number of rows.
 
     Parameters
     ----------
@@ -529,7 +529,7 @@ class Accumulated(Metric):
 
     @property
     def reads_truth(self) -> bool:
-        """Whether what is summed for items depends on the ground truth."""
+        """Whether the sums by item depend on the ground truth."""
         return any(item_sum.reads_truth for item_sum in self.reads.item_sums)
 
     @property
@@ -540,14 +540,14 @@ class Accumulated(Metric):
         )
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
-        """Return the values; None without sums by item, or for a group of users that can have none."""
+        """Return the values; None without sums by item, or if groups of users have no value."""
         items = aggregates.items
         if items is None or (items.is_part and not self.has_groups):
             return None
         return self.of_items(items, self.ks[at])
 
     def of_items(self, items: CatalogueSums, k: int) -> CellValues:
-        """Return the value at a cut-off, and those of its cells."""
+        """Return the value at a cut-off, with the values of its cells."""
         raise MetricError(f"{self.name} does not define its value of the sums")
 
 
@@ -578,7 +578,7 @@ class Catalogue(Accumulated):
     def values_without(
         self, items: CatalogueSums, by: str, groups: Sequence[str], at: int
     ) -> Floats | None:
-        """Return the value without each group of users; None where no histograms of counts give it."""
+        """Return the values without each group of users; None if histograms do not give them."""
         if not self._is_of_counts or not self._is_of_histograms:
             return None
         without = items.histograms_without(self._counted, self.ks[at], by, groups)
@@ -599,13 +599,13 @@ class Catalogue(Accumulated):
 
     @property
     def _counted(self) -> ItemSum:
-        """What is counted for items: recommendations, or what a class declares in their place."""
+        """The item sum that is counted: recommendations, or the declared sum in their place."""
         sums, recommendations = self.reads.item_sums, RecommendationCount()
         return recommendations if recommendations in sums or not sums else sums[0]
 
     @property
     def _is_of_histograms(self) -> bool:
-        """Whether histograms give the value: not where a class redefines the value of counts alone."""
+        """Whether histograms give the value; false where a class redefines `of_counts` alone."""
         values = {"of_counts", "of_histograms"}
         defines = next(
             vars(kind).keys() & values for kind in type(self).__mro__ if vars(kind).keys() & values
@@ -614,7 +614,7 @@ class Catalogue(Accumulated):
 
     @property
     def has_histogram(self) -> bool:
-        """Whether the value follows from how many items have each count: `of_histograms` is defined."""
+        """Whether the value follows from a histogram of counts, by `of_histograms`."""
         return False
 
     def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
@@ -622,7 +622,7 @@ class Catalogue(Accumulated):
         raise MetricError(f"{self.name} does not define its value of histograms")
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
-        """Return the value for the counts of the items, in any order; those of 0 may be left out."""
+        """Return the value for the counts of the items, in any order; zeros may be left out."""
         raise MetricError(f"{self.name} does not define its value of the counts")
 
 
@@ -632,7 +632,7 @@ class MetricOfOne(Metric):
     of: Metric
 
     def __post_init__(self) -> None:
-        """Check the metric, and that it leaves the cut-off to this one."""
+        """Check the inner metric, which leaves the cut-off to the outer metric."""
         super().__post_init__()
         if self.of.k:
             raise ParameterError(
@@ -652,7 +652,7 @@ class MetricOfOne(Metric):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What the metric needs."""
+        """The inputs of this metric and of the inner metric."""
         return (*super().inputs, *self.of.inputs)
 
     def require_cutoff(self) -> None:
@@ -661,23 +661,23 @@ class MetricOfOne(Metric):
 
 
 class MetricOfMetrics(Metric):
-    """Made of other metrics; only this metric has a cut-off."""
+    """A metric made of other metrics; only the outer metric has a cut-off."""
 
     @property
     def reads_truth(self) -> bool:
-        """Whether one of its parts compares lists with the ground truth."""
+        """Whether any part compares lists with the ground truth."""
         return any(part.reads_truth for part in self.parts)
 
     @property
     def needs_relevant(self) -> bool:
-        """Whether a user without relevant items leaves one of its parts undefined."""
+        """Whether a user without relevant items leaves any part undefined."""
         return any(part.needs_relevant for part in self.parts)
 
     needs_user_values: ClassVar[bool] = True
     """Whether its parts must have a value for each user."""
 
     def __post_init__(self) -> None:
-        """Check the metrics that it is made of."""
+        """Check the metrics that this metric is made of."""
         super().__post_init__()
         for value in self.parameters.values():
             for part in value if isinstance(value, tuple) else (value,):
@@ -709,22 +709,22 @@ class Composed(MetricOfMetrics, MeanOfUsers):
 
     @property
     def of(self) -> Literal["users", "means"]:
-        """Whether it is computed for every user and averaged, or once from the results."""
+        """Whether the function is applied per user and averaged, or once to the results."""
         return "users"
 
     @property
     def value_kind(self) -> ValueKind:
-        """What the value is made of."""
+        """The kind of the value: a mean over users, or composed."""
         return "mean" if self.of == "users" else "composed"
 
     @property
     def has_user_values(self) -> bool:
-        """Whether it is computed for every user."""
+        """Whether the function is applied per user."""
         return self.of == "users"
 
     @property
     def needs_user_values(self) -> bool:  # type: ignore[override]
-        """Whether it is computed for every user, from the values of the parts."""
+        """Whether the function is applied per user, to the values of the parts."""
         return self.of == "users"
 
     def user_values(self, users: UserColumns, at: int) -> Floats:
@@ -762,7 +762,7 @@ class Composed(MetricOfMetrics, MeanOfUsers):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Grouped(MetricOfMetrics):
-    """A function of the means of user groups, with those means as its cells.
+    """A function of the means of user groups, whose cells are these means.
 
     Parameters
     ----------
@@ -825,7 +825,7 @@ class Grouped(MetricOfMetrics):
         return CellValues(self.of_means(np.array(defined)) if len(defined) > 1 else math.nan, means)
 
     def groups_compared(self, cell: str) -> GroupsCompared | None:
-        """Return the statistic, and the value and the groups of users that it is made of."""
+        """Return the statistic, with its per-user value and its groups of users."""
         if self.group_statistic is None or cell not in self.cells:
             return None
         (part,) = self.parts
@@ -884,15 +884,15 @@ class RunningSum(PerUser):
         return self
 
     def terms(self, block: Block) -> Array:
-        """Return what each row of the hits adds, shape (n,)."""
+        """Return the term of each row of the hits, shape (n,)."""
         raise MetricError(f"{self.name} does not define the terms of its sum")
 
     def norm(self, block: Block, k: int) -> Array | None:
-        """Return what each user's sum is divided by, shape (U,); None: nothing."""
+        """Return the divisor of each user's sum, shape (U,); None for no division."""
         return None
 
     def scale(self, k: Array) -> Array:
-        """Return what all users' sums are divided by, for a cut-off or an array of them."""
+        """Return the divisor of all users' sums, for a cut-off or an array of cut-offs."""
         return 1.0
 
     @property
@@ -949,7 +949,7 @@ class ListedUsers(ItemNumber):
 
 
 class AvailableCount(ItemNumber):
-    """For every item the number of users with a list who could have been recommended it.
+    """For every item, the number of users with a list for whom the item was available.
 
     What a user has seen in training could not, unless it is in the list anyway.
     """
@@ -957,7 +957,7 @@ class AvailableCount(ItemNumber):
     inputs = (HistoryCount(), RepeatCount())
 
     def of(self, items: CatalogueSums, k: int) -> Any:
-        """Return users with a list, minus those who have seen the item and were not shown it."""
+        """Return users with a list, minus users who have seen but were not shown the item."""
         return items.n_listed - (items.sum(HistoryCount(), 0) - items.sum(RepeatCount(), 0))
 
 
@@ -976,7 +976,7 @@ class GroupRates(Accumulated):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What both are made of."""
+        """The inputs of both the part and the whole."""
         both = (self.part, self.whole)
         declared = [(n,) if isinstance(n, ItemSum) else n.inputs for n in both]
         return (*super().inputs, *declared[0], *declared[1])
@@ -998,7 +998,7 @@ class GroupRates(Accumulated):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OverItemGroups(Accumulated):
-    """A function of what was summed for items, group by group, with a cell for each.
+    """A function of the sums by item, group by group, with a cell per group.
 
     Parameters
     ----------

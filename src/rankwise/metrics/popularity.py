@@ -1,4 +1,4 @@
-"""Popularity bias and novelty: how far recommendations favour popular items, and how unfamiliar they are.
+"""Popularity bias and novelty: how popular, and how unfamiliar, the recommended items are.
 
 :math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers,
 :math:`|U|` the number of training users. Inside logarithms a cold item, never seen in training,

@@ -53,7 +53,7 @@ class _OfProbabilities(Pooled):
 
     @property
     def is_of_shown_rows(self) -> bool:
-        """Whether the value is over every row that was shown; a mean of users is over those of the population."""
+        """Whether the value is over every shown row, and not a mean over users."""
         return not self.mean_of_users
 
     @property
@@ -117,7 +117,7 @@ class _CrossEntropy(_OfProbabilities):
 
 
 def _sums_and_rows(block: Block, *columns: Array) -> Sums:
-    """Sum each column over the rows of each user's list, and count the rows, arrays of shape (U,)."""
+    """Sum each column over the rows of each user's list, and count the rows, shape (U,) each."""
     user, xp = block.recommended.user, block.xp
     return sums_by_user(block, user, *columns, xp.ones(user.shape[0], dtype=xp.float64))
 
@@ -206,7 +206,7 @@ class NormalisedEntropy(_CrossEntropy):
     """
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return the sum of the losses, and the numbers of relevant rows and of rows, shape (U,) each."""
+        """Return the loss sum, and the numbers of relevant rows and of rows, shape (U,) each."""
         return _sums_and_rows(block, self._losses(block), block.recommended.label)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
@@ -253,7 +253,7 @@ class CalibrationRatio(_OfProbabilities):
     """
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return the sum of the probabilities, and the numbers of relevant rows and of rows, shape (U,) each."""
+        """Return the probability sum, and the numbers of relevant rows and of rows, (U,) each."""
         return _sums_and_rows(block, self._probabilities(block), block.recommended.label)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
@@ -308,7 +308,7 @@ class _InBins(_OfProbabilities):
     """The inner edges of equal mass, in a metric that `with_scores` made."""
 
     def with_scores(self, scores: Floats) -> Self:
-        """Return the metric with the edges of equal mass, if it needs them."""
+        """Return the metric with edges of equal mass if its bins need edges."""
         if self.edges or self.bins == "equal_width" or not len(scores):
             return self
         probabilities = _sigmoid(scores) if self.scores == "logits" else scores
@@ -514,7 +514,7 @@ class Brier(_InBins):
     """
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return the sum of squared errors, then rows, labels and gaps by bin, arrays of shape (U,)."""
+        """Return the sum of squared errors, then rows, labels and gaps by bin, shape (U,) each."""
         probabilities, rows = self._probabilities(block), block.recommended
         squares = bincount(rows.user, (probabilities - rows.label) ** 2, block.n_users)
         return squares, *self._bin_sums(block, probabilities)

@@ -306,14 +306,14 @@ def _leading(x: Array, bits: int) -> Array:
 
 
 def _variation(n: Array, centred: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the sum of squares around the mean of each user, and where it is more than rounding."""
+    """Return each user's sum of squares around the mean, and whether this exceeds rounding."""
     deviations, squares, *_ = centred
     variation = squares - divide(deviations**2, n)
     return variation, variation > _NOISE * squares
 
 
 def _exact_variation(n: ExactTotal, centred: Sequence[ExactTotal]) -> float:
-    """Return the sum of squares around the mean over all users; 0 if it is only rounding."""
+    """Return the sum of squares around the mean over all users; 0 within rounding."""
     if not n.units:
         return 0.0
     if any(total.beyond for total in centred):
@@ -383,7 +383,7 @@ class Classification(Pooled):
 
     @property
     def is_of_shown_rows(self) -> bool:
-        """Whether the value is over every row that was shown: it is."""
+        """Whether the value is over every shown row: always."""
         return True
 
     @property
@@ -475,7 +475,7 @@ class FCP(_OfScores):
     average: Literal["pairs", "users"] = "pairs"
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return the numbers of concordant and discordant pairs, and whether there are any, shape (U,) each."""
+        """Return the numbers of concordant and discordant pairs, and whether any exist, (U,)."""
         concordant, discordant = self._pairs(block)
         xp = block.xp
         return (

@@ -1,4 +1,4 @@
-"""The registry: every metric by name, found by walking the package and its plug-ins, and metrics from text.
+"""The registry of all metrics by name, from the package and its plug-ins, and their parsing.
 
 A metric enters by being defined (`rankwise.metrics.base.metric`). Modules of this package are
 imported when a name is first looked up, as are packages with an entry point in the group
@@ -109,7 +109,7 @@ def remembered(text: str, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
 
 @cache
 def _load_module(name: str) -> Any:
-    """Import a module; wait for it if another thread is importing it."""
+    """Import a module; wait if another thread is importing the same module."""
     return importlib.import_module(name)
 
 
@@ -195,7 +195,7 @@ def find(name: str) -> type[Any]:
 
 
 class Language(Protocol):
-    """What names of metrics mean."""
+    """The meaning of metric names."""
 
     def knows(self, name: str) -> bool:
         """Return whether a name means a metric."""

@@ -1,4 +1,4 @@
-r"""Metrics of information retrieval, as trec_eval defines them: judgements of a pool, gains, counts.
+r"""Metrics of information retrieval as in trec_eval: judgements of a pool, gains, counts.
 
 Notation: :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` the user's
 relevant items. A ground truth row of grade 0 is judged not relevant; an item with a grade below 0
@@ -264,7 +264,7 @@ class Grade(PerUser):
     plain=plain.rbp_residual,
 )
 class RBPResidual(PerUser):
-    r"""Residual of rank-biased precision: its increase if all items that are not judged were relevant.
+    r"""Residual of rank-biased precision: its increase if all unjudged items were relevant.
 
     .. math:: 1 - (1 - p) \sum_{i \le k, \; i \in J_u} p^{i - 1}
 
@@ -324,7 +324,7 @@ class RBPResidual(PerUser):
     plain=plain.logit_average_precision,
 )
 class LogitAveragePrecision(PerUser):
-    r"""Logit of average precision, smoothed, so that its mean does not hide differences near 0 and 1.
+    r"""Smoothed logit of average precision, whose mean shows differences near 0 and 1.
 
     .. math:: \ln \frac{1 + s}{1 + |R_u| - s}, \quad s = \sum_i P@i \cdot rel_i
 
@@ -483,7 +483,7 @@ class Utility(Pooled):
         return ("whole_catalogue",) if self.weights[3] and self.n_items is None else ()
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return the numbers of hits, of items in the top k, and of relevant items, shape (U,) each."""
+        """Return the numbers of hits, of items in the top k, and of relevant items, (U,) each."""
         relevant = block.xp.astype(block.n_relevant, block.xp.float64)
         return block.sum_hits(block.hits.probability, k), retrieved(block, k), relevant
 
@@ -500,7 +500,7 @@ class Utility(Pooled):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Gained(PerUser):
-    r"""A function of the gains of a list and of its ideal list, computed user by user from the plain definition.
+    r"""A function of the gains of a list and of its ideal list, from the plain definition.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What travels between blocks and values: columns of users, states that add up, and values of cells.
+"""From blocks to values: columns of users, states that can be added, and values of cells.
 
 A block's users are columns first. What a value takes from its users is a state: sums of floats that
 are kept without rounding (`ExactTotal`), counts, or all values. States add over any partition of
@@ -74,7 +74,7 @@ class UserColumns:
         return {}  # mostly all metrics have one rule
 
     def select(self, rows: Any) -> UserColumns:
-        """Return the users of some rows, under the same rule."""
+        """Return the users of the given rows, under the same rule."""
         return replace(
             self,
             users=self.users[rows],
@@ -164,7 +164,7 @@ class UsersByGroup:
         return np.bincount(self.codes[which], minlength=self.size)
 
     def totals(self, values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-        """Return the sum of the weighted values of each group's users who have one, and that of their weights.
+        """Return per group the sum of weighted values, and the sum of weights of users with values.
 
         They are those of `UserColumns.mean_state`, to the last bit: sums that are rounded once.
         """
@@ -188,7 +188,7 @@ def mean_of(state: State) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateState:
-    """What values take from their users: counts and states, which add up over partitions of users.
+    """The counts and states of a set of users, which add up over disjoint sets.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class AggregateState:
         )
 
     def of_nobody(self) -> AggregateState:
-        """Return the state of no users, to which others can be added."""
+        """Return the state of no users, the zero of addition."""
         cells = {
             cell: tuple(type(entry)() for entry in state) for cell, state in self.cells.items()
         }
@@ -234,7 +234,7 @@ def add_groups(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Aggregates:
-    """What the value of a metric is computed from.
+    """The inputs of a metric's value: states of users, sums by item, and the catalogue.
 
     Attributes
     ----------

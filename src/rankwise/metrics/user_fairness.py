@@ -228,7 +228,7 @@ class BiasDisparity(_WithSource):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What both biases are computed from."""
+        """The inputs of both biases."""
         return (*super().inputs, RecommendationCount(self.user_group))
 
     def of_items(self, items: CatalogueSums, k: int) -> CellValues:

@@ -1,4 +1,4 @@
-"""Adapters for models of other libraries, and three baselines: random, popularity and item neighbours.
+"""Adapters for models of other libraries, and baselines: random, popularity, neighbours.
 
 Each adapter has ``recommend(user_ids, n)``, which returns ``{user: [(item, score), …]}``, best
 first, without users unknown to the model. Padding and masked items in the lists of a library are
@@ -345,7 +345,7 @@ class Baseline:
         return self
 
     def _matrix(self, rows: pl.DataFrame) -> csr_array:
-        """Return the user-item matrix of the rows with trained items, which holds 1 for each pair."""
+        """Return the binary user-item matrix of the rows with trained items."""
         from scipy.sparse import csr_array
 
         assert self._users is not None
@@ -505,7 +505,7 @@ def _check_shrink(name: str, value: float | None) -> None:
 
 @dataclass
 class ItemNeighbours(Baseline):
-    """Items similar to those that are known of the user, by the cosine between item columns.
+    """Items similar to the known items of the user, by the cosine between item columns.
 
     Parameters
     ----------

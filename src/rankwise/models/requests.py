@@ -40,13 +40,13 @@ ScoredItems: TypeAlias = "tuple[list[Any], list[float] | None]"
 
 
 class FailureLog:
-    """Logs the first failure of each reason; those of other users for the same reason are only counted."""
+    """Log of the first failure of each reason; further failures are only counted."""
 
     def __init__(self) -> None:
         self._users: Counter[str] = Counter()
 
     def add(self, user: Any, why: str) -> None:
-        """Log a failure, unless one like it was logged, or very many were."""
+        """Log a failure, unless a similar failure was logged, or very many failures were."""
         alike = why.replace(repr(user), "")
         self._users[alike] += 1
         if self._users[alike] > 1 or len(self._users) > _LOGGED:
@@ -78,7 +78,7 @@ class ModelLists:
     log: FailureLog = field(default_factory=FailureLog, repr=False)
 
     def add(self, user: Any, output: Any, n: int) -> None:
-        """Add the first n items in a model's output for a user, or a failure if it is malformed."""
+        """Add the first n items of a model's output for a user; malformed output is a failure."""
         try:
             items, scores = _parse(output, min(n, _LONGEST) + 1)
             if len(items) > _LONGEST:
@@ -337,7 +337,7 @@ Scores: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Predictions:
-    """Predicted scores of ``model.predict(users)``; minus infinity for users for whom it fails.
+    """Predicted scores of ``model.predict(users)``; minus infinity where the model fails.
 
     ``width`` is the number of items; 0 for the number of scores of the first user for whom the
     model does not fail. ``failed`` maps the users for whom the model failed to the reason.
@@ -373,7 +373,7 @@ class Predictions:
             return np.stack([self._scores_of_one(user) for user in users])
 
     def _scores_of_one(self, user: Any) -> Scores:
-        """Return the scores of one user; after a failure, record it and return minus infinity."""
+        """Return the scores of one user; record a failure, and return minus infinity instead."""
         try:
             return np.asarray(self._predict([user])[0])
         except _FAILURES as error:

@@ -1,4 +1,4 @@
-"""The engine of off-policy values: `Job.of` settles what is asked, `work` takes whole users, `finish` has the result.
+"""The off-policy engine: `Job.of` checks options, `work` sums pieces, `finish` merges the sums.
 
 A job and its partials can be pickled. A log is worked on in one piece, in several threads, chunk by
 chunk from Parquet, or on Spark; the result has the same bits.
@@ -116,7 +116,7 @@ def _is_range(limits: Any) -> bool:
 
 @dataclass(frozen=True)
 class Partial:
-    """What a piece of a log, with whole users, adds to a result.
+    """The sums and counts of one piece of a log, which holds whole users.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Partial:
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked of a log: options, policies and the tables that all pieces share.
+    """The evaluation of a log: options, policies and the tables that all pieces share.
 
     Attributes
     ----------
@@ -246,13 +246,13 @@ class Job:
 
     @property
     def all_policies(self) -> list[tuple[str, Policy]]:
-        """The targets, and the policy that made the log where it is declared, by name."""
+        """The targets by name, with a declared logging policy under ``propensity``."""
         declared = [] if self.logging_policy is None else [("propensity", self.logging_policy)]
         return [*self.policies.items(), *declared]
 
     @property
     def logging_policy(self) -> Policy | None:
-        """The policy that made the log, where it is declared."""
+        """The logging policy; None unless ``propensity`` is a policy."""
         return self.propensity if isinstance(self.propensity, Policy) else None
 
     @property
@@ -278,7 +278,7 @@ class Job:
             )
 
     def knowing(self, log: Log, items: Any) -> tuple[Job, Log]:
-        """Return the job with what it must know of the log, and the log with what is estimated from it."""
+        """Return the job with facts of the whole log, and the log with its shares or folds."""
         catalogue = self.items
         if items is not None:
             catalogue = item_series(items, log.table)
@@ -303,7 +303,7 @@ class Job:
         return job, log
 
     def knowing_ahead(self, items: pl.Series | None, rows: int, first_position: int) -> Job:
-        """Return the job with what it must know of a log of which only pieces are read."""
+        """Return the job with facts of a whole log of which only pieces are read."""
         self.check_pieces()
         is_slate = self.options.propensities is not None
         return replace(
@@ -311,12 +311,12 @@ class Job:
         )
 
     def situation(self, log: Log, name: str) -> Situation:
-        """Return what a policy is asked about."""
+        """Return the situation in which the policy called ``name`` is evaluated."""
         items = log.frame["item"].clear() if self.items is None else self.items
         return Situation(log, self.columns, items, name, tables=self.tables)
 
     def context(self, log: Log) -> list[str]:
-        """Return the columns of the context that are named: those of ``within``, ``by``, and what joins targets.
+        """Return the context columns: ``within``, ``by``, and the keys that join targets.
 
         All are known before an item is shown, so that they may be features of a reward, and strata
         of calibration.
@@ -333,7 +333,7 @@ class Job:
 
     @property
     def kind(self) -> Kind:
-        """What the propensity of a row is of."""
+        """The kind of the propensities; raises if requests have several rows and no kind is set."""
         if not self.is_slate:
             return "conditional"
         if self.options.propensities is None:
@@ -400,13 +400,13 @@ class Job:
         return chosen
 
     def read(self, exposures: Any, first_row: int | None = None) -> Log:
-        """Return the log of a table of exposures, or of a piece of it that begins with a row."""
+        """Read the log of a table of exposures, or a piece that begins at ``first_row``."""
         return read_log(
             exposures, self.outcomes, self.columns, window=self.window, first_row=first_row
         )
 
     def work(self, log: Log) -> Partial:
-        """Return what a piece of the log adds."""
+        """Return the sums and counts of a piece of the log."""
         has_slates = len(log.first) < log.rows
         is_slate = has_slates or bool(self.is_slate)
         start = log.first_position if self.first_position is None else self.first_position
@@ -474,7 +474,7 @@ class Job:
         return [Sums.merged(each) for each in (totals, *groups)], keys
 
     def _counts(self, parts: Sequence[Partial]) -> dict[str, int]:
-        """Return what was counted in all pieces; raise if over 1 % of outcomes or rows cannot be joined."""
+        """Add up all pieces' counts; raise if over 1 % of outcomes or rows cannot be joined."""
         missing, counts = self.options.missing, Counter[str]()
         if self.outcomes is not None:
             joined = pl.concat([part.outcomes for part in parts])
@@ -496,7 +496,7 @@ class Job:
     def _summary(
         self, sums: Sums, limits: tuple[float, float], head: Mapping[str, str | None]
     ) -> Summary:
-        """Return the summary of some requests."""
+        """Summarise a set of requests: all requests, or one group."""
         marginal = bool(self.is_slate) and self.kind == "marginal"
         # Shares fit by construction; in slates propensities depend on the items above.
         tested = not self.estimated and (not self.is_slate or marginal)
@@ -552,11 +552,11 @@ class _Piece:
     gaps: dict[str, MissingRows] = field(default_factory=dict)
 
     def situation(self, name: str) -> Situation:
-        """Return what a policy is asked about, here."""
+        """Return the situation in which a policy is evaluated on this piece."""
         return replace(self.job.situation(self.log, name), gaps=self.gaps)
 
     def partial(self, has_slates: bool) -> Partial:
-        """Return what the piece adds."""
+        """Return the sums and counts of the piece."""
         _ = self.job.weighting, self.job.estimator  # raise if the options do not fit
         self.counts.update(self.log.counts)
         if has_slates:
@@ -603,7 +603,7 @@ class _Piece:
         )
 
     def _asked(self, policy: Policy, name: str) -> Floats:
-        """Return the probabilities of a policy, with what was counted of it under its name."""
+        """Return the probabilities under a policy, and add its counts under its name."""
         situation = self.situation(name)
         p = np.asarray(policy.probabilities(situation, self.job.kind), dtype=np.float64)
         self.counts.update({f"{name}: {what}": count for what, count in situation.counts.items()})
@@ -641,7 +641,7 @@ class _Piece:
             )
 
     def _rows(self, propensity: Floats) -> dict[str, Rows]:
-        """Return the weights and predictions of each row under each policy; NaN where a policy says nothing."""
+        """Return each policy's weights and predictions by row; weight NaN marks rows to drop."""
         job, log, model = self.job, self.log, self.job.predictions
         if model is not None and not isinstance(model, Predictions):
             model = Predictions.of(model, self.situation("predictions"), ())
@@ -716,7 +716,7 @@ def check_column(log: Log, name: str, option: str) -> None:
 
 
 def _range_of(limits: tuple[float, float] | None, sums: Sums) -> tuple[tuple[float, float], bool]:
-    """Return the smallest and the largest reward, and whether they are those of the log."""
+    """Return the range of rewards, and whether the log determines this range."""
     if limits is not None:
         return (float(limits[0]), float(limits[1])), False
     if sums.binary:
@@ -766,7 +766,7 @@ def _no_propensities(log: Log, name: Any) -> InputError:
 
 
 def _shares(log: Log, within: Sequence[str]) -> Floats:
-    """Return the share of each item at its position, within the columns on which the logging policy depended."""
+    """Return each row's share of its item at its position, given the columns ``within``."""
     if not within:
         raise ParameterError(
             'propensity="shares" needs the columns on which the logging policy depended',
@@ -787,7 +787,7 @@ def _shares(log: Log, within: Sequence[str]) -> Floats:
 
 
 def _mass(policy: Policy, logging: Policy | None, situation: Situation) -> ExactTotal | None:
-    """Return the probability that a target gives to items that the log cannot show, summed over rows, if known."""
+    """Sum over rows the target's probability of items that the log cannot show; None if unknown."""
     ours = None if logging is None else logging.distribution(situation)
     target = None if ours is None else policy.distribution(situation)
     if target is None or ours is None:

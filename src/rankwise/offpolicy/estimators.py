@@ -1,4 +1,4 @@
-r"""Estimators of the value of a policy, each as a plain function of arrays with one entry per request.
+r"""Estimators of a policy's value, as plain functions of arrays with one entry per request.
 
 ``w`` is the weight :math:`\pi(a|x) / p`, ``r`` the reward, ``q`` the prediction of the reward of
 the logged item, and ``dm`` the expected prediction under the target,
@@ -28,7 +28,7 @@ def ips(w: Any, r: Any) -> float:
 
 
 def snips(w: Any, r: Any) -> float:
-    r"""Return self-normalised inverse propensity scoring: :math:`\sum w r / \sum w`; NaN without weight.
+    r"""Return the self-normalised IPS estimate, :math:`\sum w r / \sum w`; NaN without weight.
 
     >>> snips(np.array([3.0, 1.0]), np.array([1.0, 0.0]))
     0.75
@@ -68,7 +68,9 @@ def dr(w: Any, r: Any, q: Any, dm: Any) -> float:
 
 
 def sndr(w: Any, r: Any, q: Any, dm: Any) -> float:
-    r"""Return doubly robust with normalised weights: :math:`\overline{\mathrm{dm}} + \sum w (r - q) / \sum w`.
+    r"""Return the doubly robust estimate with self-normalised weights; NaN without weight.
+
+    The formula is :math:`\overline{\mathrm{dm}} + \sum w (r - q) / \sum w`.
 
     >>> sndr(np.array([3.0, 1.0]), np.array([1.0, 0.0]), np.zeros(2), np.zeros(2))
     0.75

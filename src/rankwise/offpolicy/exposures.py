@@ -1,4 +1,4 @@
-"""Exposures and outcomes: tables read, outcomes joined and counted, rows in the order of users and requests."""
+"""Reading of exposures and outcomes: joined, counted, and in the order of users and requests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _OUTCOME = "_outcome"
 
 
 def read_rows(source: Any, role: TableRole, columns: Columns | None) -> Table:
-    """Return a table of exposures, outcomes or of a target, with ids as integers where text holds only these."""
+    """Read a table of exposures, outcomes or a target; text columns of integers become integers."""
     table = read_table(source, role, columns)
     categories = [
         name for name, kind in table.frame.schema.items() if kind in (pl.Categorical, pl.Enum)
@@ -88,7 +88,7 @@ def bad_row(
 
 @dataclass(frozen=True)
 class Log:
-    """Logged rows, in the order of users, requests and positions: a log, or a piece of it with whole users.
+    """Logged rows by user, request and position: a whole log, or a piece with whole users.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Log:
 
     @property
     def context(self) -> list[str]:
-        """The columns that can join a target: all columns but ids, rewards, the row and numbers with fractions."""
+        """The columns that may join targets: no keys, rewards, times or fractional numbers."""
         left_out = {*KEYS, "reward", "propensity", "timestamp", "team", ROW}
         return [
             name
@@ -205,7 +205,7 @@ def _changes(column: pl.Series) -> Any:
 def read_outcomes(
     source: Any, columns: Columns | None, rewards: Mapping[str, float] | None
 ) -> Table | None:
-    """Return the table of outcomes, each with its reward: its own, that of its kind, or 1."""
+    """Read outcomes with rewards: from ``rewards`` by kind, else from the table, else 1."""
     if source is None:
         return None
     outcomes = read_rows(source, "outcomes", columns)
@@ -307,12 +307,12 @@ def _repeated(table: Table) -> int:
 
 
 def hashes_of(values: pl.Series) -> Any:
-    """Return a hash of 64 bits of each value, of which the highest are the best, the same on every machine."""
+    """Return 64-bit hashes of values, the same on every machine; the highest bits are the best."""
     return id_numbers(values.cast(pl.String)).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
 def check_types(column: str, left: Table, right: Table) -> None:
-    """Raise if a column is text in one table and numbers in the other."""
+    """Raise if two tables disagree on whether a column is text."""
     types = [table.frame.schema[column] for table in (left, right)]
     if len({kind == pl.String for kind in types}) > 1:
         raise InputError(
@@ -326,7 +326,7 @@ def check_types(column: str, left: Table, right: Table) -> None:
 def _with_outcomes(
     exposures: Table, outcomes: Table, window: Any, counts: dict[str, int], *, is_piece: bool
 ) -> tuple[Table, pl.Series]:
-    """Return the exposures with the sum of the rewards of their outcomes, and the rows of the outcomes that join."""
+    """Sum the rewards of outcomes by exposure; also return the rows of outcomes that joined."""
     frame = exposures.frame.drop("reward", strict=False).with_row_index("_exposure")
     if "reward" in exposures.frame.columns:
         name, rewards = exposures.columns.get("reward", "reward"), exposures.frame["reward"]
@@ -364,7 +364,7 @@ def _with_outcomes(
 def _by_time(
     exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any, *, is_piece: bool
 ) -> pl.DataFrame:
-    """Return outcomes with the last exposure of their user and item before them, within the window."""
+    """Join each outcome to the last prior exposure of its user and item within the window."""
     for table in (exposures, outcomes):
         lacking = [name for name in ("user", "timestamp") if name not in table.frame.columns]
         if lacking:
@@ -423,7 +423,7 @@ def _checked(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows in an order that does not depend on that of the source, apart from equal rows of one user.
+    """Sort rows by content, so that the source's order matters only for equal rows of one user.
 
     Rows that are users of their own stay in their order: what is computed of these does not depend
     on it.
@@ -443,7 +443,7 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sorted_by_content(frame: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
-    """Return rows sorted by some columns and then by all others, except their place in the source."""
+    """Sort rows by the columns ``first``, then by all remaining columns except ``_exposure``."""
     kinds = frame.schema.items()
     names = [
         name
@@ -455,7 +455,7 @@ def _sorted_by_content(frame: pl.DataFrame, first: Sequence[str]) -> pl.DataFram
 
 
 def _increases(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
-    """Return whether every row has larger keys than the one before: the first that differs decides."""
+    """Return whether the keys increase strictly from row to row, in lexicographic order."""
     above, equal = pl.lit(value=False), pl.lit(value=True)
     for key in keys:
         before = pl.col(key).shift()
@@ -489,7 +489,7 @@ def _check_exposed_once(log: Log) -> None:
 
 
 def _check_requests(log: Log) -> None:
-    """Raise if a request has several users, or a position twice or behind a gap; count requests that start later."""
+    """Raise if a request has several users, or positions that are missing, repeated or skipped."""
     frame, table = log.frame, log.table
     if "request" not in frame.columns:
         return

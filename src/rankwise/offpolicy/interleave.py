@@ -1,4 +1,4 @@
-"""Interleaved lists of two or more rankers: team draft, balanced, optimised, and team draft of many.
+"""Interleaved lists of two or more rankers: team draft, multileaving, balanced and optimised.
 
 Each function takes recommendation lists by user, as `rankwise.evaluate` does, and returns one row
 per user and rank. A user's draft depends on the seed and the user's id alone.
@@ -28,7 +28,7 @@ _MOST_LISTS = 1 << 12
 
 
 def team_draft(lists_a: Any, lists_b: Any, k: int, *, seed: int = 0) -> pl.DataFrame:
-    """Return lists drafted by two teams: the smaller team picks its best item that is left, a coin decides ties.
+    """Draft lists by two teams that pick in turn; a coin decides the order in each round.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def multileave(rankers: Mapping[str, Any], k: int, *, seed: int = 0) -> pl.DataF
 
 
 def _draft(lists: Mapping[str, list[Any]], k: int, rng: Any) -> list[tuple[Any, str]]:
-    """Return one drafted list with teams: in each round every team picks once, in a random order."""
+    """Draft a list with teams: in each round every team picks once, in a random order."""
     names = list(lists)
     chosen: list[tuple[Any, str]] = []
     shown: set[Any] = set()
@@ -106,7 +106,7 @@ def _draft(lists: Mapping[str, list[Any]], k: int, rng: Any) -> list[tuple[Any, 
 
 
 def balanced(lists_a: Any, lists_b: Any, k: int, *, seed: int = 0) -> pl.DataFrame:
-    """Return balanced interleaving: items in the order of the better rank, a coin decides who is first.
+    """Interleave two lists by turns; a coin decides which ranker is first (balanced interleaving).
 
     It is here to read old logs: of two lists that differ by a shift a random click prefers one of
     them.
@@ -143,7 +143,7 @@ def balanced(lists_a: Any, lists_b: Any, k: int, *, seed: int = 0) -> pl.DataFra
 def optimised(
     lists_a: Any, lists_b: Any, k: int, *, credit: Credit = "inverse", seed: int = 0
 ) -> pl.DataFrame:
-    """Return optimised interleaving: lists with probabilities for which a random click prefers neither ranker.
+    """Interleave two lists so that a random click prefers neither ranker (optimised interleaving).
 
     Of the probabilities without bias at every depth those with the largest variance of the credit
     are chosen.
@@ -199,7 +199,7 @@ def optimised(
 def allowed_lists(
     a: Sequence[Any], b: Sequence[Any], k: int, credit: Credit
 ) -> tuple[list[Any], list[list[Fraction]]]:
-    """Return the lists whose every prefix joins prefixes of both rankers, and the credit of each item.
+    """Return the lists whose every prefix joins prefixes of both rankers, with item credits.
 
     >>> lists, click_credits = allowed_lists("abc", "bca", 3, "inverse")
     >>> ["".join(items) for items in lists], str(click_credits[0][0])
@@ -231,7 +231,7 @@ def allowed_lists(
 def unbiased_probabilities(
     click_credits: Sequence[Sequence[Fraction]], where: str, credit: str
 ) -> Any:
-    """Return probabilities of lists for which the expected credit of every prefix is 0; raise if there are none."""
+    """Return list probabilities that make the expected credit of every prefix 0, or raise."""
     from scipy.optimize import linprog
 
     delta = np.array(click_credits, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The test of an interleaving experiment: credit by user, with users as clusters, and a check of the draft."""
+"""Tests of interleaving experiments, with users as sampling units, and a check of the draft."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def interleaving(
     missing: OnMissing = "error",
     columns: Columns | None = None,
 ) -> Interleaving:
-    """Return which ranker of an interleaving experiment users preferred, with users as the sampling units.
+    """Test which ranker users of an interleaving experiment prefer, with users as sampling units.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def _credits(
 
 
 def _credits_of_clicks(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Return the credit of A and B by request, from optimised interleaving: each item has the credit of a click.
+    """Return the credit of A and B by request, from the click credits of optimised interleaving.
 
     Raises
     ------
@@ -354,7 +354,7 @@ def _pairs(
 
 
 def _draft_check(frame: pl.DataFrame | None, names: Sequence[str]) -> pl.DataFrame:
-    """Return how often the first team was at the first odd positions, against its share by a fair draft.
+    """Test the first team's share of the first odd positions against 1/2, as in a fair draft.
 
     Even positions of a draft of two are complements of odd ones, so that they say nothing more.
     """

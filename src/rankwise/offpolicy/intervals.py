@@ -1,4 +1,4 @@
-"""Confidence intervals of weighted values by user, which allow for one unseen request as heavy as the heaviest.
+"""Intervals of weighted values by user, which allow for one unseen request of the largest weight.
 
 An `Estimate` is described by user sums that have mean 0 at the true value. Its interval is the
 wider of two: empirical likelihood with one more value (Gaffke's limit), and CR2 with
@@ -78,7 +78,7 @@ class Estimate:
 
     @cached_property
     def cr2(self) -> tuple[float, float]:
-        """The CR2 standard error, and its degrees of freedom by Satterthwaite; NaN if one user has nearly all."""
+        """The CR2 error and Satterthwaite's degrees of freedom; NaN if one user has nearly all."""
         sizes = self.sizes if self.sizes.sum() > 0 else np.ones_like(self.base)
         total = float(sizes.sum())
         if len(sizes) < 2 or float(sizes.max()) > _MOST * total:
@@ -88,7 +88,7 @@ class Estimate:
 
     @property
     def is_constant(self) -> bool:
-        """Whether nothing varies: two equal policies have a difference of 0, for which there is no doubt."""
+        """Whether nothing varies, as in the difference of two equal policies."""
         least = _DIGITS * (self.high - self.low)
         upper, lower = (
             abs(base - self.value * slope) / slope for base, slope in (self.upper, self.lower)
@@ -97,7 +97,7 @@ class Estimate:
         return bool(max(upper, lower, users) <= least)
 
     def tail(self, value: float, side: int, start: float = 0.0) -> tuple[float, float]:
-        """Return the p-value of a value above (1) or below (−1) the estimate, and the saddle point."""
+        """Return the p-value of a value on one side (1 above, −1 below), and the saddle point."""
         base, slope = self.upper if side > 0 else self.lower
         x = side * (self.base - value * self.slope)
         unseen = side * (base - value * slope)
@@ -153,13 +153,13 @@ class Estimate:
         return min(1.0, 2.0 * min(self._one_sided(value, side) for side in (1, -1)))
 
     def p_above(self, value: float) -> float:
-        """Return the one-sided p-value that the true value lies above a value: the larger of both tests."""
+        """Return the larger of both one-sided p-values that the true value is above ``value``."""
         if self.is_constant:
             return 0.0 if self.value > value else 1.0
         return self._one_sided(value, -1)
 
     def p_below(self, value: float) -> float:
-        """Return the one-sided p-value that the true value lies below a value: the larger of both tests."""
+        """Return the larger of both one-sided p-values that the true value is below ``value``."""
         if self.is_constant:
             return 0.0 if self.value < value else 1.0
         return self._one_sided(value, 1)

@@ -56,7 +56,7 @@ def off_policy(
     chunk_rows: int | None = None,
     progress: bool | None = None,
 ) -> OffPolicy:
-    """Estimate what other policies would have earned on logged requests, and whether that may be said.
+    """Estimate the values of target policies from logged requests, where the log supports them.
 
     Values are self-normalised, differences are paired by user, and intervals hold for few and for
     rare rewards. Where the log cannot carry an estimate no number is returned: ``support`` is then
@@ -175,7 +175,7 @@ def off_policy(
 
 
 def _in_chunks(job: Job, exposures: Any, items: Any, rows: int, progress: bool | None) -> OffPolicy:
-    """Work on Parquet piece by piece, and hash it meanwhile."""
+    """Evaluate a Parquet file chunk by chunk, and hash the file meanwhile."""
     job.check_pieces()
     chunks = Chunks(exposures, rows, job.columns, "exposures")
     partials: list[Partial] = []
@@ -194,7 +194,7 @@ def _in_chunks(job: Job, exposures: Any, items: Any, rows: int, progress: bool |
 
 
 def _ahead(job: Job, chunks: Chunks, log: Log, items: Any) -> Job:
-    """Return the job with what it must know of the whole log before its first chunk."""
+    """Return the job with the items, row count and first position of the whole log."""
     catalogue = None
     if items is not None:
         catalogue = item_series(items, log.table)

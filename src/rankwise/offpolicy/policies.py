@@ -1,4 +1,4 @@
-"""Policies: the probability with which each logged item would be shown, from tables, lists, scores or a rule.
+"""Policies: the probability of showing each logged item, from tables, lists, scores or a rule.
 
 A policy is a target of `rankwise.off_policy`, or with ``propensity=`` the policy that made the log.
 """
@@ -81,7 +81,7 @@ class MissingRows:
 
 @dataclass(frozen=True)
 class Situation:
-    """What a policy is asked about: a log, how its columns are called, and the items that can be shown.
+    """The inputs of a policy: a log, the names of its columns, and the items that can be shown.
 
     What is counted of the rows of the log adds up over its pieces (``counts``, ``gaps``); what is
     counted of the tables of a policy (``of_tables``) is the same for each.
@@ -99,14 +99,14 @@ class Situation:
 
 
 class Policy:
-    """A policy: for each logged row, the probability with which it would show the item."""
+    """A policy: the probability with which each logged row's item would be shown."""
 
     def probabilities(self, situation: Situation, kind: Kind) -> Any:
-        """Return the probability of each row of the log; NaN where the policy says nothing and does as the log."""
+        """Return the probability of each row; NaN where the policy has none and follows the log."""
         raise NotImplementedError
 
     def distribution(self, situation: Situation) -> tuple[list[str], pl.DataFrame] | None:
-        """Return the columns of a context, and the ``probability`` of each ``item`` in it; None if unknown."""
+        """Return context columns and each item's ``probability`` by context; None if unknown."""
         return None
 
     @property
@@ -131,7 +131,7 @@ class Policy:
 
 
 def _of_kind(conditional: Any, log: Log, kind: Kind) -> Any:
-    """Return conditional probabilities as those of the list up to each row, or of the full list."""
+    """Convert conditional probabilities to probabilities of a prefix, or of the full list."""
     if kind in ("conditional", "marginal") or not log.is_slate:
         return conditional
     out = running(np.multiply, conditional, log)
@@ -228,7 +228,7 @@ def _is_lists(source: Any) -> bool:
 
 
 def _keys(table: Table, log: Log) -> list[str]:
-    """Return the columns that join a target with the log: request, else user, else context; and the position."""
+    """Return the join keys of a target: request, else user, else context; and the position."""
     names = table.frame.columns
     ids: list[str] = [
         name for name in ("request", "user") if name in names and name in log.table.frame.columns
@@ -257,7 +257,7 @@ def _read(source: Any, role: TableRole, columns: Columns | None) -> Table:
 
 
 class OfTable(Policy):
-    """A policy of a table: rows by context (request, user or other columns) and item."""
+    """A policy from a table of rows by context (request, user or further columns) and item."""
 
     table: Any
 
@@ -266,7 +266,7 @@ class OfTable(Policy):
         return replace(self, table=_read(self.table, "targets", columns))  # type: ignore[type-var]
 
     def read(self, situation: Situation, role: TableRole = "targets") -> tuple[Table, list[str]]:
-        """Return the table, read once, and the columns that join it with the log."""
+        """Return the table, which is read once, and the columns that join the table to the log."""
         source, log = self.table, situation.log
         key = id(source), role  # the job keeps the source
         if key not in situation.tables:
@@ -278,7 +278,7 @@ class OfTable(Policy):
     def joined(
         self, situation: Situation, table: Table, keys: list[str], value: str
     ) -> tuple[pl.Series, Any]:
-        """Return the value of each logged row, null where there is none, and which rows have no context at all."""
+        """Join a value to each logged row; also return a mask of rows whose context is absent."""
         log, frame = situation.log, table.frame
         rows = frame.select(*keys, "item", value)
         repeated = rows.select(*keys, "item").is_duplicated()
@@ -338,7 +338,7 @@ class Probabilities(OfTable):
     table: Any
 
     def checked(self, situation: Situation) -> tuple[Table, list[str]]:
-        """Return the table and its keys; raise if probabilities are none, or add up to more than 1."""
+        """Return the table and its keys; raise if probabilities are invalid or sum to over 1."""
         table, keys = self.read(situation)
         if "probability" not in table.frame.columns:
             raise missing_column(
@@ -427,7 +427,7 @@ class Lists(OfTable):
         return table.with_frame(frame.with_columns(rank=order.cast(pl.Int64))), keys
 
     def probabilities(self, situation: Situation, kind: Kind) -> Any:
-        """Return 1 − epsilon where the log shows the item of the list, and the share of exploration everywhere."""
+        """Return 1 − epsilon for the item of the list, plus a share of exploration for any item."""
         table, keys = self.ranked(situation)
         values, absent = self.joined(situation, table, keys, "rank")
         rank, log = values.fill_null(-1).to_numpy(), situation.log
@@ -448,7 +448,7 @@ class Lists(OfTable):
         return _of_kind(np.where(absent, np.nan, p), log, kind)
 
     def distribution(self, situation: Situation) -> tuple[list[str], pl.DataFrame] | None:
-        """Return the first item of each list with its probability, where nothing is explored and lists have one row."""
+        """Return each list's first item; None with exploration, slates or positions."""
         if self.epsilon or situation.log.is_slate or "position" in situation.log.frame.columns:
             return None
         table, keys = self.ranked(situation)
@@ -473,7 +473,7 @@ def _first_unused(rank: Any, log: Log) -> Any:
 
 @dataclass(frozen=True)
 class Scores(OfTable):
-    """Scores that a policy turns into probabilities: by softmax, or the best item with a share of exploration.
+    """Scores that become probabilities: by softmax, or as the best item with exploration.
 
     Parameters
     ----------
@@ -530,7 +530,7 @@ class Scores(OfTable):
         return table.with_frame(frame), keys
 
     def probabilities(self, situation: Situation, kind: Kind) -> Any:
-        """Return the softmax of each row's item among those that are left, mixed with exploration."""
+        """Return each item's softmax among the remaining items, mixed with exploration."""
         if self.temperature is None:
             return Lists(self.table, self.epsilon or 0.0).probabilities(situation, kind)
         log, epsilon = situation.log, self.epsilon or 0.0
@@ -581,7 +581,7 @@ class Uniform(Policy):
 
     @property
     def needs_items(self) -> bool:
-        """Whether the items are those of ``items`` of `rankwise.off_policy`, or of the log."""
+        """Whether the policy depends on the items of the log, or of `rankwise.off_policy`."""
         return self.items is None
 
     def shown(self, situation: Situation) -> pl.Series:
@@ -591,7 +591,7 @@ class Uniform(Policy):
         )
 
     def probabilities(self, situation: Situation, kind: Kind) -> Any:
-        """Return 1 divided by the number of items, or of those that are left."""
+        """Return 1 divided by the number of items, or of remaining items in slates."""
         items, log = self.shown(situation), situation.log
         known = log.frame["item"].is_in(items.implode()).to_numpy()
         left = (
@@ -635,7 +635,7 @@ def _three_policies() -> ParameterError:
 
 
 def as_policy(value: Any, columns: Columns | None) -> Policy:
-    """Return a target as a policy: a column, a table of probabilities or of lists, or one of this module."""
+    """Convert a target to a policy: a column, a table of probabilities, lists, or a policy."""
     if isinstance(value, Policy):
         return value
     if isinstance(value, type) and issubclass(value, Policy):

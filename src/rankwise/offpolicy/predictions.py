@@ -37,7 +37,7 @@ class Predictions(OfTable):
 
     @classmethod
     def of(cls, source: Any, situation: Situation, features: Sequence[str]) -> Predictions:
-        """Return the predictions of a table, or those of a regressor of features, cross-fitted by user.
+        """Read predictions from a table, or cross-fit a regressor of features by user.
 
         Features are columns of the context: one that depends on the item that was shown would bias
         the estimate.
@@ -119,7 +119,7 @@ class _Source(OfTable):
 def _cross_fitted(
     regressor: Any, situation: Situation, features: Sequence[str]
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Return predictions for each fold of users, context and item, from a model of the other folds."""
+    """Predict rewards by fold of users, context and item, with models of the remaining folds."""
     from copy import deepcopy
 
     log = situation.log
@@ -145,14 +145,14 @@ _FOLD = "_fold"
 
 
 def with_folds(log: Log) -> Log:
-    """Return the log with the fold of each row, unless it has one: pieces of a log keep those of the whole."""
+    """Return the log with the fold of each row; pieces of a log keep the folds of the whole log."""
     if _FOLD in log.frame.columns:
         return log
     return replace(log, frame=log.frame.with_columns(pl.Series(_FOLD, _folds(log))))
 
 
 def _folds(log: Log) -> Any:
-    """Return the fold of each row: that of its user, by a hash; without users that of its place."""
+    """Return the fold of each row: a hash of its user, or of its place in a log without users."""
     users = log.frame["user"] if "user" in log.frame.columns else pl.Series(log.user)
     return ((hashes_of(users) >> np.uint64(40)) % np.uint64(_FOLDS)).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""The result of an off-policy evaluation: values, paired differences and diagnostics, shown, exported and saved."""
+"""The result of an off-policy evaluation: values, paired differences, diagnostics and exports."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class SavedTables(TableDisplay):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OffPolicy(SavedTables):
-    """The result of `rankwise.off_policy`: what policies would have earned, and whether the log can say so.
+    """The result of `rankwise.off_policy`: values of policies, and how well the log supports them.
 
     ``result["new"]`` is the value of a target: NaN where its support is none.
 
@@ -169,7 +169,7 @@ class OffPolicy(SavedTables):
     form = OFF_POLICY
 
     def row(self, policy: str, group: Any = None) -> dict[str, Any]:
-        """Return the row of one policy, with ``by`` that of one group."""
+        """Return the row of a policy: of all requests, or of one group."""
         rows = self.table.filter(pl.col("policy") == policy)
         if "group" in rows.columns:
             rows = rows.filter(
@@ -209,7 +209,7 @@ class OffPolicy(SavedTables):
         )
 
     def requests_needed(self, policy: str, *, difference: float) -> int:
-        """Return the number of requests of this kind with which a difference from the baseline would be found.
+        """Return the number of requests that would show a difference from the baseline.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class OffPolicy(SavedTables):
 
     @property
     def per(self) -> str:
-        """What a reward is counted per: a request of several rows, or a row."""
+        """The unit of a reward: a request if requests have several rows, else a row."""
         return "request" if self.settings["slates"] else "row"
 
     @property
@@ -243,22 +243,22 @@ class OffPolicy(SavedTables):
 
     @cached_property
     def sentences(self) -> list[str]:
-        """What is said of each target against the baseline, one sentence each."""
+        """The verdict on each target against the baseline, as one sentence each."""
         return [_sentence(self, row) for row in self.primary.iter_rows(named=True)]
 
     @property
     def verdict(self) -> str:
-        """What is said of the first target against the baseline, in a sentence."""
+        """The verdict on the first target against the baseline, as a sentence."""
         return self.sentences[0]
 
     @property
     def doubts(self) -> list[str]:
-        """What to check before any verdict is believed, one line each, starting with ``check:``."""
+        """Checks to make before a verdict is believed, one line each, starting with ``check:``."""
         return doubts_of(self.counts)
 
     @property
     def notes(self) -> list[str]:
-        """What was estimated and how, the reasons of weak support, caveats, and counts."""
+        """Notes on the estimation, reasons of weak support, caveats, and counts."""
         return _notes(self)
 
     @property
@@ -268,13 +268,13 @@ class OffPolicy(SavedTables):
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """The exposures and settings that it was made from, and the hash of its users' values."""
+        """The hashes of the input tables and of the users' values, and the settings."""
         values = hashlib.sha256(self.per_user.write_csv().encode()).hexdigest()
         tables = {role: card.get("sha256") for role, card in self.sources.items()}
         return {"tables": tables, "settings": finite(self.settings), "per_user": values}
 
     def pair_rows(self, reward: str, baseline: str, system: str) -> list[dict[str, Any]]:
-        """Return the rows of a pair as a comparison has them, of all requests first, then of each group.
+        """Return a pair's rows in the form of a comparison: all requests first, then each group.
 
         Where support is weak or none a row has no p-value: nothing is shown.
         """
@@ -369,17 +369,17 @@ def of_all_requests(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def worth(row: Mapping[str, Any]) -> int:
-    """Return how much the log supports a policy, from 0 (none) to 3 (observed), given its row of the table."""
+    """Rank the support of a policy, given its row of the table, from 0 (none) to 3 (observed)."""
     return ("none", "weak", "sound", "observed").index(row["support"])
 
 
 def _group(row: Mapping[str, Any]) -> str:
-    """Return the group of a row in brackets; nothing for that of all requests."""
+    """Return the row's group in brackets; an empty text for all requests."""
     return "" if row.get("group") is None else f" [{row['by']}={row['group']}]"
 
 
 def _deciding_p(row: Mapping[str, Any]) -> float:
-    """Return the p-value that decided the verdict of a pair: of a margin that of its test."""
+    """Return the adjusted p-value that decided a pair's verdict: of the margin or of the test."""
     return float(
         row[
             "p_margin_adjusted"
@@ -390,7 +390,7 @@ def _deciding_p(row: Mapping[str, Any]) -> float:
 
 
 def _level_beside(row: Mapping[str, Any], level: float) -> str:
-    """Return the level of an interval that is not that of the head."""
+    """Return the confidence level of an interval in brackets; empty if equal to ``level``."""
     if math.isnan(row["low"]) or row["confidence"] == level:
         return ""
     return f" ({level_text(row['confidence'])})"
@@ -426,7 +426,7 @@ def _difference_view(result: OffPolicy) -> TableView:
 
 
 def _sentence(result: OffPolicy, row: Mapping[str, Any]) -> str:
-    """Return what the log says of a pair, in a sentence."""
+    """Return the verdict on a pair as a sentence."""
     system, baseline, verdict = row["system"], row["baseline"], row["verdict"]
     target = min((result.row(name) for name in (system, baseline)), key=worth)
     if verdict == "no number":
@@ -457,7 +457,7 @@ _ESTIMATORS = {
 
 
 def _notes(result: OffPolicy) -> list[str]:
-    """Return what was estimated and how, the reasons of weak support, and counts."""
+    """Return notes on the estimation, reasons of weak support, caveats and counts."""
     settings = result.settings
     logged = result.table.row(0, named=True)
     low, high = settings["reward_range"]
@@ -491,5 +491,5 @@ def doubts_of(counts: Mapping[str, int]) -> list[str]:
 
 
 def notes_of(counts: Mapping[str, int]) -> list[str]:
-    """Return all other counts, one line each."""
+    """Return the counts that are not checks, one line each."""
     return [f"{name}: {count:,}" for name, count in counts.items() if not name.startswith(CHECK)]

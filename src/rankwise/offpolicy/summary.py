@@ -1,4 +1,4 @@
-"""From the sums of a log to the tables of a result: policies, pairs, sensitivity, positions and users."""
+"""Tables of a result from the sums of a log: policies, pairs, sensitivity, positions and users."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["Summary", "per_user", "positions_of"]
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The tables of one set of requests: all, or those of one group.
+    """The tables of one set of requests: all requests, or one group.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Summary:
     calibration_p: float
 
     def values(self) -> dict[str, Value]:
-        """Return the value of each policy, that of the logging policy first."""
+        """Return the value of each policy, the logging policy first."""
         values = {
             name: value_of(self.sums, name, self.estimator, self.reward_range)
             for name in self.sums.policies
@@ -105,7 +105,7 @@ class Summary:
     def differences(
         self, values: Mapping[str, Value], supports: Mapping[str, Support]
     ) -> pl.DataFrame:
-        """Return one row per pair: those with the baseline first, then the other targets."""
+        """Return one row per pair: pairs with the baseline first, then pairs of two targets."""
         targets = [name for name in values if name != LOGGED]
         pairs = [(name, self.baseline, True) for name in values if name != self.baseline]
         pairs += [
@@ -149,7 +149,7 @@ class Summary:
     def _correct(
         self, family: list[dict[str, Any]], method: Correction, values: Mapping[str, Value]
     ) -> None:
-        """Correct the tests of a family of pairs, those of a margin too, with intervals of the level that is left."""
+        """Correct the tests of a family of pairs and its margins, and the levels of intervals."""
         if not family:
             return
         p = [row["p"] for row in family]
@@ -308,13 +308,13 @@ _WITHOUT: dict[str, Any] = {
 
 
 def _flip(curve: Floats, difference: float) -> float | None:
-    """Return the largest clip at which the difference has the other sign; None if it never turns."""
+    """Return the largest clip that flips the sign of the difference; None if no clip does."""
     turned = np.flatnonzero(np.sign(curve) == -np.sign(difference))
     return float(CLIPS[turned[-1]]) if difference and len(turned) else None
 
 
 def _flags(estimate: Estimate, row: Mapping[str, Any], alpha: float) -> list[str]:
-    """Return the caveats of a difference: limits that one unseen request decides, and the flip point."""
+    """Return caveats of a difference: limits that one unseen request decides, and a sign flip."""
     flags = []
     seen = estimate.student(alpha)
     for name, limit, other in (("upper", row["high"], seen.high), ("lower", row["low"], seen.low)):

@@ -1,4 +1,4 @@
-"""User sums of a log: all that values, intervals and diagnostics need. Sums of pieces with whole users merge.
+"""User sums of a log, the basis of all results; sums of pieces with whole users can be merged.
 
 Sums by user have one order, that of the user's rows; all others are exact or do not depend on an
 order. So the sums of a log have the same bits for every order of its rows, and in any number of
@@ -80,7 +80,7 @@ class Rows:
 def weights_of(
     probability: Floats, propensity: Floats, log: Log, kind: Kind, slates: str
 ) -> tuple[Floats, Floats | None]:
-    """Return the weight of each row, and of the list above it; 1 where a policy does as the log (NaN)."""
+    """Return the weight of each row and of the list above; 1 where a policy follows the log."""
     ratio = probability / propensity
     if math.isnan(float(ratio.sum())):
         ratio[np.isnan(ratio)] = 1.0
@@ -145,7 +145,7 @@ class PolicySums:
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums of a log, or of a piece of it with whole users.
+    """The sums of a log, or of a piece with whole users.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class Sums:
 
     @classmethod
     def merged(cls, parts: Sequence[Sums]) -> Sums:
-        """Return the sums of all pieces, with the users in order; the order of the pieces does not matter."""
+        """Merge the sums of all pieces, in any order of pieces; users are sorted."""
         tail = tail_length(int(sum(part.rows.sum() for part in parts)))
         width = max(part.rows.shape[1] for part in parts)
         users = (
@@ -256,7 +256,7 @@ def _padded(values: Any, width: int) -> Any:
 
 
 def _stacked(parts: Sequence[Any], width: int) -> Any:
-    """Return the arrays of all pieces, one below the other."""
+    """Stack the arrays of all pieces, padded to the same number of positions."""
     return (
         np.concatenate([_padded(part, width) for part in parts])
         if len(parts) > 1
@@ -265,7 +265,7 @@ def _stacked(parts: Sequence[Any], width: int) -> Any:
 
 
 def _order_of(users: pl.Series | None) -> Any:
-    """Return the order that sorts users; None if they are in order. Raise if one is in two pieces."""
+    """Return the order that sorts users, None if sorted; raise if a user is in two pieces."""
     if users is None or users.is_sorted():
         order = None
     else:
@@ -416,7 +416,7 @@ def _extremes(heaviest: Sequence[Floats], cells: Callable[[], Iterable[Floats]])
 
 
 def _first_of(sign: float, keys: Sequence[Floats], cells: Callable[[], Iterable[Floats]]) -> Any:
-    """Return the requests with the largest keys, or the smallest: the first key decides, then the next."""
+    """Return the requests with the largest or smallest keys; later keys break ties."""
     rows, left, kept = None, _HEAVIEST, []
 
     def each_key() -> Iterable[Floats]:
@@ -436,7 +436,7 @@ def _first_of(sign: float, keys: Sequence[Floats], cells: Callable[[], Iterable[
 
 
 def _largest_values(values: Floats, count: int) -> Floats:
-    """Return the largest values in increasing order, without sorting all: few blocks can have one of them."""
+    """Return the ``count`` largest values in increasing order, without sorting all values."""
     if len(values) > 64 * _BLOCK and count < len(values) // _BLOCK:
         whole = len(values) - len(values) % _BLOCK
         tops = values[:whole].reshape(-1, _BLOCK).max(axis=1)
@@ -504,12 +504,12 @@ def _policy_sums(
 
 
 def tail_length(n: int) -> int:
-    """Return the number of weights of the Pareto tail, min(0.2 n, 3 √n) rounded up, and the one below it."""
+    """Return min(0.2 n, 3 √n) rounded up, plus 1: the Pareto tail and the weight below the tail."""
     return int(np.ceil(min(0.2 * n, 3 * np.sqrt(n)))) + 1
 
 
 def _clip_sums(weight: Any, reward: Any, log: Log, width: int) -> Any:
-    """Return the number of rows, and the exact Σ w r, Σ w and Σ r, by interval of weights and position."""
+    """Return row counts and exact Σ w r, Σ w and Σ r, by interval of weights and position."""
     cell = np.searchsorted(CLIPS, weight).astype(np.int32)
     cell = cell * width + log.place if log.is_slate else cell
     size = (len(CLIPS) + 1) * width
@@ -532,7 +532,7 @@ def _totals_by(cell: Any, values: Any, size: int) -> Any:
 
 
 def _full_list_sums(weight: Any, log: Log, width: int) -> Any:
-    """Return the exact Σ w r and Σ w by position, with the weight of the full list at every position."""
+    """Return the exact Σ w r and Σ w by position, weighted by the full list at every position."""
     if not log.is_slate:
         return np.full((2, width), ExactTotal(), dtype=object)
     last = np.append(log.first[1:], log.rows) - 1
@@ -577,7 +577,7 @@ def _shown(log: Log, propensity: Any, context: Sequence[str]) -> pl.DataFrame:
 
 
 def _strata(log: Log, context: Sequence[str]) -> pl.Series:
-    """Return the stratum of each row: a hash of its context, of which there are few however many contexts there are."""
+    """Return the stratum of each row: a hash of its context, with few values."""
     known = log.frame.select(context).unique()
     text = pl.concat_str(
         [pl.col(name).cast(pl.String).fill_null("") for name in context], separator="\x1f"
@@ -591,7 +591,7 @@ def _strata(log: Log, context: Sequence[str]) -> pl.Series:
 
 
 def _numbered(column: pl.Series) -> tuple[Any, pl.Series]:
-    """Return the numbers of the values of a column, from 0, and the values by number, which may be more."""
+    """Encode the values of a column as numbers from 0; also return the values by number."""
     if column.dtype.is_integer():
         low, high = int(column.min()), int(column.max())  # type: ignore[arg-type]
         if high - low < len(column) + 2**16:

@@ -1,4 +1,4 @@
-"""Diagnostics of weights, and whether they support a claim: sound, weak or none, with the reasons."""
+"""Diagnostics of weights, and the support of a claim (sound, weak or none) with its reasons."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def _one_digit(number: float) -> int:
 
 
 def calibration_p(shown: pl.DataFrame) -> float:
-    """Return the p-value that the propensities of all items fit how often these were shown; NaN without a test.
+    """Return the p-value that propensities fit how often items were shown; NaN without a test.
 
     The sum of 1 / propensity over the rows that show an item has the number of rows as its mean, if
     the item could be shown in all of them; so it has within every stratum of contexts, which finds
@@ -262,7 +262,7 @@ def calibration_p(shown: pl.DataFrame) -> float:
 
 
 def _cells(shown: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Return the items, by place and stratum, that were shown often enough, with how far 1 / p is from its mean."""
+    """Return the items that were shown often enough, by place and stratum, with z of Σ 1 / p."""
     inverse = pl.Series("inverse", inverse_propensity(shown["code"].to_numpy()))
     rows = shown.with_columns(inverse).group_by("item", "place", *by, "code", maintain_order=True)
     merged = rows.agg(pl.col("rows").sum(), pl.col("inverse").first())
@@ -296,7 +296,7 @@ def _calibration_of(inverse: Floats, rows: Any, n: int) -> float:
 
 
 def pareto_k(tail: Floats) -> float:
-    """Return the shape of a generalised Pareto distribution of the largest weights, with a weak prior at 0.5.
+    """Return the generalised Pareto shape of the largest weights, with a weak prior at 0.5.
 
     The estimate is that of Zhang and Stephens (2009), as Pareto-smoothed importance sampling has
     it.

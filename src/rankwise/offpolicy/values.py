@@ -21,7 +21,7 @@ Estimator: TypeAlias = Literal["auto", "snips", "ips", "beta_ips", "sndr", "dr"]
 
 
 def exact_columns(values: Floats) -> Floats:
-    """Return the sum of each column, rounded once, so that it does not depend on the order of users."""
+    """Return exact sums of columns, rounded once: the order of users does not matter."""
     return np.array([ExactTotal.of(column).value for column in values.T])
 
 
@@ -179,7 +179,7 @@ def value_of(
 
 
 def _model_sums(sums: Sums, policy: PolicySums) -> tuple[Floats, Floats]:
-    """Return Σ w' dm and Σ w' by user; without predictions a row of zeros, and one of ones, for all users."""
+    """Return Σ w' dm and Σ w' by user; without predictions, a row of zeros and a row of ones."""
     if policy.expected is None:
         width = sums.rows.shape[1]
         return np.zeros((1, width)), np.ones((1, width))
@@ -187,7 +187,7 @@ def _model_sums(sums: Sums, policy: PolicySums) -> tuple[Floats, Floats]:
 
 
 def _without_weight(sums: Sums, policy: PolicySums, reward_range: tuple[float, float]) -> Value:
-    """Return the value of a policy without weight at some position: NaN."""
+    """Return the NaN value of a policy that has no weight at a position."""
     users, width = policy.weight.shape
     empty, kept = np.full(users, math.nan), np.full(len(sums.present), math.nan)
     return Value(

@@ -169,7 +169,7 @@ def make_pool(
 
 
 def _with_ids(table: Table, shape: tuple[int, ...] | None, axes: tuple[Axis, Axis]) -> Table:
-    """Return a table with the ids of the scores where it is a matrix of their shape; raise for one of another shape."""
+    """Give a matrix of the scores' shape the ids of the scores; raise for a different shape."""
     if table.format != SPARSE or all(axis.numbered for axis in axes):
         return table
     if shape != tuple(len(axis.ids) for axis in axes):
@@ -196,7 +196,7 @@ def _refuse_matrix(name: str, axes: tuple[Axis, Axis], found: str = "a sparse ma
 
 
 def _check_mask(exclude: Any, scores: Scores) -> None:
-    """Raise for an array of the shape of the scores: it would be read as lists of items."""
+    """Raise for an array of the scores' shape, which would be read as lists of items."""
     shape = getattr(exclude, "shape", None)
     if shape == (scores.n_users, scores.n_items) and not hasattr(exclude, "tocoo") and shape[1] > 2:
         raise InputError(
@@ -221,7 +221,7 @@ def _user_items(
 
 
 def _ranked_users(only: Iterable[Any] | Table | None, users: Axis, counts: Counter[str]) -> Ints:
-    """Return the codes of the users to rank for: all, or those of ``only`` that have scores."""
+    """Return the codes of the users to rank for: all, or the users of ``only`` with scores."""
     if only is None:
         return np.arange(len(users.ids))
     if not isinstance(only, Table):
@@ -322,7 +322,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """Some users, and the scores of the candidates of each, user by user."""
+    """Users, and the scores of the candidates of each user, user by user."""
 
     users: Ints
     starts: Ints

@@ -1,4 +1,4 @@
-"""`rank` and `rank_relevant`: recommendation lists and exact ranks, from a score matrix or from factors."""
+"""`rank` and `rank_relevant`: recommendation lists and exact ranks, from scores or factors."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Ranking:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether users or items have ids other than the numbers of rows and columns."""
+        """Whether users or items have ids different from the numbers of rows and columns."""
         return not (self._users.numbered and self._items.numbered)
 
     def as_table(self, kind: TableRole = "recommendations") -> Recommendations:
@@ -492,7 +492,7 @@ def _among_all_items(pool: Pool, users: Ints, scores: Floats, judged: UserItems)
 
 
 def _count_above(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return how many scores each row has, and how many are above each judged score of it, and equal to it.
+    """Count the scores of each row, and its scores above and equal to each judged score.
 
     Rows with many judged scores are sorted in place.
     """

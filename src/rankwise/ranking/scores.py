@@ -100,7 +100,7 @@ def read_factor_labels(
 
 
 def _library(source: Any, where: str) -> str | None:
-    """Return the library of a frame, None for arrays; raise for frames whose labels would be lost."""
+    """Return the library of a frame, None for arrays; raise if labels would be lost."""
     library = type(source).__module__.split(".")[0]
     if type(source).__name__ == "DataFrame" and library in ("polars", "pandas"):
         return library
@@ -121,7 +121,7 @@ def _library(source: Any, where: str) -> str | None:
 
 
 def _id_columns(frame: Any, role: Literal["user", "item"]) -> list[str]:
-    """Return the columns called like ids; a name of one or two letters is that of an item."""
+    """Return the columns named like ids; names of one or two letters are taken as items."""
     names = [name for name in frame.columns if isinstance(name, str) and len(plain_name(name)) > 2]
     return names_of(names, "users" if role == "user" else "items", role)
 
@@ -205,7 +205,7 @@ class Factors(Scores):
         self._items = _padded(items, rounded_up(self.n_items, PAD))
 
     def fill(self, users: Ints, out: Floats) -> None:
-        """Multiply the factors of these users by those of all items."""
+        """Multiply the factors of these users by the factors of all items."""
         factors = _padded(self._user_factors(users), len(out))
         np.matmul(factors, self._items.T, out=out[:, : len(self._items)])
 
@@ -254,7 +254,7 @@ class Computed(Scores):
         return values
 
     def subset(self, items: Ints) -> Computed:
-        """Look up columns of what the function returns."""
+        """Select columns of the function's scores."""
         return Computed(
             lambda users: self.function(users)[:, items], self.n_users, len(items), self.batch_size
         )
@@ -337,7 +337,7 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
 
 
 def _bits(values: Any) -> Any:
-    """Return bfloat16 numbers of PyTorch or ml_dtypes as their bits; anything else as it is."""
+    """Return bfloat16 numbers of PyTorch or ml_dtypes as their bits; else the values as given."""
     kind = str(getattr(values, "dtype", ""))
     if (
         kind == "torch.bfloat16"
@@ -370,7 +370,7 @@ def _float_type(values: np.ndarray[Any, Any]) -> np.dtype[Any]:
 
 
 def _check_size(user: Floats, item: Floats, bias: Floats | None, dtype: np.dtype[Any]) -> None:
-    """Raise if a number is not finite, or a product could overflow: minus infinity would exclude the item."""
+    """Raise if a number is not finite, or a product could overflow and exclude the item."""
     arrays = {"users": user, "items": item, **({} if bias is None else {"bias": bias})}
     largest = {name: _largest(name, values) for name, values in arrays.items()}
     bound = largest["users"] * largest["items"] * user.shape[1] + largest.get("bias", 0.0)

@@ -53,7 +53,7 @@ Size: TypeAlias = Literal["web", "column", "page", "slide"]
 
 @dataclass(frozen=True)
 class Colours:
-    """The colours of a theme, by what they mean."""
+    """The colours of a theme, by meaning."""
 
     ink: str
     soft: str
@@ -110,7 +110,7 @@ _FONT = "Arial, Helvetica, Liberation Sans, sans-serif"  # of equal widths, whic
 
 @dataclass(frozen=True)
 class Look:
-    """How a chart looks: colours, the width of all of it, the size of its text, and whether it has a title."""
+    """The look of a chart: colours, total width, text size, and whether a title is shown."""
 
     colours: Colours = THEMES["light"]
     width: int = 720
@@ -119,7 +119,7 @@ class Look:
 
     @property
     def scale(self) -> float:
-        """The size of marks beside those of the web."""
+        """The size of marks, relative to the size for the web."""
         return self.font / 12
 
     @property
@@ -148,7 +148,7 @@ _LABEL, _TITLE = 36, 70  # letters of a label, and of a title
 
 
 def specification(chart: Chart) -> str:
-    """Return a chart as Vega-Lite JSON, however many marks it has."""
+    """Return a chart as Vega-Lite JSON, without a limit on the number of marks."""
     with alt.data_transformers.enable("default", max_rows=None):
         return str(chart.to_json())
 
@@ -179,7 +179,7 @@ def _shortened(names: Iterable[str]) -> dict[str, str]:
 
 
 def _title(text: str, letters: int = _TITLE) -> str:
-    """Return text that is at most so many letters wide, without its middle if it is long."""
+    """Shorten text wider than ``letters`` by leaving out its middle."""
     text = _text(text)
     if sum(map(_width, text)) <= letters:
         return text
@@ -204,7 +204,7 @@ def _text(text: str) -> str:
 
 
 def _styled(chart: Any, look: Look, title: str = "", subtitle: str = "") -> Any:
-    """Return a chart in the style of all: no frame, a grid across the values alone, the title above on the left."""
+    """Apply the common style: no frame, a grid across the values, the title above on the left."""
     colours, text = look.colours, look.font
     if look.titled and (title or subtitle):
         lines = [_text(line) for line in subtitle.split("\n") if line]
@@ -281,7 +281,7 @@ def curve_chart(
     small: bool = False,
     subtitle: str = "",
 ) -> Chart:
-    """Return metrics against the cut-off k, labelled at the right end, with bands for some of the systems."""
+    """Draw metrics against the cut-off k, labelled at the right, with bands for chosen systems."""
     look = SMALL if small else look or Look()
     banded = [_text(name) for name in banded]
     marked = frame.with_columns(
@@ -360,7 +360,7 @@ def pareto_chart(
     title: str = "",
     subtitle: str = "",
 ) -> Chart:
-    """Return two metrics against each other, upper right better, with intervals, names and the frontier."""
+    """Plot one metric against another, upper right better, with intervals, names and frontier."""
     look, (x,) = SMALL if small else look or Look(), _values(frame, "metric")
     colours = look.colours
     better = " and ".join([*(["lower"] if right is False else [])])
@@ -432,7 +432,7 @@ def _padded(values: Sequence[float], *, reverse: bool) -> alt.Scale:
 
 
 def _frontier(frame: pl.DataFrame, up: bool | None, right: bool | None) -> list[bool]:
-    """Return which points no other one beats on both metrics."""
+    """Return which points are on the Pareto frontier of both metrics."""
     signs = (-1 if right is False else 1, -1 if up is False else 1)
     points = [
         None if x is None or y is None else (signs[0] * x, signs[1] * y)
@@ -461,7 +461,7 @@ def interval_chart(
     panel: str | None = None,
     limit: bool = False,
 ) -> Chart:
-    """Return a row for each estimate: a thick interval, a thin one around it, and its value and verdict at the right.
+    """Draw one row per estimate: a thick and a thin interval, with value and verdict at the right.
 
     ``frame`` has ``value``, ``low``, ``high``, ``tone`` and ``right``, the text at the right; it
     may have ``thin_low``, ``thin_high``, and with ``limit`` the end of what is not allowed,
@@ -530,7 +530,7 @@ def interval_chart(
 def slice_chart(
     frame: pl.DataFrame, title: str, *, look: Look | None = None, subtitle: str = ""
 ) -> Chart:
-    """Return a metric within groups, one row per group and system; a rule marks all users, where they have a row."""
+    """Draw a metric within groups, one row per group and system."""
     look = look or Look(PAGE, 720, 12, titled=False)
     several = len(_values(frame, "system")) > 1
     labels = pl.format("{}: {}", "group", "system") if several else pl.col("group")
@@ -550,7 +550,7 @@ def stack_chart(
     title: str = "",
     subtitle: str = "",
 ) -> Chart:
-    """Return how many users, or requests, lose, see no difference, and gain, as one bar per pair of systems."""
+    """Draw the users or requests who lose, see no difference and gain, one bar per pair."""
     look = look or Look()
     frame = _clean(frame)
     names, colours = _values(frame, "name"), look.colours
@@ -596,7 +596,7 @@ def histogram_chart(
     title: str = "",
     subtitle: str = "",
 ) -> Chart:
-    """Return how many users have which value; if ``signed``, losses and gains have their colours."""
+    """Draw a histogram of users by value; if ``signed``, losses and gains are coloured."""
     look = look or Look()
     frame, colours = _clean(frame), look.colours
     ends: list[Any] = [frame["left"].min(), frame["right"].max()]
@@ -680,7 +680,7 @@ def _with_diagonal(
     y: Any,
     marks: Callable[[Any, Any], list[Any]],
 ) -> Any:
-    """Return lines of systems beside a dashed diagonal, with the names of the systems at their ends."""
+    """Layer lines of systems over a dashed diagonal, with a legend for several systems."""
     names = _values(frame, "system")
     colour = alt.Color(
         "system:N",
@@ -713,7 +713,7 @@ def share_chart(
     title: str = "",
     subtitle: str = "",
 ) -> Chart:
-    """Return Lorenz curves of two shares, each a column and its title; the diagonal is equal shares for all."""
+    """Draw Lorenz curves of two shares, each a column and its title; the diagonal is equality."""
     look = look or replace(SMALL, width=600)
     frame = _clean(frame)
     across = alt.X(f"{x[0]}:Q", title=x[1], axis=alt.Axis(format="%", tickCount=5, grid=False))
@@ -776,7 +776,7 @@ def line_chart(
 def reliability_chart(
     frame: pl.DataFrame, *, look: Look | None = None, title: str = "", subtitle: str = ""
 ) -> Chart:
-    """Return predicted against observed click rates, with intervals; the diagonal is perfect calibration."""
+    """Draw observed against predicted rates, with intervals; the diagonal is calibration."""
     look = look or replace(SMALL, width=600)
     frame = _clean(frame)
     ends: list[Any] = [

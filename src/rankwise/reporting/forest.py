@@ -39,14 +39,14 @@ class Axis:
     def of(
         cls, values: Iterable[float], text: Callable[[float], str], *, zero: bool = True
     ) -> Axis:
-        """Return the axis of values, with some room beyond them."""
+        """Return the axis of values, with room beyond both ends."""
         finite = [value for value in values if math.isfinite(value)] + ([0.0] if zero else [])
         low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
         pad = _PAD * (high - low) or abs(high) * 0.1 or 1.0
         return cls(low - pad, high + pad, text)
 
     def at(self, value: float) -> float:
-        """Return the place of a value in per cent, that of the nearer end for one beyond.
+        """Return the place of a value in per cent; a value beyond an end gets the nearer end.
 
         >>> axis = Axis(-1.0, 3.0, str)
         >>> axis.at(0.0), axis.at(5.0)
@@ -71,7 +71,7 @@ class Axis:
 
 
 def fitting(rows: Iterable[Sequence[float]], least: float) -> list[float]:
-    """Return the values of the rows that an axis is made for: without rows that would turn all others into dots.
+    """Return the values that an axis should span, without rows far beyond all remaining rows.
 
     These reach beyond ``least``, and more than five times as far as every other row; the axis cuts
     their marks off.
@@ -108,7 +108,7 @@ _ENDS = ("point", "low", "high", "thin_low", "thin_high")
 
 @dataclass(frozen=True)
 class Bar:
-    """The places of an interval on an axis, in per cent: a thick part, a thin one around it, and a point."""
+    """An interval on an axis, in per cent: a thick part, a thin part around, and a point."""
 
     point: float | None
     low: float | None = None
@@ -127,7 +127,7 @@ class Bar:
         high: float,
         thin: tuple[float, float] | None = None,
     ) -> Bar:
-        """Return the places of an estimate with its limits, and where the axis cuts them off; NaN has none."""
+        """Return the bar of an estimate with its limits, cut off at the axis; NaN has no place."""
         ends = (point, low, high, *(thin or (math.nan, math.nan)))
         places = dict(
             zip(
@@ -185,7 +185,7 @@ class ForestRow:
 
     @property
     def said(self) -> str:
-        """What a screen reader says of the interval, and a pointer shows."""
+        """The text that a screen reader says and a tooltip shows."""
         limits = "" if self.note else self.outcome
         return ", ".join(
             filter(
@@ -215,7 +215,7 @@ class Forest:
         return Bar.on(self.axis, row.point, row.low, row.high, row.thin)
 
     def beyond(self, row: ForestRow) -> str:
-        """Return the limits of an interval that lies wholly beyond the axis, in words; else nothing."""
+        """Return the limits of an interval wholly beyond the axis as text, else an empty text."""
         if row.low > self.axis.high:
             return f"{self.axis.text(row.low)} to {self.axis.text(row.high)} ▶"
         return (
@@ -225,7 +225,7 @@ class Forest:
         )
 
     def shade(self, row: ForestRow) -> tuple[float, float] | None:
-        """Return the left end and the width of what is not allowed."""
+        """Return the left end and the width of the range that is not allowed."""
         if row.limit is None or row.note:
             return None
         at = self.axis.at(row.limit)
@@ -239,7 +239,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class BoardCell:
-    """A value of a system: its text, its interval as a bar, and its verdict against the baseline."""
+    """A value of a system: its text, its interval as a bar, and its verdict against a baseline."""
 
     metric: str
     text: str

@@ -1,4 +1,4 @@
-"""Charts and a report of policies on logged impressions: values, differences, and whether the log can say so."""
+"""Charts and a report of policies on logged impressions: values, differences and support."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _POINTS = 101
 
 
 def value_frame(result: OffPolicy) -> pl.DataFrame:
-    """Return the value of every policy with its interval, one row per policy; without support there is none."""
+    """Return the value and interval of every policy, one row per policy; none without support."""
     rows = []
     for row in of_all_requests(result.table).iter_rows(named=True):
         said = "observed" if row["policy"] == LOGGED else f"{row['support']} support"
@@ -57,7 +57,7 @@ def value_frame(result: OffPolicy) -> pl.DataFrame:
 
 
 def pair_frame(result: OffPolicy) -> pl.DataFrame:
-    """Return the difference of every target from the baseline with its interval, one row per target."""
+    """Return every target's difference from the baseline with its interval, one row per target."""
     rows = []
     for row in result.primary.iter_rows(named=True):
         value = signed(row["difference"])
@@ -75,7 +75,7 @@ def pair_frame(result: OffPolicy) -> pl.DataFrame:
 
 
 def clip_frame(result: OffPolicy) -> pl.DataFrame:
-    """Return the value of every policy whose weights are clipped, by the clip, beside that of the log."""
+    """Return every policy's value by the clip of its weights, beside the value of the log."""
     clips = result.sensitivity.filter(method="clip").select(
         system="policy", clip="parameter", value="value"
     )
@@ -132,7 +132,7 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 class LoggedPlots:
-    """Charts of policies on logged impressions, as Altair charts: show them in a notebook, or ``save`` them.
+    """Altair charts of policies on logged impressions, for notebooks or to ``save``.
 
     Each takes ``size`` and ``theme``, as the charts of a comparison.
     """
@@ -170,7 +170,7 @@ class LoggedPlots:
         return chart
 
     def differences(self, *, size: Size = "web", theme: Theme = "light") -> Chart:
-        """Draw the paired difference of every target from the baseline, with its interval and verdict.
+        """Draw every target's paired difference from the baseline, with its interval and verdict.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class LoggedPlots:
 def logged_head(
     result: OffPolicy, title: str, decision: Decision | None, gaps: Sequence[Gap]
 ) -> Head:
-    """Return the first screen of the page: the verdict, the gain, the support, and what was not looked at."""
+    """Return the first screen of the page: verdict, gain, support, and the first three gaps."""
     logged = result.row(LOGGED)
     kick = [title, f"{logged['n']:,} requests", f"{logged['users']:,} users"]
     unseen = [gap.title for gap in gaps[:3]]
@@ -306,7 +306,7 @@ def _facts(result: OffPolicy, row: Mapping[str, Any]) -> list[Fact]:
 
 
 def logged_gaps(result: OffPolicy) -> list[Gap]:
-    """Return what the estimate does not know, each with what would fill the gap."""
+    """Return the gaps of the estimate, with a remedy where there is a remedy."""
     gaps = [
         Gap(
             "an experiment",
@@ -402,7 +402,7 @@ def logged_sections(result: OffPolicy) -> list[Section]:
 
 
 def _forest_rows(result: OffPolicy) -> list[ForestRow]:
-    """Return one row per pair, those of a group under its name."""
+    """Return one row per pair; the pairs of a group follow a heading with its name."""
     rows: list[ForestRow] = []
     last = None
     for row in result.differences.iter_rows(named=True):
@@ -432,7 +432,7 @@ def _forest_row(row: Mapping[str, Any]) -> ForestRow:
 
 
 def charts_of_pairs(frame: pl.DataFrame) -> Any:
-    """Return the chart of differences that stands for that of the page among its files."""
+    """Return the chart of differences for a report's files, in place of the chart of the page."""
     return charts().interval_chart(
         frame, look=replace(charts().SMALL, width=720), axis="difference in reward"
     )

@@ -94,7 +94,7 @@ class Estimate:
 
 
 class Estimates:
-    """The estimates of several results at one level, kept after the first time they are asked for."""
+    """Estimates of several results at one level, cached when first requested."""
 
     def __init__(self, results: Mapping[str, Result], alpha: float = _ALPHA) -> None:
         self.results, self.alpha = results, alpha
@@ -102,7 +102,7 @@ class Estimates:
         self._slices: dict[str, dict[tuple[object, object], dict[str, Any]]] = {}
 
     def only(self, systems: Iterable[str]) -> Estimates:
-        """Return the estimates of some systems; what one of the two knows, the other knows."""
+        """Return the estimates of a subset of systems, with a shared cache."""
         subset = Estimates({name: self.results[name] for name in systems}, self.alpha)
         subset._estimates, subset._slices = self._estimates, self._slices
         return subset
@@ -120,7 +120,7 @@ class Estimates:
     def of(
         self, system: str, cell: str, by: str | None = None, group: str | None = None
     ) -> Estimate:
-        """Return the value of a system, over all users or those of one group."""
+        """Return a system's value, over all users or in one group."""
         key = (system, cell, by, group)
         if key not in self._estimates:
             self._estimates[key] = self._estimate(system, cell, by, group)
@@ -141,7 +141,7 @@ class Estimates:
         return Estimate(value, interval.low, interval.high, interval.n)
 
     def _of_group(self, system: str, cell: str, by: str, group: str | None) -> float:
-        """Return the value of a group of users or items, as the table of slices has it."""
+        """Return the value of a group of users or items, from the table of slices."""
         if system not in self._slices:
             slices = self.results[system].slices
             rows = [] if slices is None else slices.to_dicts()
@@ -225,7 +225,7 @@ def groups_of(results: Mapping[str, Result]) -> dict[str, list[tuple[str | None,
 
 
 def _by_of(columns: Collection[str], by: str | None, no_groups: str) -> str:
-    """Return the column of the groups that are drawn, which need not be named if there is one alone."""
+    """Return the column of groups to draw: ``by``, or the only column; raise if ambiguous."""
     if not columns or (by is None and len(columns) > 1) or (by is not None and by not in columns):
         raise ParameterError(
             "there are no such groups" if columns else no_groups,
@@ -292,7 +292,7 @@ def difference_frame(
 
 
 def decided_limits(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the interval of a pair at the level of its verdict; None where that is the pair's own."""
+    """Return a pair's interval at its verdict's level; None if equal to the pair's own interval."""
     low, high = row["low"], row["high"]
     if is_missing(low) or is_missing(high) or (low, high) == (row["low_alone"], row["high_alone"]):
         return None
@@ -379,7 +379,7 @@ def lorenz_frame(exposures: Mapping[str, Floats]) -> pl.DataFrame:
 
 
 def reliability_frame(estimates: Estimates, name: str, by: str | None = None) -> pl.DataFrame:
-    """Return reliability curves: one row per system, or group of users by a column, and bin with rows.
+    """Return reliability curves: one row per non-empty bin, of a system or a group of users.
 
     ``low`` and ``high`` are the limits of ``observed`` where the result has jackknife replicates.
     """
@@ -401,7 +401,7 @@ def reliability_frame(estimates: Estimates, name: str, by: str | None = None) ->
 
 
 def reliability_name(results: Mapping[str, Result], metric: str | None) -> str:
-    """Return the reliability curve to draw: the one that is asked for, or the first that all results have."""
+    """Return the reliability curve to draw: ``metric``, or the first that all results have."""
     if metric is not None:
         return str(parse(metric))
     names = [
@@ -440,7 +440,7 @@ def charts() -> Any:
 
 
 def _subtitle(text: str, alpha: float, sample: str = "") -> str:
-    """Return the lines below a title: what is drawn of how many users, with which intervals, and by what."""
+    """Return the lines below a title: the content, the sample, the level and the version."""
     who = f", {sample}" if sample else ""
     return f"{text}{who}, {level_text(1 - alpha)} intervals\nrankwise {__version__}"
 
@@ -484,7 +484,7 @@ class ResultPlots:
         return _curve(self._estimates, metrics, size, theme)
 
     def per_user(self, metric: str, *, size: Size = "web", theme: Theme = "light") -> Chart:
-        """Draw a histogram of the per-user values of a metric, such as ``"ndcg@10"``; users at 0 are counted in words.
+        """Draw a histogram of a metric's per-user values; users at 0 are counted in the subtitle.
 
         Parameters
         ----------
@@ -609,7 +609,7 @@ class ComparisonPlots:
         self._estimates = Estimates(results, settings["alpha"])
 
     def differences(self, *metrics: str, size: Size = "web", theme: Theme = "light") -> Chart:
-        """Draw paired differences with their confidence intervals; by default of the primary metric.
+        """Draw paired differences with confidence intervals; by default of the primary metric.
 
         The thick interval is of one pair alone, the thin one at the level that the correction left
         to it: the verdict follows the thin one.
@@ -769,7 +769,7 @@ class ComparisonPlots:
         return chart
 
     def decision(self, decision: Decision, *, size: Size = "web", theme: Theme = "light") -> Chart:
-        """Draw a decision: every check in per cent of the baseline, what is not allowed shaded.
+        """Draw a decision: each check in per cent of the baseline, with disallowed ranges shaded.
 
         Parameters
         ----------
@@ -855,7 +855,7 @@ class ComparisonPlots:
     def pareto(
         self, x: str, y: str | None = None, *, size: Size = "web", theme: Theme = "light"
     ) -> Chart:
-        """Draw the trade-off of two metrics: one point per system, with intervals on both axes; upper right is better.
+        """Draw the trade-off of two metrics, with intervals on both axes; upper right is better.
 
         Parameters
         ----------
@@ -888,7 +888,7 @@ class ComparisonPlots:
     def reliability(
         self, metric: str | None = None, *, size: Size = "web", theme: Theme = "light"
     ) -> Chart:
-        """Draw predicted against observed click rates of all systems; the diagonal is perfect calibration.
+        """Draw observed against predicted rates; the diagonal is perfect calibration.
 
         Parameters
         ----------
@@ -909,7 +909,7 @@ class ComparisonPlots:
         return chart
 
     def curve(self, *metrics: str, size: Size = "web", theme: Theme = "light") -> Chart:
-        """Draw metrics of all systems against the cut-off k, with bands for the baseline and the best of the others.
+        """Draw metrics against the cut-off k, with bands for the baseline and the best system.
 
         Parameters
         ----------
@@ -1017,7 +1017,7 @@ def decision_frame(decision: Decision) -> pl.DataFrame:
 
 
 def stack_frame(sides: Mapping[str, tuple[int, int, int]], noun: str = "users") -> pl.DataFrame:
-    """Return how many users, or their requests, lose, see no difference and gain, one row per pair and side."""
+    """Return users or requests that lose, see no difference and gain, one row per pair and side."""
     rows = [
         {
             "name": name,

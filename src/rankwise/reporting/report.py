@@ -72,7 +72,7 @@ _FONT = re.compile(r'( font-size=")([\d.]+)px"')
 
 
 def inlined(svg: str, name: str, caption: str) -> str:
-    """Return an SVG that shares a page with others: named, without fixed size or common ids."""
+    """Return an SVG for inlining in a page: named, without a fixed size or common ids."""
     head, _, body = svg.partition(">")
     width, height = (re.search(rf'{side}="([\d.]+)"', head) for side in ("width", "height"))
     assert width is not None
@@ -114,7 +114,7 @@ _ROWS = 40  # of a chart's data on the page: all of them are among the assets
 
 
 def sections_of(material: ReportData) -> list[Section]:
-    """Return the sections of a report, in the order in which a reader asks; one without contents is left out."""
+    """Return the sections of a report in reading order, without sections not asked for."""
     sections, data = report_sections, report_data
     builders: dict[tuple[str, str], dict[str, Callable[[ReportData], Sequence[Block]]]] = {
         ("decision", "The decision"): {"the decision": sections.decision},
@@ -274,7 +274,7 @@ class Report:
         return f"<Report {self.title!r}: {len(self.figures)} charts>{printable(missing)}"
 
     def _svg(self, figure: Figure) -> Mapping[str, str]:
-        """Return the chart of a figure as SVG, or why it could not be drawn."""
+        """Return a figure's chart as SVG, or the reason why drawing failed."""
         try:
             return {
                 "svg": inlined(_drawn(figure), figure.name, printable(figure.caption)),
@@ -309,7 +309,7 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%)")
 
 
 def _breakable(text: str) -> Any:
-    """Return a name that may wrap at its parts, and nowhere else: never within a number or a word."""
+    """Return a name that may wrap between its parts only, never within a number or a word."""
     import markupsafe
 
     return markupsafe.Markup("<wbr>").join(_AFTER.split(printable(text)))
@@ -321,7 +321,7 @@ def _unbroken(text: str) -> str:
 
 
 def _every(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Return blocks and those folded away in them."""
+    """Yield blocks, and the blocks and charts inside them."""
     for block in blocks:
         yield block
         if isinstance(block, Folded):
@@ -333,7 +333,7 @@ def _every(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def _shown(blocks: Sequence[Block]) -> bool:
-    """Return whether blocks show anything; what is missing is listed among the gaps."""
+    """Return whether a block shows anything; missing parts are listed among the gaps."""
     return any(not isinstance(block, Missing) for block in blocks)
 
 
@@ -349,7 +349,7 @@ def _drawn(figure: Figure) -> str:
 
 
 def _assets(figure: Figure) -> dict[str, bytes]:
-    """Return the files of a chart: its data, and the chart if it can be drawn."""
+    """Return the files of a chart: its data, and its images if they can be drawn."""
     files = {f"{figure.name}.csv": csv_text(figure.data.drop("text", strict=False)).encode()}
     try:
         svg = on_white(_drawn(figure))
@@ -380,7 +380,7 @@ def _data(figure: Figure) -> Mapping[str, Any]:
 
 
 def _cells(view: TableView) -> list[list[dict[str, Any]]]:
-    """Return the cells of a table for the template, with what they are sorted by."""
+    """Return the cells of a table for the template, with their sort keys."""
     out = []
     for row in view.rows:
         cells = []
@@ -528,7 +528,7 @@ def report(
     decision: Any = None,
     evidence: Any = (),
 ) -> Report:
-    """Make an HTML report: the verdict, what it rests on, for whom, at what cost, and what was not looked at.
+    """Make an HTML report: the verdict, its evidence, the groups, the costs, and the gaps.
 
     The report is one self-contained HTML file, which opens without a network. What cannot be
     computed is listed at its end with the reason, and the command that would compute it.

@@ -1,4 +1,4 @@
-"""What the sections of a report draw on, and what they are made of: text, tables, charts, provenance."""
+"""The data of a report's sections, and the parts of a page: text, tables, charts, provenance."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; ``strong`` ones are what a reader should take away."""
+    """A paragraph; ``strong`` marks a key message."""
 
     text: str
     strong: bool = False
@@ -73,7 +73,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table; a reader can sort its rows by each column if it is ``sortable``.
+    """A table; ``sortable`` lets a reader sort its rows by each column.
 
     On a phone its rows are cards, unless it is ``compact``.
     """
@@ -85,7 +85,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with what it shows in words, and its data.
+    """A chart with its caption in words, and its data.
 
     ``name`` is that of its files among the assets; ``draw`` makes the chart from the data.
     """
@@ -98,7 +98,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Missing:
-    """What could not be computed, and why: a grey cell."""
+    """A part that could not be computed, with the reason: a grey cell."""
 
     what: str
     why: str
@@ -126,7 +126,7 @@ Block: TypeAlias = (
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page; one of which nothing is asked for at once is ``folded``."""
+    """A section of the page, collapsed at first if ``folded``."""
 
     name: str
     title: str
@@ -135,7 +135,7 @@ class Section:
 
 
 def reason(error: Exception) -> str:
-    """Return the message of an error on one line; that of an error that is no RankwiseError says so."""
+    """Return an error's message on one line, marked as internal unless a RankwiseError."""
     if not isinstance(error, RankwiseError):
         message = str(error).strip().splitlines()[:1]
         return ": ".join(
@@ -151,7 +151,7 @@ def section(
     material: ReportData,
     builders: Mapping[str, Callable[[ReportData], Sequence[Block]]],
 ) -> Section:
-    """Return a section of parts by what they are, of which each may fail alone.
+    """Return a section of named parts, each of which may fail alone.
 
     A part that cannot be computed is replaced by its reason, so that no failure costs a reader the
     rest of the page.
@@ -170,7 +170,7 @@ _TITLES = ("title", "name", "item_name", "movie_title", "label")
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Tables that results were evaluated from; what is not there raises the reason.
+    """The tables that results were evaluated from; a missing table raises the reason.
 
     ``tables`` has ``truth``, ``train`` and ``items`` of the caller, ``runs`` the lists by system.
     """
@@ -212,7 +212,7 @@ class Lists:
 
     @cached_property
     def history(self) -> pl.DataFrame:
-        """The users' interactions before the ground truth, training included: ``user``, ``item``."""
+        """Interactions before the ground truth, training included: ``user``, ``item``."""
         return self._first("train").frame.select(_text("user"), _text("item"))
 
     @cached_property
@@ -256,7 +256,7 @@ class Lists:
         return pl.concat(seen).n_unique() if seen else 0
 
     def _first(self, role: TableRole) -> Table:
-        """Return a table that all results share, from the first that tells where it lies."""
+        """Return a table that all results share, from the first result that locates the table."""
         failed: RankwiseError | None = None
         for result in self.results.values():
             try:
@@ -356,12 +356,12 @@ class ReportData:
 
     @property
     def unit(self) -> SamplingUnit:
-        """What means are a random sample of: users, or requests of users."""
+        """The sampling unit of means: users, or requests of users."""
         return next(iter(self.results.values())).sampling_unit
 
     @property
     def level(self) -> str:
-        """The level of the intervals of single values: that of the comparison, if there is one."""
+        """The level of single values' intervals, as in the comparison if there is one."""
         return level_text(1 - self.estimates.alpha)
 
     @property
@@ -391,7 +391,7 @@ class ReportData:
 
     @property
     def left_out(self) -> str:
-        """What a reader should know of a chart without all systems; empty if it has all."""
+        """The note of a chart without all systems; empty if all systems are drawn."""
         if len(self.results) <= _DRAWN:
             return ""
         return f" Shown are the {_DRAWN} best of {len(self.results):,} systems."
@@ -421,7 +421,7 @@ class ReportData:
         return metrics
 
     def in_families(self, families: Sequence[str]) -> list[str]:
-        """Return the values of metrics of some families."""
+        """Return the values of metrics in the given families."""
         metrics = ((cell, self.metric_of(cell)) for cell in self.single_cells)
         return [
             cell for cell, metric in metrics if metric is not None and metric.family in families
@@ -437,7 +437,7 @@ class ReportData:
 
     @property
     def descriptions(self) -> list[Description]:
-        """What is known about every metric of the results, family by family."""
+        """The descriptions of the results' metrics, sorted by family."""
         classes = {type(m): None for r in self.results.values() for m in r.metrics}
         order = {family: at for at, family in enumerate(FAMILIES)}
         descriptions = map(Description, classes)

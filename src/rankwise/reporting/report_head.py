@@ -1,4 +1,4 @@
-"""The first screen of a report: the verdict, four facts, and what was not looked at."""
+"""The first screen of a report: the verdict, four facts, and the gaps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "sure"]
 
 @dataclass(frozen=True)
 class Fact:
-    """One of the four facts below the verdict: a large number, one bold clause, and the condition."""
+    """A fact below the verdict: a large number, a bold clause, and the condition."""
 
     title: str
     big: str
@@ -50,7 +50,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Gap:
-    """Something that was not looked at, why it matters, and the command that would look at it."""
+    """A gap in the evidence, its importance, and the command that would fill the gap."""
 
     title: str
     text: str
@@ -59,7 +59,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Head:
-    """The first screen of a report: ``state`` is ship, hold or stop, and empty without a decision."""
+    """The first screen of a report; ``state`` is ship, hold or stop; empty without a decision."""
 
     kick: Sequence[str]
     state: str
@@ -70,7 +70,7 @@ class Head:
 
 
 def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
-    """Return the verdict and the facts behind it, and the first three of the gaps."""
+    """Return the first screen: the verdict, the facts behind the verdict, and three gaps."""
     decision = material.decision
     counts = [result.counts | {"users": _users_of(result)} for result in material.results.values()]
     sample = sample_text(max(counts, key=lambda count: count["users"]))
@@ -134,7 +134,7 @@ def _primary(material: ReportData) -> pl.DataFrame:
 
 
 def _pair(material: ReportData, system: str, baseline: str) -> dict[str, Any] | None:
-    """Return the row of a pair on the primary metric, if it was compared over all users."""
+    """Return a pair's row on the primary metric over all users; None if not compared."""
     for row in _primary(material).iter_rows(named=True):
         if row["group"] is None and {row["system"], row["baseline"]} == {system, baseline}:
             return oriented(row, baseline)
@@ -192,7 +192,7 @@ def _single_facts(material: ReportData) -> list[Fact]:
 
 
 def _nobody_left_out(result: Result) -> str:
-    """Return why no user is left out, as far as the result says it."""
+    """Explain why no user is left out, as far as the result's settings tell."""
     population = result.provenance.get("settings", {}).get("population")
     row = result.sampling_unit.row
     return (
@@ -207,7 +207,7 @@ def _means(row: Mapping[str, Any]) -> str:
 
 
 def _size(row: Mapping[str, Any], names: tuple[str, str, str]) -> tuple[str, str]:
-    """Return the size of a difference and its interval: in per cent of the baseline, or as it is where that is 0."""
+    """Return a difference and its interval, in per cent of the baseline unless that is 0."""
     relative, low, high = (row[name] for name in names)
     level = "" if is_missing(row.get("confidence")) else f"{level_text(row['confidence'])} "
     if not is_missing(relative):
@@ -234,7 +234,7 @@ def _gain(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Fact:
 
 
 def _decision_cost(material: ReportData, success: str) -> Fact:
-    """Return the largest loss beside the metric of success: one that decides, or one that no rule guards."""
+    """Return the cost of a decision: the largest loss that failed, or that no rule guards."""
     decision = material.decision
     assert decision is not None
     rule, unguarded = decision.record["rule"], decision.record.get("unguarded", [])
@@ -269,7 +269,7 @@ def _cost_of_pair(
     metric: str,
     guarded: Collection[str] = frozenset(),
 ) -> Fact:
-    """Return the other metric on which a system loses most in place of another one, if it is shown to lose on any."""
+    """Return the unguarded metric on which a system is shown to lose most, if there is any."""
     table = pl.DataFrame() if material.pairs is None else material.pairs
     rows = [
         row
@@ -313,7 +313,7 @@ def _for_whom(material: ReportData, metric: str, row: Mapping[str, Any] | None) 
 
 
 def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, Any] | None) -> Fact:
-    """Return the p-value that decided, and why that of the comparison is another one."""
+    """Return the deciding p-value, and why the p-value of the comparison is different."""
     alpha, p = material.decision.record["rule"]["alpha"], row["p"]  # type: ignore[union-attr]
     if is_missing(p):
         return Fact("How sure", "Not tested", f"{row['metric']} could not be tested.")
@@ -338,12 +338,12 @@ def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, A
 
 
 def sure(p: float, alpha: float) -> str:
-    """Return whether a p-value is clear, barely below the level, or above it, in a word."""
+    """Describe a p-value in a word: clear, barely below the level, or not shown."""
     return "Clear" if p < alpha / 10 else "Barely" if p < alpha else "Not shown"
 
 
 def _pair_facts(material: ReportData) -> list[Fact]:
-    """Return the facts of the best system against the baseline, or against the best of the others."""
+    """Return the facts of the best system against the baseline, or against the second best."""
     order = system_order(_primary(material), material.settings)
     baseline = material.settings["baseline"]
     system, other = (order[1], order[0]) if baseline is not None else (order[0], order[1])
@@ -378,7 +378,7 @@ _OFFLINE = Gap(
 
 
 def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
-    """Return what was not looked at, the largest first, each with the command that would fill it."""
+    """Return the gaps of the report, the largest first, with commands that would fill them."""
     found: list[Gap] = []
     results = material.results
     without = {name: r.counts.get("users_without_list", 0) for name, r in results.items()}

@@ -1,4 +1,4 @@
-"""The sections of a report: decision, systems, differences, groups, costs, exposure, fairness, example users."""
+"""Sections of a report, from the decision and the systems to fairness and example users."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def decision(material: ReportData) -> list[Block]:
 
 
 def checks(made: Decision) -> list[Block]:
-    """Return the checks of a decision in per cent of the baseline, with what is not allowed shaded."""
+    """Return a decision's checks in per cent of the baseline, with disallowed ranges shaded."""
     rule, rows = made.record["rule"], made.rows
     names = ("change", "change_low", "change_high")
     limits = [_not_allowed(row, made) or 0.0 for row in rows]
@@ -178,7 +178,7 @@ def checks(made: Decision) -> list[Block]:
 
 
 def _levels_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the confidence levels of the intervals of a decision; if several, with the parts of the rule."""
+    """Describe the levels of a decision's intervals; if several, with the parts of the rule."""
     levels = levels_of(rows)
     if len(levels) < 2:
         return f"{next(iter(levels), '')} intervals".strip()
@@ -188,7 +188,7 @@ def _levels_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def charts_of(frame: pl.DataFrame, **options: Any) -> Any:
-    """Return the chart of intervals that stands for one of HTML among the files of a report."""
+    """Return the chart of intervals that replaces an HTML chart among the files of a report."""
     return charts().interval_chart(frame, look=replace(charts().SMALL, width=720), **options)
 
 
@@ -232,7 +232,7 @@ def _decision_row(row: Mapping[str, Any], made: Decision) -> ForestRow:
 
 
 def _not_allowed(row: Mapping[str, Any], made: Decision) -> float | None:
-    """Return the end of the changes that a check does not allow, as a share of the baseline; None where it has none."""
+    """Return the end of a check's disallowed changes, as a share of the baseline; None if none."""
     if row["role"] != "guardrail":
         return 0.0
     margin, mean = row["margin"], row["mean_baseline"]
@@ -274,7 +274,7 @@ def _span(low: int, high: int) -> str:
 def _board_column(
     material: ReportData, cell: str, order: Sequence[str]
 ) -> tuple[tuple[str, str], dict[str, BoardCell]]:
-    """Return the head of a metric, and its cells; over common users where systems have values of different ones."""
+    """Return a metric's heading and cells; over common users if systems have different users."""
     rows = [] if material.pairs is None else material.pairs.filter(metric=cell).to_dicts()
     rows = [row for row in rows if row["group"] is None]
     common = means_by_system(rows) if any(row["users_dropped"] for row in rows) else {}
@@ -323,7 +323,7 @@ def _pairs(material: ReportData) -> pl.DataFrame:
 
 
 def _from_reference(material: ReportData) -> list[dict[str, Any]]:
-    """Return the pairs of the primary metric with the reference, the best system first, at most six."""
+    """Return at most six pairs of the primary metric with the reference, the best system first."""
     pairs = _pairs(material).filter(pl.col("primary") & pl.col("group").is_null()).to_dicts()
     other = reference(material)
     rows = [oriented(row, other) for row in pairs if other in (row["system"], row["baseline"])]
@@ -332,7 +332,7 @@ def _from_reference(material: ReportData) -> list[dict[str, Any]]:
 
 
 def differences(material: ReportData) -> list[Block]:
-    """Return the differences of the primary metric: thick of one pair alone, thin at the level that decided."""
+    """Return differences of the primary metric, with unadjusted and adjusted intervals."""
     if material.alone or material.settings.get("by") is not None:
         return []
     rows, alpha = _from_reference(material), material.settings["alpha"]
@@ -416,7 +416,7 @@ def differences(material: ReportData) -> list[Block]:
 
 
 def other_metrics(material: ReportData) -> list[Block]:
-    """Return the change of every other metric against the reference, in per cent, with its verdict."""
+    """Return each further metric's change against the reference in per cent, with its verdict."""
     if material.alone or material.settings.get("by") is not None:
         return []
     rows = _pairs(material).filter(~pl.col("primary") & pl.col("group").is_null()).to_dicts()
@@ -458,7 +458,7 @@ def other_metrics(material: ReportData) -> list[Block]:
 
 
 def for_whom(material: ReportData) -> list[Block]:
-    """Return the differences within groups of users, a panel per system, and who gains and loses."""
+    """Return differences within groups, one panel per system, and who gains and loses."""
     columns = groups_of(material.results)
     blocks: list[Block] = []
     rows = (
@@ -489,7 +489,7 @@ def _slice_panels(
     sizes: Sequence[tuple[str | None, int]],
     rows: Sequence[Mapping[str, Any]],
 ) -> list[Block]:
-    """Return a panel per system: the difference from the reference among all users, and in each group."""
+    """Return one panel per system: differences from the reference for all users and by group."""
     other, settings = reference(material), material.settings
     pairs = {name: material.results[name] for name in (other, *(row["system"] for row in rows))}
     if not settings.get("forced"):
@@ -565,7 +565,7 @@ def _panel_row(
     strong: bool = False,
     no_list: bool = False,
 ) -> ForestRow:
-    """Return a group of users in a panel; one of few users has a value and no interval.
+    """Return a group's row in a panel; a group of few users has a value and no interval.
 
     ``users`` is their number where a group has no row.
     """
@@ -598,7 +598,7 @@ def _panel_row(
 def _slice_values(
     material: ReportData, by: str, sizes: Sequence[tuple[str | None, int]]
 ) -> list[Block]:
-    """Return the primary metric within groups, a panel per system, where nothing is compared over all users."""
+    """Return the primary metric by group, one panel per system, if no pairs were compared."""
     groups = sorted(
         sorted(sizes, key=lambda size: -size[1])[:MOST_GROUPS],
         key=lambda size: natural_key(size[0]),
@@ -880,7 +880,7 @@ def examples(material: ReportData) -> list[Block]:
 
 
 def _most_telling(material: ReportData) -> tuple[str, str]:
-    """Return the pair of systems to show users of: the two that are ahead, of those compared."""
+    """Return the compared pair of systems that ranks highest, to show example users of."""
     if material.pairs is None:
         raise MetricError(material.not_compared)
     rows = material.pairs.filter(pl.col("primary") & pl.col("wins").is_not_null())
@@ -956,7 +956,7 @@ def method(material: ReportData) -> list[Block]:
 
 
 def _said_by(material: ReportData, say: Callable[[Result], Sequence[str]]) -> dict[str, str]:
-    """Return the notes of all results, each once, with the names of the results that have it."""
+    """Return each note once, with the names of the results that have the note."""
     names: dict[str, list[str]] = {}
     for name, result in material.results.items():
         for text in say(result):
@@ -969,7 +969,7 @@ def _said_by(material: ReportData, say: Callable[[Result], Sequence[str]]) -> di
 
 
 def evidence(material: ReportData) -> list[Block]:
-    """Return the tables of other studies, each with its title above and its notes below."""
+    """Return the tables of further studies, each with its title above and its notes below."""
     blocks: list[Block] = []
     for view in material.evidence:
         blocks += [Text(view.title, strong=True)] if view.title else []

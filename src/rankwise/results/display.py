@@ -1,4 +1,4 @@
-"""How results are shown: tables of values for readers, and notes on who was evaluated by which rules."""
+"""The display of results: tables of values, and notes on the evaluated users and the rules."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def result_views(
     interval_of: Callable[[str], str] | None = None,
     full: bool = True,
 ) -> list[TableView]:
-    """Return the table of values, and that of groups of users if there is one, above the notes.
+    """Return the table of values and, if there is one, the table of user groups, with notes.
 
     ``interval_of`` returns the interval of a value as text, which stands beside that of the largest
     cut-off.
@@ -189,7 +189,7 @@ def _value_view(
     corner: str,
     interval_of: Callable[[str], str] | None = None,
 ) -> TableView:
-    """Return one row per metric, and per cell of a metric; one column per cut-off, and one of intervals."""
+    """Return one row per metric or cell, one column per cut-off, and a column of intervals."""
     columns: list[int | None] = [*sorted({k for metric in metrics for k in metric.k})]
     columns += [] if all(metric.k for metric in metrics) else [None]
     rows: list[tuple[str, ...]] = []
@@ -213,14 +213,14 @@ def _value_view(
 
 
 def _is_wide(values: Mapping[str, float], name: str) -> bool:
-    """Whether the values of a metric are columns of a table, as those of a reliability curve are."""
+    """Return whether a metric's values need several columns, as in a reliability curve."""
     return any("of" in read_label(label) for label, _ in labelled_values(values, name) if label)
 
 
 def _wide_view(
     name: str, values: Mapping[str, float], groups: Sequence[Mapping[str, Any]], corner: str
 ) -> TableView:
-    """Return one row per group of a metric with several values for each, over all users and over each group of them."""
+    """Return the rows of a metric with several values per row, for all users and each group."""
     users = [("all", values), *((_group_head(row), row) for row in groups)]
     rows = [
         (who, row) for who, numbers in users for row in wide_cells(labelled_values(numbers, name))
@@ -256,7 +256,7 @@ _SHOWN_GROUPS = 40  # of each grouping, on a terminal
 def _group_view(
     groups: Sequence[Mapping[str, Any]], corner: str, wide: Sequence[str], min_size: int
 ) -> TableView:
-    """Return the values of each group of users, one column per group, or one row where groups are many.
+    """Return the values of user groups, one column per group, or one row per group if many.
 
     Values of ``wide`` metrics have tables of their own.
     """
@@ -283,7 +283,7 @@ def _group_view(
 
 
 def _size(users: int, min_size: int) -> str:
-    """Return the number of users of a group, marked if it is small.
+    """Return the number of users of a group, marked if small.
 
     >>> _size(12, 30), _size(1200, 30)
     ('12*', '1,200')
@@ -317,7 +317,7 @@ def footnote(
     split: Mapping[str, Any] | None,
     short_lists: str,
 ) -> list[str]:
-    """Return who was evaluated by which rules, what was out of the ordinary, and what was read.
+    """Return notes on warnings, unusual counts, the evaluated users, the rules and the inputs.
 
     Doubts come first; the last three lines are who, the rules, and what was read. ``short_lists``
     is the note that `short_lists` makes.
@@ -375,7 +375,7 @@ def footnote(
 
 
 def evaluated_population(provenance: Mapping[str, Any]) -> Any:
-    """Return the population of all metrics of a result together; None where the result does not say."""
+    """Return the joint population of all metrics of a result; None if the result has none."""
     settings, rules = provenance["settings"], provenance.get("rules", {})
     population = settings.get("population")
     names = [text.partition("@")[0] for text in settings.get("metrics", ())]
@@ -384,7 +384,7 @@ def evaluated_population(provenance: Mapping[str, Any]) -> Any:
 
 
 def _population_notes(provenance: Mapping[str, Any]) -> list[str]:
-    """Return which metrics are over other users than the rest; those over every row that was shown in one note."""
+    """Return notes on metrics over a different population, or one note for all shown rows."""
     settings, rules = provenance["settings"], provenance.get("rules", {})
     if provenance.get("convention") is not None:
         return [_exception(name, rule, settings) for name, rule in rules.items()]
@@ -409,7 +409,7 @@ def sample_text(counts: Mapping[str, int]) -> str:
 
 
 def _request_rules(requests: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
-    """Return whose lists and ground truth were evaluated, and what means are over."""
+    """Return notes on lists by request, on their ground truth, and on the order of means."""
     truth = {
         "request": "ground truth by request",
         "user": "the ground truth of a user holds for all requests",
@@ -466,7 +466,7 @@ def split_words(card: Mapping[str, Any]) -> str:
 
 
 def moment_text(value: Any, time: Mapping[str, Any]) -> str:
-    """Return a moment of a split as a date in UTC, where its card knows the unit of the number; empty without one."""
+    """Return a moment of a split as a UTC date if its unit is known; empty without a moment."""
     ticks = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}.get(time.get("unit") or "")
     if value is None:
         return ""
@@ -480,14 +480,14 @@ def moment_text(value: Any, time: Mapping[str, Any]) -> str:
 
 
 def plan_statements(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return whether results are as planned, or what differs, for those that were held against a plan."""
+    """Return the plan statements of results that were checked against a plan, each once."""
     return list(
         dict.fromkeys(record["plan"]["statement"] for record in provenances if "plan" in record)
     )
 
 
 def short_lists(lengths: pl.Series, k: int, counts: Mapping[str, int]) -> str:
-    """Return a note on lists shorter than the largest cut-off if most are; empty if few are, or a count says it.
+    """Return a note if most lists are shorter than the largest cut-off and no count says so.
 
     >>> short_lists(pl.Series([0, 3, 5, 50]), 50, {})
     '2 of 3 lists shorter than k = 50 (median length 5)'
@@ -505,7 +505,7 @@ def short_lists(lengths: pl.Series, k: int, counts: Mapping[str, int]) -> str:
 def _exceptions(
     counts: Mapping[str, int], population: str | None, in_id_order: Sequence[str]
 ) -> list[str]:
-    """Return a note for each count of something out of the ordinary; one for counts of the same users.
+    """Return one note per unusual count, and a joint note for counts of the same users.
 
     ``in_id_order`` are the metrics that take tied items in order of id.
     """
@@ -544,7 +544,7 @@ def _exceptions(
 
 
 def _in_id_order(counts: Mapping[str, int], settings: Mapping[str, Any]) -> list[str]:
-    """Return the metrics that took tied items in order of id, where others are the mean over all orders."""
+    """Return metrics that took tied items in order of id, where ties are averaged over orders."""
     if not counts.get("tied_rows") or "expected" not in settings.get("ties", ""):
         return []
     names = []
@@ -556,7 +556,7 @@ def _in_id_order(counts: Mapping[str, int], settings: Mapping[str, Any]) -> list
 
 
 def _without_fact(name: str) -> str:
-    """Return the words of a count of rows without a fact; its column is named where it is called otherwise.
+    """Return the words of a count of rows without a fact, with the column if named otherwise.
 
     >>> _without_fact("recommendations_without_categories(categories)")
     'recommendations without categories'
@@ -581,7 +581,7 @@ _PARTS = {
 
 
 def _within(counts: Mapping[str, int], name: str) -> str:
-    """Return what else was counted of the same rows, in brackets."""
+    """Return the partial counts of the same rows, in brackets."""
     parts = [
         _counted(counts[part], text)
         for part, text in _PARTS.get(name, {}).items()
@@ -591,7 +591,7 @@ def _within(counts: Mapping[str, int], name: str) -> str:
 
 
 def _counted(count: int, text: str) -> str:
-    """Return a number of things, of one thing in the singular; of users that have many, as it is.
+    """Return a count with its text, whose first noun is singular for a count of 1.
 
     >>> _counted(1, "rows with tied scores"), _counted(2, "rows with tied scores")
     ('1 row with tied scores', '2 rows with tied scores')

@@ -111,7 +111,7 @@ def group_names(per_user: pl.DataFrame, by: str) -> list[str | None]:
 
 
 def _group_hint(by: str, names: Iterable[str]) -> str:
-    """Return how results get the groups of users by ``by``, where they have those of other ``names``."""
+    """Return how a result gets groups by ``by``, if its groups are by ``names``."""
     if by == RELEVANT_ITEMS:
         return (
             "warm and cold relevant items are two ground truths: evaluate against each, and "
@@ -214,7 +214,7 @@ def check_clusters(clusters: object) -> None:
 
 
 def cluster_codes(users: pl.Series, clusters: pl.DataFrame) -> Any:
-    """Return the number of the cluster of each user, from 0; ``clusters`` has users with their group."""
+    """Return the cluster number of each user, from 0; ``clusters`` has each user's group."""
     codes = users.to_frame("user").join(
         clusters.with_columns(pl.col("user").cast(users.dtype)),
         on="user",
@@ -234,7 +234,7 @@ def cluster_codes(users: pl.Series, clusters: pl.DataFrame) -> Any:
 
 
 def mean_of(values: pl.Series, weights: pl.Series | None = None) -> float:
-    """Return the mean of users' values, except those of users who have none, with their weights."""
+    """Return the (weighted) mean of the defined values of users; NaN without any."""
     if weights is None:
         defined = values.drop_nans()
         return ExactTotal.of(defined.to_numpy()).value / len(defined) if len(defined) else math.nan
@@ -243,7 +243,7 @@ def mean_of(values: pl.Series, weights: pl.Series | None = None) -> float:
 
 
 def sum_of(values: pl.Series, weights: pl.Series | None = None) -> float:
-    """Return the sum of users' values, except those of users who have none, times their weights."""
+    """Return the (weighted) sum of the defined values of users."""
     terms = values if weights is None else values * weights
     return ExactTotal.of(terms.filter(values.is_not_nan()).to_numpy()).value
 
@@ -317,7 +317,7 @@ def interval_of(
 
 
 def groups_compared(metrics: Iterable[Metric], cell: str) -> GroupsCompared | None:
-    """Return what a value says of group means, if its interval comes from all pairs of groups; else None."""
+    """Return the group statistic of a value whose interval uses all pairs of groups, else None."""
     return next(filter(None, (metric.groups_compared(cell) for metric in metrics)), None)
 
 
@@ -389,7 +389,7 @@ def clustered_interval(
     method: IntervalMethod,
     metrics: Iterable[Metric],
 ) -> Interval:
-    """Return the confidence interval of a mean over users or requests, with clusters of them as the random sample."""
+    """Return the confidence interval of a mean, with clusters of rows as the random sample."""
     from rankwise.stats.data_sets import clustered
     from rankwise.stats.differences import UNVARIED
     from rankwise.stats.intervals import constant_interval

@@ -40,7 +40,7 @@ def result_plots(result: Result) -> ResultPlots:
 
 
 def comparison_plots(comparison: Comparison) -> ComparisonPlots:
-    """Charts: ``comparison.plot.differences()``, ``.slices()``, ``.overview()``, ``.decision(…)``, ``.gains(…)``, ….
+    """Charts in ``comparison.plot``: ``differences``, ``slices``, ``overview``, ``decision``, ….
 
     Install with ``pip install "rankwise[plot]"`` (Altair).
     """

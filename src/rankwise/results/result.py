@@ -141,7 +141,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
     @property
     def label(self) -> str:
-        """The label of values over sampled candidates, in every display; empty for others."""
+        """The label of values over sampled candidates, in every display; empty otherwise."""
         return "" if self.protocol is None else self.protocol.label
 
     def __getitem__(self, metric: str | Metric) -> float:
@@ -199,7 +199,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         return next((metric.higher_is_better for metric in metrics), None)
 
     def definition_of(self, cell: str) -> str | None:
-        """Return whose definition a value follows: the convention's name, or ``"rankwise"``; None if unknown.
+        """Return the convention that defines a value, or ``"rankwise"``; None if unknown.
 
         Metrics that a convention does not have follow rankwise's own definition.
         """
@@ -216,7 +216,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
     @cached_property
     def sampling_unit(self) -> SamplingUnit:
-        """What means are a random sample of: users, or requests of users, who are then the clusters."""
+        """The sampling unit of means: users, or requests with their users as clusters."""
         return SamplingUnit.of_result(self.provenance)
 
     @property
@@ -226,7 +226,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
     @cached_property
     def units(self) -> pl.DataFrame:
-        """One row per unit that means are over, with an id of its own in ``user``; `per_user`, if users have one list.
+        """One row per unit of the mean, with its id in ``user``; `per_user` without requests.
 
         Of requests the id is that of user and request, and ``group(user)`` the user, who is the
         cluster of them. With ``mean_over="users"`` rows are users, with their means over requests.
@@ -234,7 +234,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         return self._as_units(self.per_user)
 
     def _as_units(self, per_user: pl.DataFrame, *within: str) -> pl.DataFrame:
-        """Return rows of users, or of their requests, as rows of units; ``within`` each group of some columns."""
+        """Return rows of users or requests as rows of units; ``within`` names group columns."""
         if REQUEST not in per_user.columns:
             return per_user
         if not self.has_requests:
@@ -244,7 +244,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
     @cached_property
     def lists(self) -> pl.DataFrame:
-        """One row per list, with an id of its own in ``user``: `units`, except where means are over users first.
+        """One row per list, with its id in ``user``; `units`, unless means are over users first.
 
         Values that are no plain means, such as gaps of groups, are made of these rows, whatever
         ``mean_over`` is.
@@ -320,7 +320,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         return pl.DataFrame(rows, schema=GROUP_INTERVALS)
 
     def _units_by_group(self) -> dict[tuple[str, str | None], pl.DataFrame]:
-        """Return the units of every group of users and slice of relevant items that has some."""
+        """Return the units of every non-empty group of users and slice of relevant items."""
         units: dict[tuple[str, str | None], pl.DataFrame] = {}
         for column in self.units.columns:
             if (by := read_group_column(column)) is not None:
@@ -330,7 +330,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         return units
 
     def with_intervals(self, *, confidence: float = 0.95) -> Result:
-        """Return the result with a table of `slice_intervals` of all values, which every output then shows.
+        """Return the result with a table of `slice_intervals`, which every output then shows.
 
         Examples
         --------
@@ -370,7 +370,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         group: object = None,
         clusters: str | None = None,
     ) -> Interval:
-        """Return the confidence interval of a value, with users or their clusters as the random sample.
+        """Return the confidence interval of a value; the random sample is users or clusters.
 
         Parameters
         ----------
@@ -439,7 +439,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         seed: int,
         clusters: str | None,
     ) -> Interval:
-        """Return the confidence interval of a value over all units, or over those of a group."""
+        """Return the confidence interval of a value over all units, or over units of a group."""
         user_values = users[cell] if self.is_mean_of_users(cell) else None
         check_clusters(clusters)
         unit = self.sampling_unit.within(clusters)
@@ -538,7 +538,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
     @property
     def _csv_table(self) -> pl.DataFrame:
-        """Return one row per value, those of groups of users below, and whose definition each follows."""
+        """Return one row per value and per group value, with the source of each definition."""
         table = self.scores
         if self.slices is not None:
             groups = tidy_groups(self.metrics, self.slices, self.label, self.intervals)
@@ -564,7 +564,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         )
 
     def _short_lists(self) -> str:
-        """Return the note on lists shorter than the largest cut-off; empty without per-user values here."""
+        """Return the note on lists shorter than the largest cut-off; empty without list lengths."""
         users: pl.DataFrame | None = self.__dict__.get(
             "per_user"
         )  # those in Spark are not collected for a note
@@ -574,7 +574,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         return short_lists(users["list_length"], max(cutoffs), self.counts)
 
     def _interval_text(self, cell: str) -> str:
-        """Return the interval of a value as text, where it takes no resampling; else nothing."""
+        """Return the interval of a value as text; empty if the interval needs resampling."""
         from rankwise.stats.differences import MANY
 
         if self._has_replicates(cell):
@@ -602,7 +602,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         return is_replicated and not is_of_groups and not self.is_mean_of_users(cell)
 
     def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the values alone, the values with notes, or also what was read from which columns.
+        """Return the values alone, the values with notes, or with notes and inputs.
 
         Parameters
         ----------
@@ -656,7 +656,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         return super().export(format)
 
     def save(self, folder: str | Path) -> Path:
-        """Save the result in a folder, atomically; `rankwise.load` reads it.
+        """Save the result atomically in a folder, for `rankwise.load`.
 
         ``result.json`` names ``per_user-….parquet``, and with ``jackknife``
         ``replicates-….parquet``, with their hashes. A reader finds this result or the one that it
@@ -681,7 +681,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
 
 def knows_lists(result: Result) -> bool:
-    """Return whether a result knows the lengths of the users' lists, as those of per-user values alone do not."""
+    """Return whether list lengths are known, which per-user values from a table lack."""
     return "list_length" in result.per_user.columns and bool(result.per_user["list_length"].sum())
 
 
@@ -692,7 +692,7 @@ def _by_request(per_user: pl.DataFrame) -> pl.DataFrame:
 
 
 def means_of_users(per_user: pl.DataFrame, cells: Sequence[str], *within: str) -> pl.DataFrame:
-    """Return one row per user: the mean of each value over the user's requests for which it is defined."""
+    """Return one row per user, with the mean of each value over requests where defined."""
     groups = [name for name in per_user.columns if read_group_column(name) is not None]
     return per_user.group_by(*within, "user", maintain_order=True).agg(
         pl.col("n_relevant", "list_length").sum(),

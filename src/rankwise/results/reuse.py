@@ -1,4 +1,4 @@
-"""How often a ground truth was used: systems and comparisons that were saved beside each other.
+"""How often a ground truth was used: systems and comparisons saved in neighbouring folders.
 
 Who tries twenty systems on one test set and reports the best has made twenty comparisons, whatever
 the last call was told. Results therefore count, when they are saved and when they are loaded, the
@@ -35,7 +35,7 @@ class Uses:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Uses:
-        """Return what a provenance, or the settings of a comparison, record; nothing by default."""
+        """Return the uses in a provenance or in the settings of a comparison; zero by default."""
         uses = content.get(_KEY, {})
         return cls(int(uses.get("systems", 0)), int(uses.get("comparisons", 0)))
 
@@ -50,7 +50,7 @@ class Uses:
 
 
 def truth_of(provenance: Mapping[str, Any]) -> str | None:
-    """Return the digest of the ground truth; None if it is not known."""
+    """Return the digest of the ground truth; None if unknown."""
     digest: str | None = provenance.get("digests", {}).get("truth")
     return digest
 
@@ -58,7 +58,7 @@ def truth_of(provenance: Mapping[str, Any]) -> str | None:
 def saved_uses(
     folder: Path, provenance: Mapping[str, Any], per_user: pl.DataFrame
 ) -> dict[str, dict[str, Any]]:
-    """Return the entry of the provenance of a result that is saved in a folder: the uses of its ground truth.
+    """Return the provenance entry of a result to be saved: the uses of its ground truth.
 
     They are those of the results and comparisons in the folder and beside it. A system is told from
     others by the hash of its users' values.
@@ -79,7 +79,7 @@ def saved_uses(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Record:
-    """What a saved result, or a comparison, which is no system, tells of its ground truths."""
+    """The ground truths, uses and system of a saved result; a comparison has no system."""
 
     truths: frozenset[str] = frozenset()
     uses: Uses = Uses()
@@ -87,7 +87,7 @@ class _Record:
 
 
 def _saved_beside(folder: Path) -> Iterator[_Record]:
-    """Yield the records of results and comparisons in a folder and beside it."""
+    """Yield the records of results and comparisons in a folder and in its siblings."""
     try:
         folders = {path for path in folder.absolute().parent.iterdir() if path.is_dir()}
     except OSError:
@@ -101,7 +101,7 @@ def _saved_beside(folder: Path) -> Iterator[_Record]:
 
 @lru_cache(maxsize=10_000)
 def _record(path: str, _state: tuple[int, int, int]) -> _Record:
-    """Return what a file records; nothing if it cannot be read, or is something else. ``_state`` tells its versions."""
+    """Return the record of a file, empty if unreadable; ``_state`` is a part of the cache key."""
     try:
         content = json.loads(Path(path).read_bytes())
         if path.endswith(_RESULT):

@@ -1,4 +1,4 @@
-"""The sampling unit: which rows of values are independent of each other, and what they are called.
+"""The sampling unit: which rows of values are independent, and the noun for these rows.
 
 Everything that infers (intervals, tests, ranks, plans, studies of labels) and every sentence that
 counts the sample reads it here, from the record of a result or of a comparison.
@@ -51,7 +51,7 @@ class SamplingUnit:
 
     @classmethod
     def of_comparison(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the unit that a comparison recorded in its settings; clusters by user are those of requests."""
+        """Return the recorded unit of a comparison; clusters by user imply requests."""
         clusters = settings["clusters"]
         return cls(settings.get("unit", "request" if clusters == "user" else "user"), clusters)
 
@@ -60,7 +60,7 @@ class SamplingUnit:
         return {"clusters": self.clusters} | ({} if self.row == "user" else {"unit": self.row})
 
     def within(self, clusters: str | None) -> Self:
-        """Return the unit where a caller names clusters; without them the unit stays as it is."""
+        """Return the unit with the clusters that a caller names; unchanged for None."""
         return self if clusters is None else type(self)(self.row, clusters)
 
     @property
@@ -78,7 +78,7 @@ class SamplingUnit:
         return "user" if self.is_of_requests else "cluster"
 
     def counted(self, rows: int, clusters: int | None = None) -> str:
-        """Return the number of rows in words, and for requests that of their users."""
+        """Return the number of rows in words, and for requests also the number of users."""
         text = count_of(rows, self.row)
         return (
             text
@@ -107,7 +107,7 @@ class SamplingUnit:
         return [f"only {count_of(clusters, self._cluster)}{by}"] if clusters < _FEW_CLUSTERS else []
 
     def largest_flag(self, rows: int) -> str:
-        """Return the caveat of a bounded mean: that no cluster has more rows than the largest one of the sample.
+        """Return the caveat of a bounded mean: no cluster is larger than the sample's largest.
 
         >>> REQUESTS.largest_flag(12)
         'no user is taken to have more than 12 requests'

@@ -1,4 +1,4 @@
-"""Results outside of memory: saved, read from per-user tables of other tools, logged to experiment trackers.
+"""Results outside memory: saved, made from per-user tables, or logged to experiment trackers.
 
 Both trackers, MLflow and Weights & Biases, get the same values under the same keys. They are
 imported only here, and only when a result is logged.
@@ -125,7 +125,7 @@ _USER_COLUMNS = ("n_relevant", "list_length")
 
 
 def from_per_user(source: Any) -> Result:
-    """Make a result from a table of per-user values, so that it can be compared.
+    """Make a result from a table of per-user values, for comparisons.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ _EVALUATION = frozenset({"schema_version", "values", "provenance"})
 
 
 def _refuse_lists(frame: pl.DataFrame, where: str) -> None:
-    """Raise if a table holds recommendation lists, or the values of an evaluation without those of its users."""
+    """Raise if a table holds recommendation lists, or an evaluation without per-user values."""
     items = [name for name in frame.columns if plain_name(name) in ROLES["recommendations"]["item"]]
     if items and any(map(_is_user, frame.columns)):
         raise ColumnError(
@@ -267,7 +267,7 @@ def _refuse_lists(frame: pl.DataFrame, where: str) -> None:
 
 
 def _means_over_users(frame: pl.DataFrame, where: str) -> bool:
-    """Return whether the column ``mean_over`` says that means are over users, each over the user's requests."""
+    """Return whether ``mean_over`` says that means are over users of their means over requests."""
     if MEAN_OVER not in frame.columns:
         return False
     said = frame[MEAN_OVER].unique().to_list()
@@ -361,7 +361,7 @@ def _is_row_number(column: pl.Series, where: str) -> bool:
 
 
 def _metric(name: str) -> Metric | None:
-    """Return the metric that a column is named after, if it has a single value."""
+    """Return the metric that a column is named after; None for metrics with several values."""
     try:
         metric = parse(name)
     except RankwiseError:
@@ -419,7 +419,7 @@ _BATCH = 1000  # metrics that MLflow takes in one call
 
 @dataclass(frozen=True)
 class _Scalars:
-    """What is logged of a result beside its files."""
+    """The metrics, settings and facts of a result that are logged beside its files."""
 
     metrics: dict[str, float]
     settings: dict[str, Any]
@@ -498,7 +498,7 @@ def metric_key(name: str) -> str:
 
 
 def _scalars(result: Result, prefix: str) -> _Scalars:
-    """Return what is logged of a result; raise if two of its values would have one key."""
+    """Return the scalars to log of a result; raise if two of its values would have one key."""
     if not _PREFIX.fullmatch(prefix):
         raise ParameterError(
             "prefix takes up to 40 letters, digits, blanks and _-.:/", found=repr(prefix)
@@ -545,7 +545,7 @@ def _library(name: str, needed_by: str) -> Any:
 
 @contextmanager
 def _saved(result: Result) -> Iterator[Path]:
-    """Save a result into a folder for as long as it takes to log it."""
+    """Save a result into a temporary folder, which lasts while the result is logged."""
     with TemporaryDirectory(prefix="rankwise-") as folder:
         yield result.save(Path(folder) / "rankwise")
 

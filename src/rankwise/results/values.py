@@ -1,4 +1,4 @@
-"""The values of a result by name: canonical names, cells of metrics with several values, and tidy tables."""
+"""The values of a result by name: canonical names, cells of metrics, and tidy tables."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def labelled_values(values: Mapping[str, float], name: str) -> list[tuple[str, f
 
 
 def wide_cells(cells: Iterable[tuple[str, float]]) -> list[dict[str, Any]]:
-    """Return one row per group of a metric with several values; an axis ``of`` names columns of one row.
+    """Return one row per group of a metric with several values; axis ``of`` names the columns.
 
     >>> wide_cells([("bin=1,of=low", 0.0), ("bin=1,of=high", 0.5)]), wide_cells([("item_group=a", 0.2)])
     ([{'bin': '1', 'low': 0.0, 'high': 0.5}], [{'item_group': 'a', 'value': 0.2}])
@@ -88,7 +88,7 @@ def wide_cells(cells: Iterable[tuple[str, float]]) -> list[dict[str, Any]]:
 def tidy_values(
     metrics: Sequence[Metric], values: Mapping[str, float], per_user: pl.DataFrame, label: str
 ) -> pl.DataFrame:
-    """Return one row per value; ``users`` is the number of users who have one, in one of their requests or in all."""
+    """Return one row per value; ``users`` counts the users with at least one defined value."""
     rows = []
     for row in _tidy(metrics, values, label):
         defined = not row["cell"] and row["name"] in per_user.columns
@@ -126,7 +126,7 @@ def tidy_groups(
     label: str,
     intervals: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return one row per value and group of users, with the limits of its interval if there are intervals."""
+    """Return one row per value and group of users, with interval limits if known."""
     rows = [group | row for group in slices.to_dicts() for row in _tidy(metrics, group, label)]
     schema = _SCHEMA | {"by": pl.String, "group": pl.String}
     if intervals is None:
@@ -143,7 +143,7 @@ def tidy_groups(
 def _tidy(
     metrics: Sequence[Metric], values: Mapping[str, float], label: str
 ) -> list[dict[str, Any]]:
-    """Return one row per value; ``name`` is that of its metric at its cut-off."""
+    """Return one row per value; ``name`` is the name of the metric at its cut-off."""
     return [
         {
             "name": name,

@@ -1,4 +1,4 @@
-"""What runs on Spark's executors: all rows of a bucket of users in, their values and sums out.
+"""The work of Spark's executors: all rows of a bucket of users in, their values and sums out.
 
 A row of the output has the bytes of a `Partial` without its users, which the tree merges, and those
 of the users' columns, which stay where they are until somebody asks for them. Errors of our tree
@@ -200,7 +200,7 @@ def load_job(data: bytes) -> Job:
 
 
 def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
-    """Return the tables without seen items, with who has a training history; None for lists that are empty."""
+    """Remove seen items, and add groups by training history; empty lists become None."""
     settings, counts = job.settings, Counter[str]()
     lists, train = piece.recommendations, piece.train
     assert lists is not None
@@ -219,7 +219,7 @@ def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
 
 
 def _in_a_bucket(error: RankwiseError) -> RankwiseError:
-    """Return an error without the number of a row, which is one of the bucket."""
+    """Return an error without row numbers, which count within a bucket."""
     where = None if error.where is None else re.sub(r", row \d+", "", error.where)
     value = None if error.found is None else error.found.replace(" such ", " such, of one bucket, ")
     return type(error)(error.what, where=where, found=value, hint=error.hint)
@@ -236,12 +236,12 @@ def _nulls(frames: Mapping[TableRole, pl.DataFrame]) -> dict[str, int]:
 
 
 def _row(buckets: Sequence[int], **values: Any) -> pa.Table:
-    """Return one row of the output, whose ``bucket`` is the first; what is not passed is null."""
+    """Return one output row; ``bucket`` is the first of ``buckets``, and absent values are null."""
     return one_row(_OUTPUT, **{"bucket": buckets[0], "buckets": buckets, "n_users": 0} | values)
 
 
 def merge_rows(rows: pa.Table) -> pa.Table:
-    """Merge the rows of some buckets into one: partials, null ids and errors, without users.
+    """Merge the rows of buckets into one: partials, null ids and errors, without users.
 
     A bucket that comes twice was split, or counted twice: its users would be, too.
     """
@@ -310,7 +310,7 @@ def _evaluated(job: Job, users: pl.DataFrame, catalogue_size: int) -> UserPartit
 
 
 def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBatch]], Any]:
-    """Return a function from batches of ``users`` to what these users add to a result.
+    """Return a function from batches of ``users`` to the partial aggregates of these users.
 
     As in buckets, an error of our tree comes in place of what it prevents.
     """
@@ -373,7 +373,7 @@ def needs_rows_of_train(plan: Plan, settings: Settings) -> bool:
 def count_over_users(
     job: Job, train: SparkTable | None, groups: Mapping[str, pl.Series], users: SparkTable | None
 ) -> tuple[Counted, dict[str, int]]:
-    """Return the popularity of items and their users by group, and what was counted on the way.
+    """Count the popularity of items, their users by group, and the rows of the training table.
 
     ``groups`` are those of users by column, from `groups_named`.
     """
@@ -472,7 +472,7 @@ def _by_group(
 
 
 def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl.Series]:
-    """Return all groups of some columns of the table of users."""
+    """Return all groups in the named columns of the table of users."""
     groups = {}
     for name in dict.fromkeys(names):
         if name == HISTORY:  # made in each bucket
@@ -498,7 +498,7 @@ def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl
 def shared_tables(
     settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None
 ) -> Tables:
-    """Return the tables that a job checks: the catalogue, and those by user without rows."""
+    """Return the tables that a job checks: the catalogue, and the tables by user without rows."""
     empty: dict[Any, Any] = {role: table.empty for role, table in tables.items() if role != "truth"}
     lists = empty.pop("recommendations")
     truth = tables["truth"].empty if "truth" in tables else absent_truth(lists)
@@ -521,7 +521,7 @@ def dealt_users(
     n_groups: int,
     threshold: float | None,
 ) -> SparkTable:
-    """Return the table of users with the jackknife group of each, as `assign_jackknife_groups` deals them.
+    """Return the table of users with jackknife groups, as `assign_jackknife_groups` deals them.
 
     All users are ordered, which Spark does in one task: their ids alone go there.
     """
@@ -573,7 +573,7 @@ def tables_needed(job: Job, tables: Mapping[TableRole, SparkTable]) -> dict[Tabl
 
 
 def _user_columns(job: Job, names: Collection[str]) -> list[str]:
-    """Return the columns of the table of users that something asks for, of those that are there under these names."""
+    """Return the required columns of the table of users, by their names in the table."""
     settings = job.settings
     named = [
         name

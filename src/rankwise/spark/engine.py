@@ -188,7 +188,7 @@ def default_buckets(spark: SparkSession, tables: Iterable[SparkTable]) -> int:
 
 
 def _size(frame: DataFrame) -> int | None:
-    """Return the bytes that Spark estimates; None where it does not know."""
+    """Return the size in bytes that Spark estimates; None if the size is unknown."""
     query = getattr(frame, "_jdf", None)
     if query is None:
         return None
@@ -228,7 +228,7 @@ def union(
 def work_on_buckets(
     lists: DataFrame, rest: DataFrame | None, work: BucketWork, buckets: int
 ) -> DataFrame:
-    """Evaluate every bucket: the rows of the lists beside those of all other tables.
+    """Evaluate every bucket: the rows of the lists beside the rows of all further tables.
 
     Rows of one group are never in two calls, whatever adaptive execution does to partitions.
     """
@@ -403,7 +403,7 @@ class Engine:
     def _of_shown(
         self, truths: Mapping[str, SparkTable], warm: DataFrame
     ) -> dict[str, list[Result]]:
-        """Evaluate ratings and probabilities over the shown rows of warm items, and of cold items."""
+        """Evaluate ratings and probabilities over the shown rows of warm and of cold items."""
         lists = self.tables["recommendations"]
         results: dict[str, list[Result]] = {group: [] for group in truths}
         for rule, settings in settings_of_shown(self.settings):
@@ -510,7 +510,7 @@ class Engine:
     def _output(
         self, job: Job, tables: Mapping[TableRole, SparkTable]
     ) -> tuple[BucketWork, DataFrame, int]:
-        """Return the work on a bucket, what it gives back for each, and the number of buckets."""
+        """Return the work on a bucket, the output of all buckets, and the number of buckets."""
         needed = tables_needed(job, tables)
         sources = {role: table.empty for role, table in needed.items()}
         data: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
@@ -528,7 +528,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """A result, and where its users' values are if it has none of them.
+    """A result, and the location of its users' values if the result lacks them.
 
     It is no `SparkResult` yet: changing one would bring the users' values to the driver.
     """
@@ -541,7 +541,7 @@ class _Evaluated:
 def _seen_counts(
     job: Job, tables: Mapping[TableRole, SparkTable], work: BucketWork
 ) -> dict[str, int]:
-    """Count what `seen_counts` counts in memory, where buckets have no training rows to compare with."""
+    """Count seen items in Spark, as `seen_counts` does in memory, if buckets lack training rows."""
     settings, train = job.settings, tables.get("train")
     if train is None or "train" in work.sources or settings.exclude_seen or settings.of_slice:
         return {}
@@ -560,7 +560,7 @@ def _seen_counts(
 
 
 def _counted(job: Job, tables: Mapping[TableRole, SparkTable]) -> tuple[Job, dict[str, int]]:
-    """Return the job with what is counted over all users, and counts for the result."""
+    """Return the job with its counts over all users, and counts for the result."""
     users, by_group = (
         tables.get("users"),
         [f for f in job.plan.facts if f.kind in ("user_group", "source")],
@@ -615,7 +615,7 @@ def _check_rows(job: Job, work: BucketWork, merged: Partial, *, part: bool) -> N
 def _check_files(
     tables: Mapping[TableRole, SparkTable], work: BucketWork, read: Mapping[TableRole, int]
 ) -> None:
-    """Raise if bucketed files have other rows than when they were written."""
+    """Raise if bucketed files do not have the number of rows that were written."""
     for role, table in tables.items():
         counted = role in work.sources or read[role]  # training may be counted only
         if table.files is not None and counted and read[role] != table.files.rows:

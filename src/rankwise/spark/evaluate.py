@@ -226,7 +226,7 @@ def _check_in_spark(results: Mapping[str, Result]) -> None:
 
 @dataclass(frozen=True)
 class _Sums:
-    """What some users add to a comparison.
+    """The sums of a set of users in a comparison.
 
     Attributes
     ----------
@@ -258,7 +258,7 @@ def _summed(
     pairs: Sequence[tuple[str, str]],
     missing: Missing,
 ) -> _Sums:
-    """Join the users' values of all results, and sum what the comparison needs."""
+    """Join the users' values of all results, and sum them for the comparison."""
     joined: DataFrame | None = None
     for at, result in enumerate(results.values()):
         assert isinstance(result, SparkResult)
@@ -277,7 +277,7 @@ def _summed(
 
 @dataclass(frozen=True)
 class _Work:
-    """What executors do with the joined values of some users."""
+    """The executors' work on the joined values of a set of users."""
 
     names: tuple[str, ...]
     cells: tuple[str, ...]
@@ -291,7 +291,7 @@ class _Work:
             yield from one_row(_SUMS, sums=pickle.dumps(reduce(add, sums))).to_batches()
 
     def of(self, frame: pl.DataFrame) -> _Sums:
-        """Return the sums of some users."""
+        """Return the sums of the users in a table."""
         sums, users = {}, {}
         for j, cell in enumerate(self.cells):
             values = frame.select(f"v{at}_{j}" for at in range(len(self.names)))
@@ -317,7 +317,7 @@ def _row(
     alpha: float,
     margins: Margin,
 ) -> PairRow:
-    """Return the row of one pair; ``tests`` are the pairs of a family, None for other metrics."""
+    """Return the row of one pair; ``tests`` is the size of its family, None if exploratory."""
     users, undefined, dropped, filled = sums.users[cell]
     aligned = AlignedUsers(np.empty((0, 0)), users, undefined, dropped, filled)
     pair_sums, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
@@ -502,7 +502,7 @@ def bucket(
     overwrite: bool = False,
     spark: SparkSession | None = None,
 ) -> str:
-    """Write a table by buckets of users, so that it can be evaluated without a shuffle.
+    """Write a table by buckets of users, for evaluation without a shuffle.
 
     Tables that are evaluated together must have the same number of buckets;
     ``evaluate(path, truth_path, …)`` then reads each bucket directly from its files.

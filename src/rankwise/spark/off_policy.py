@@ -1,4 +1,4 @@
-"""`off_policy` on Spark: the executors work on buckets of users, the driver has the result, with the same bits."""
+"""`off_policy` on Spark: executors work on buckets of users; results are bit-identical."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def off_policy(
     buckets: int | None = None,
     **options: Any,
 ) -> OffPolicy:
-    """Estimate in Spark what other policies would have earned on logged requests.
+    """Estimate in Spark the values of target policies from logged requests.
 
     Exposures are partitioned into buckets of users (or of requests, where there are no users). The
     result is that of `rankwise.off_policy` to the bit, for any number of buckets and executors.
@@ -126,7 +126,7 @@ def _job(outcomes: Any, **options: Any) -> Job:
 
 
 def _ahead(job: Job, log: SparkTable, items: Any) -> Job:
-    """Return the job with what it must know of all exposures."""
+    """Return the job with the catalogue, the row count and the first position of all exposures."""
     names = log.empty.frame.columns
     first = sf.min("position") if "position" in names else sf.lit(0)
     rows, position = log.frame.agg(sf.count("*"), first).collect()[0]
@@ -166,7 +166,7 @@ def _worked(job: Job, log: SparkTable, buckets: int) -> list[Any]:
 
 
 def _in_buckets(log: SparkTable, buckets: int) -> DataFrame:
-    """Return the exposures with the bucket of their user, else of their request, else of their item."""
+    """Return the exposures with the bucket of their user, request or item, the first present."""
     names = log.empty.frame.columns
     key = next((name for name in ("user", "request") if name in names), None)
     chosen = bucket_of(column("item" if key is None else key), buckets)

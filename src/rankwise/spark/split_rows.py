@@ -89,7 +89,7 @@ class Extent(NamedTuple):
 
 
 def extent_columns() -> list[Column]:
-    """Return what Spark aggregates for an extent."""
+    """Return the Spark aggregates of an extent: number of rows, first and last time."""
     rows = sf.count(sf.lit(1)).alias("rows")
     return [rows, sf.min("time").alias("first"), sf.max("time").alias("last")]
 
@@ -109,7 +109,7 @@ class SparkRows:
     all_times: Times | None = None
 
     def with_frame(self, frame: DataFrame, extent: Extent | None = None) -> SparkRows:
-        """Return other rows of the same source."""
+        """Return these rows with a new frame, and the extent of the frame if known."""
         rows = replace(self, frame=frame)
         if extent is not None:
             rows.__dict__["extent"] = extent
@@ -117,7 +117,7 @@ class SparkRows:
 
     @cached_property
     def extent(self) -> Extent:
-        """The size of these rows; counted when it is first used, if it is not yet known."""
+        """The size and the ends of the times of these rows; counted on first use."""
         return Extent(*self.frame.agg(*extent_columns()).collect()[0])
 
     @property
@@ -144,7 +144,7 @@ class SparkRows:
         return {f"c{index}": name for index, name in enumerate(self.table.frame.columns)}
 
     def in_order(self, *columns: str) -> list[Column]:
-        """Return what orders rows: columns, a hash of the others as in memory, and the others.
+        """Return the sort keys of rows: ``columns``, a hash of the rest as in memory, and the rest.
 
         Parts are computed one by one: they have to agree on the order of rows of equal hashes.
         """
@@ -164,7 +164,7 @@ def read_interactions(
     *,
     with_times: bool = True,
 ) -> SparkRows:
-    """Return the interactions of a Spark table; one job counts them and what is missing."""
+    """Return the interactions of a Spark table; one job counts rows and missing values."""
     if not is_spark(interactions):
         raise ParameterError(
             "interactions must be a Spark DataFrame",
@@ -266,7 +266,7 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
 
 
 def _columns_of_odd_times(rows: SparkRows) -> list[Column]:
-    """Return what tells odd times: how many are dates or placeholders, and the ends of the others."""
+    """Return aggregates on odd times: counts of dates and placeholders, ends of the rest."""
     time, is_date = sf.col("time"), rows.table.frame.schema["timestamp"].is_temporal()
     is_placeholder = time.isin(placeholders(is_date=is_date, per_second=10**6))
     others = sf.when(~is_placeholder, time)

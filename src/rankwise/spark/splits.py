@@ -51,7 +51,7 @@ _LARGEST_HASH = 2**63 - 1
 
 
 class Labelled(NamedTuple):
-    """Rows with the column ``part``: one of ``parts`` or of ``dropped``, or ``unused``.
+    """Rows with the column ``part``: a name in ``parts`` or ``dropped``, or ``unused``.
 
     ``dropped`` are notes that count rows; ``counted`` are notes that are columns of Booleans.
     """
@@ -95,7 +95,7 @@ def _label_by_time(rule: GlobalTime, rows: SparkRows) -> Labelled:
 
 
 def _label_targets(rule: GlobalTime, rows: SparkRows, labelled: Labelled) -> Labelled:
-    """Return rows with one test row per user, and the rows before it as history."""
+    """Return rows with one test row per user, and the rows before the test row as history."""
     frame = labelled.frame
     after = hashed(rows.with_frame(frame.filter(sf.col("part") == "test")), "key0", "rest")
     user, position = Window.partitionBy("user"), sf.col("position")
@@ -160,7 +160,7 @@ def _refuse_short(rule: LeaveOut, frame: DataFrame) -> None:
 
 
 def _label_smallest(rule: Holdout, rows: SparkRows) -> Labelled:
-    """Return rows with a share of them in test: those with the smallest hashes."""
+    """Return rows of which the share with the smallest hashes is in test."""
     size = rounded(rule.share, rows.extent.rows)
     rows, name = drawn(rows, rule.seed)
     frame, key, position = rows.frame, sf.col(name), sf.col("position")
@@ -221,7 +221,7 @@ def _moment(rule: GlobalTime, rows: SparkRows) -> Any:
 
 
 def _best_moment(rows: SparkRows) -> Any:
-    """Return the latest moment with the most users who have rows before it and from it on."""
+    """Return the latest moment that splits the rows of the most users into before and after."""
     ends = rows.frame.groupBy("user").agg(*extent_columns()).filter("first < last")
     # Users with both at t: those whose first row is before t minus those whose last row is.
     starts = ends.select(sf.col("first").alias("time"), sf.lit(1).alias("step"))
@@ -265,7 +265,7 @@ class _Whole:
 
 
 def filtered(filters: Iterable[Filter], rows: SparkRows, notes: dict[str, Any]) -> SparkRows:
-    """Return the rows that all filters keep, and add the number of those that each drops."""
+    """Filter rows, and note the number of rows that each filter drops."""
     for rule in filters:
         kept = kept_rows(rule, rows)
         name = f"rows_filtered({type(rule).__name__})"
@@ -311,7 +311,7 @@ def _frequent(frame: DataFrame, least: Mapping[str, int]) -> DataFrame:
 
 
 def core_of(rule: KCore, frame: DataFrame) -> tuple[DataFrame, int]:
-    """Return the rows of the k-core, as a plan, and how many pairs of user and item it has."""
+    """Return the rows of the k-core as a plan, and the number of user-item pairs in the core."""
     least = {"user": rule.k, "item": rule.k if rule.items is None else rule.items}
     pairs = frame.groupBy("user", "item").agg(sf.count(sf.lit(1)).alias("n")).localCheckpoint()
     left, before = pairs.count(), -1
@@ -400,7 +400,7 @@ class SparkSplit:
         )
 
     def as_spark(self, role: TableRole, columns: Columns | None = None) -> SparkTable:
-        """Return the rows for a role: test as ground truth, and what is known before it as training.
+        """Return the rows for a role: test as ground truth, or the rows known before as training.
 
         ``columns`` name columns that the split itself had no need of, such as the relevance.
         """
@@ -435,7 +435,7 @@ class SparkSplit:
 
     @cached_property
     def card(self) -> dict[str, Any]:
-        """The card, which describes this split by plain values; it is computed by one Spark job.
+        """The card, which describes this split by plain values; computed by one Spark job.
 
         Its fields are those of `rankwise.splits.Split.card`, with the same ``id`` for the same
         rows, except ``cold``, the leak index, the time from training to the targets and the share
@@ -560,7 +560,7 @@ def k_core(interactions: DataFrame, rule: KCore, *, columns: Columns | None = No
 
 
 def _check_supported(rule: Any, name: str) -> None:
-    """Raise unless a rule, the rules inside it and its filters run on Spark."""
+    """Raise unless a rule, its inner rules and its filters run on Spark."""
     hint = "collect the table and split it in memory: rule.split(table.toArrow())"
     if type(rule) not in _RULES:
         names = ", ".join(kind.__name__ for kind in _RULES)
@@ -659,7 +659,7 @@ def _described(parts: Mapping[str, SparkRows]) -> dict[str, dict[str, Any]]:
 
 
 def _about(rows: SparkRows, row: Any) -> dict[str, Any]:
-    """Return the description of a part as `make_card` has it."""
+    """Return the description of a part in the form of `make_card`."""
     size, users, items = rows.extent.rows, row["user"], row["item"]
     digest = "".join(f"{int(row[seed]) % 2**64:016x}" for seed in ("key1", "key2"))
     density = row["pairs"] / (users * items) if size else 0.0

@@ -111,7 +111,7 @@ def active_session(spark: SparkSession | None) -> SparkSession:
 
 
 def _use_interpreter_of_driver(session: SparkSession) -> None:
-    """Let the workers of a local master run the driver's own Python, unless the user has set another.
+    """Let workers of a local master run the driver's Python, unless the user has set another.
 
     PySpark starts whatever ``python3`` is on the PATH. Where a program is called by its path, with
     no environment activated, that is another Python, without rankwise or with another version of
@@ -169,7 +169,7 @@ def words_of(error: Exception) -> str:
 
 @contextlib.contextmanager
 def without_pandas_warning() -> Iterator[None]:
-    """Leave out what PySpark says of pandas 3, which only its own import of pandas concerns."""
+    """Suppress PySpark's warning about pandas 3, which concerns only PySpark's import of pandas."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", "PySpark does not yet fully support pandas", FutureWarning
@@ -193,7 +193,7 @@ def errors_of_spark() -> Iterator[None]:
 
 
 def _installation_error(error: Exception) -> UsageError | None:
-    """Return the error for packages that are missing or differ between machines; None for others.
+    """Return the error for packages that are missing or differ between machines, or None.
 
     They are the user's to mend, but not in the tables.
     """
@@ -209,7 +209,7 @@ def _installation_error(error: Exception) -> UsageError | None:
 
 
 def _interpreter_hint() -> str:
-    """Return what makes workers find the packages of the driver."""
+    """Return the hint for letting workers find the packages of the driver."""
     session = SparkSession.getActiveSession()
     context: Any = (
         None if session is None or getattr(session, "_jsc", None) is None else session.sparkContext
@@ -298,14 +298,14 @@ def exists(uri: str) -> bool:
 
 
 def write_head(uri: str, values: dict[str, Any]) -> None:
-    """Say of a folder what it holds, after everything else is written."""
+    """Write the description of a bucketed folder, after all its files."""
     system, folder = _system(uri)
     with system.open_output_stream(f"{folder}/{_HEAD}") as stream:
         stream.write(json.dumps({BUCKETS.key: BUCKETS.version, **values}).encode())
 
 
 def open_bucketed(path: str) -> BucketedFiles | None:
-    """Return the folder that `bucket` wrote; None if it is another path.
+    """Open a folder written by `bucket`; None if the path holds no buckets.
 
     Raises
     ------
@@ -343,7 +343,7 @@ def _incomplete(path: str) -> FileError:
 
 
 def uri_of(path: str | Path) -> str:
-    """Return the address of a folder: a path without a scheme is one of the file system.
+    """Return the address of a folder; a path without a scheme is in the local file system.
 
     Nothing in it is escaped: Spark takes addresses literally.
     """
@@ -352,7 +352,7 @@ def uri_of(path: str | Path) -> str:
 
 
 def _system(uri: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path in it."""
+    """Return the file system of an address, and the path in the file system."""
     if uri.startswith(_LOCAL):
         return fs.LocalFileSystem(), uri.removeprefix(_LOCAL)
     system, path = fs.FileSystem.from_uri(uri)
@@ -395,7 +395,7 @@ class SparkTable:
     trimmed: int = 0
 
     def select(self, columns: Sequence[str]) -> SparkTable:
-        """Return the table with some of its columns."""
+        """Return the table with the given columns only."""
         frame = self.frame.select(*map(column, columns))
         empty = self.empty.with_frame(self.empty.frame.select(columns))
         return SparkTable(frame, empty, self.files)
@@ -408,7 +408,7 @@ class SparkTable:
         return self.with_frame(self.frame.filter(TRAINED).drop(TRAINED))
 
     def with_frame(self, frame: DataFrame) -> SparkTable:
-        """Return the table with other rows, or with more columns."""
+        """Return the table with a new frame: different rows, or more columns."""
         empty = self.empty.with_frame(empty_of(frame))
         return SparkTable(frame, empty)
 
@@ -553,7 +553,7 @@ _COMPRESSION = re.compile(r"\.(gz|bz2|zst|snappy|lz4)$")
 
 
 def _suffix_in(path: str) -> str:
-    """Return the suffix of the first file in a folder that is no hidden one; empty where it cannot be told."""
+    """Return the suffix of a file, or of the first visible file in a folder; empty if none."""
     try:
         system, folder = _system(uri_of(path))
         entries = system.get_file_info(fs.FileSelector(folder, recursive=True))
@@ -643,7 +643,7 @@ def _check_names(names: Sequence[str], role: TableRole) -> None:
 
 
 def _one_row_per_item(source: DataFrame, role: TableRole) -> DataFrame:
-    """Return a table whose column of lists of (item, rating), as of ALS in Spark ML, has a row per item.
+    """Expand a column of (item, rating) lists, as of ALS in Spark ML, to one row per item.
 
     A list that is null gives a row whose item is null, which is refused as any other is.
     """

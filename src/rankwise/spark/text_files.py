@@ -1,4 +1,4 @@
-"""Files that Spark reads by path: ids as they are written, numbers as numbers, folders named ``key=value`` as text.
+"""Files that Spark reads by path: ids as written, numbers, and ``key=value`` folders as text.
 
 Spark's own types would read ``01`` as 1, and keep the blanks around an id. All columns are read as
 text; one pass over the file tells which of them hold numbers, as reading in memory does.
@@ -35,7 +35,7 @@ _SAMPLE = 200  # rows that tell a header from a row
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkFile:
-    """The rows of a file, and what is known of their text.
+    """The rows of a file, with facts on the text of its ids.
 
     Attributes
     ----------
@@ -53,14 +53,14 @@ class SparkFile:
 
 
 def quoted(name: str) -> Column:
-    """Return a column by its name, whatever signs it has."""
+    """Return a column by its name, which may have any characters."""
     return sf.col("`" + name.replace("`", "``") + "`")
 
 
 def read_text(
     spark: SparkSession, path: str, role: TableRole, overrides: Mapping[str, str | None]
 ) -> SparkFile:
-    """Return a text file with a header, or a folder of such files.
+    """Read a text file with a header, or a folder of text files with headers.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def read_text(
 
 
 def with_text_keys(reader: DataFrameReader, path: str, frame: DataFrame) -> DataFrame:
-    """Return a table whose columns of folders named ``key=value`` are text, unless all are whole numbers."""
+    """Return a table with ``key=value`` folder columns as text, unless all are whole numbers."""
     values: dict[str, set[str]] = {}
     for file in frame.inputFiles():
         for part in PurePosixPath(file).parts[:-1]:
@@ -174,7 +174,7 @@ def _check_blanks(frame: DataFrame, name: str, path: str) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Kinds:
-    """What the text of each column is, by its name.
+    """The types, blanks and empty fields of the text of each column, by name.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class _Kinds:
 
     @classmethod
     def of(cls, frame: DataFrame, columns: Mapping[str, str], path: str) -> _Kinds:
-        """Return what one pass over all rows finds."""
+        """Return the kinds of all columns, found in one pass over the rows."""
         names, numbers = frame.columns, {columns[role] for role in NUMBERS if role in columns}
         times = {columns[role] for role in ("timestamp",) if role in columns}
         repeats = [quoted(name) == sf.lit(name) for name in names]
@@ -228,7 +228,7 @@ class _Kinds:
         )
 
     def typed(self, name: str, *, is_id: bool) -> Column:
-        """Return a column as its type; ids are whole numbers or text, without the blanks around them."""
+        """Return a column in its type; ids are whole numbers or text, stripped of blanks."""
         kind, text = self.types[name], _plain(name)
         if is_id:
             return text.cast("bigint") if kind == "bigint" else text
@@ -238,12 +238,12 @@ class _Kinds:
 
 
 def _plain(name: str) -> Column:
-    """Return the text of a column without the blanks around it."""
+    """Return the text of a column, stripped of surrounding blanks."""
     return sf.regexp_replace(quoted(name), _AROUND, "")
 
 
 def _counts(at: int, name: str, *, is_time: bool) -> list[Column]:
-    """Return what is counted of the text of one column."""
+    """Return the counts over the text of one column."""
     text = _plain(name)
     is_number = text.rlike(_NUMBER)
     escaped = name.replace("`", "``")

@@ -37,7 +37,7 @@ _LISTED = 200  # different items in lists that may be those of a popularity
 
 @check("L18", "too good to be true")
 def too_good(parts: Parts) -> Finding:
-    """L18: recommendations far better than what models reach, among sampled negatives, or ordered as test is."""
+    """L18: recommendations far better than baselines, among sampled negatives, or in test order."""
     if parts.lists is None:
         return not_run("recommendations")
     lists = _in_order(parts.lists).filter(pl.col("place") < _TOP)
@@ -182,7 +182,7 @@ def _unlisted(parts: Parts, listed: pl.Series) -> pl.DataFrame:
 
 
 def _sides(pairs: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
-    """Return 1 where the upper item has more rows, -1 where it has fewer, 0 where they tie."""
+    """Return 1 where the upper item has more rows, -1 where fewer, and 0 in a tie."""
     counts = rows.group_by("item").agg(n=pl.len().cast(pl.Int64))
     upper, lower = (
         pairs.select(item=name).join(counts, on="item", how="left", maintain_order="left")["n"]
@@ -251,7 +251,7 @@ def _late(parts: Parts, features: Table) -> pl.DataFrame:
 
 
 def _leaks(parts: Parts, table: Table, role: str) -> dict[str, str]:
-    """Return the columns of a table that leak the test part, each with what it leaks."""
+    """Return the columns of a table that leak the test part, each with the leaked information."""
     frame = matching(table, role, parts.train[role])
     statistics = _Statistics.read(parts, frame[role], role)
     out = {}
@@ -274,7 +274,7 @@ def _leaks(parts: Parts, table: Table, role: str) -> dict[str, str]:
 
 
 def _knows_moments(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str | None:
-    """Return what a column of moments tells of the test period, such as when a user was last active, or None.
+    """Describe how a column of moments leaks the test period (last activity, say); None if not.
 
     Of ids with rows on both sides, a moment in the test period that is later than all that was
     known of the id before was seen in test rows. Of a column that has nothing to do with them few
@@ -302,7 +302,7 @@ def _knows_moments(parts: Parts, frame: pl.DataFrame, role: str, column: str) ->
 
 
 def _ticks(parts: Parts, column: pl.Series) -> pl.Series | None:
-    """Return the moments of a column as ticks of the parts; None if it holds none, or the parts have no times."""
+    """Return a column of moments as ticks of the parts; None without moments, or without times."""
     if parts.per_second is None:
         return None
     if column.dtype in (pl.Date, pl.Datetime):
@@ -327,7 +327,7 @@ def _ticks(parts: Parts, column: pl.Series) -> pl.Series | None:
 
 
 def _knows_who(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str | None:
-    """Return how well a column tells which trained ids have test rows, beyond what training tells, or None.
+    """Describe how a column tells, beyond training, which trained ids have test rows; None if not.
 
     Ids are compared within groups that have equally many training rows and were last seen at about
     the same time: the share of pairs, one with a test row and one without, that the column orders
@@ -369,7 +369,7 @@ def _knows_who(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str
 
 @dataclass(frozen=True)
 class _Compared:
-    """A statistic with test rows, those that training alone allows, and ids compared by them."""
+    """A statistic with test rows, the statistics that training allows, and ids to compare."""
 
     name: str
     leaked: Any
@@ -459,7 +459,7 @@ def _sums(frame: pl.DataFrame, ids: pl.Series, role: str, rated: bool) -> tuple[
 
 
 def _statistic(sums: dict[str, Any], names: list[str], statistic: str) -> Any:
-    """Return the count, or the mean rating (NaN without ratings), of each id over some parts."""
+    """Return the count, or the mean rating (NaN without ratings), of each id over parts."""
     n, rated, total = (sum(sums[name][at] for name in names) for at in range(3))
     if statistic == "count":
         return n
@@ -489,7 +489,7 @@ def _compare(name: str, leaked: Any, allowed: list[Any], tested: Any, is_total: 
 
 
 def _side(values: Any, first: Any, second: Any) -> Any:
-    """Return the sign of the difference of two ids; NaN if one of them has no value."""
+    """Return the sign of the difference of two ids; NaN if an id has no value."""
     return np.sign(values[first] - values[second])
 
 
@@ -531,7 +531,7 @@ def _agreement(column: Any, compared: _Compared, limit: float) -> float:
 
 
 def _is_enough(telling: Any, side: Any, compared: _Compared) -> bool:
-    """Return whether enough ids are above others, and below others, in column and statistic."""
+    """Return whether enough ids are above, and enough below, in both column and statistic."""
     first, second = (ids[telling] for ids in compared.pairs)
     for above in (side[telling] > 0, compared.side[telling] > 0):
         upper, lower = np.where(above, first, second), np.where(above, second, first)
@@ -541,7 +541,7 @@ def _is_enough(telling: Any, side: Any, compared: _Compared) -> bool:
 
 
 def _is_answer(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> bool:
-    """Return whether a column of users holds their test items, or one of items its test users.
+    """Return whether a column holds the test items of users, or the test users of items.
 
     Values that stand in the id's own training rows say nothing. What remains is compared with
     the values of other ids: popular items are test items of many users.
@@ -685,7 +685,7 @@ def audit(
 
 
 def _read_typed(source: Any, role: Literal["items", "users"], columns: Columns | None) -> Table:
-    """Return the table of items or users; text columns of a file that hold numbers become such."""
+    """Return the table of items or users, with numeric text columns of a file as numbers."""
     table = read_table(source, role, columns)
     return table.with_frame(typed(table.frame, table.frame.columns)) if table.is_text else table
 

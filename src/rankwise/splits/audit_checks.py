@@ -1,4 +1,4 @@
-"""Checks of parts: overlap, copies, leakage in time and in use, and how test differs from training."""
+"""Checks of parts: overlap, copies, leakage in time and use, and how test differs from training."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHECKS: dict[str, Callable[[Parts], Check]] = {}
 def check(
     code: str, name: str, *, timed: bool = False
 ) -> Callable[[Callable[[Parts], Finding]], Callable[[Parts], Finding]]:
-    """Return a decorator of the function of one check; if it is ``timed``, it is not run without timestamps."""
+    """Return a decorator that registers a check; a ``timed`` check needs timestamps to run."""
 
     def register(find: Callable[[Parts], Finding]) -> Callable[[Parts], Finding]:
         def run(parts: Parts) -> Check:
@@ -272,7 +272,7 @@ def copies(parts: Parts) -> Finding:
 
 
 def _listed_twice(parts: Parts) -> tuple[pl.DataFrame, str]:
-    """Return the items that share their title with another, and what to say of it."""
+    """Return the items that share a title with another item, and a sentence on them."""
     items = parts.extra.get("items")
     if items is None:
         return pl.DataFrame(), ""
@@ -288,7 +288,7 @@ def _listed_twice(parts: Parts) -> tuple[pl.DataFrame, str]:
 
 @dataclass(frozen=True, eq=False)
 class _Histories:
-    """The items of each user as codes, user by user, and what identifies each set of them."""
+    """The items of each user as codes, user by user, and two hash sums of each set."""
 
     users: pl.DataFrame
     codes: Ints
@@ -303,13 +303,13 @@ class _Histories:
         return np.diff(self.starts)
 
     def equal(self) -> Any:
-        """Return which users have exactly another's items, where chance does not explain it."""
+        """Return a mask of the users with exactly another user's items, beyond chance."""
         improbable = (self.sizes >= _LEAST) & (self.surprise > self._explained())
         keys = pl.DataFrame({"a": self.sums[0], "b": self.sums[1], "size": self.sizes})
         return improbable & keys.is_duplicated().to_numpy()
 
     def near(self) -> tuple[Any, bool]:
-        """Return which users have nearly another's items, and whether some were not compared."""
+        """Return a mask of near copies of another user's items, and whether pairs were skipped."""
         # A user shares nine of ten items: half of the surprise leaves room for which nine.
         chosen = np.flatnonzero(
             (self.sizes >= _LEAST_NEAR) & (self.surprise / 2 > self._explained())
@@ -411,7 +411,7 @@ def _known_rows(parts: Parts, key: list[str]) -> pl.DataFrame:
 
 
 def _sizes(parts: Parts) -> str:
-    """Return the numbers of rows in training and in the other parts that are known before test.
+    """Return the number of rows of each part except test, in words.
 
     For example "8 training and 2 validation rows".
     """
@@ -521,7 +521,7 @@ _SESSIONS = ("session", "sessionid", "basket", "basketid", "visit", "visitid")
 
 
 def _begin_anew(parts: Parts, column: str) -> bool:
-    """Return whether ids of sessions begin anew for every user: several users of one part have the same."""
+    """Return whether session ids begin anew for every user: several users of a part share an id."""
     pairs = (part.select("user", column).unique() for part in (parts.train, parts.test))
     return any(bool(pair[column].is_duplicated().any()) for pair in pairs)
 
@@ -714,7 +714,7 @@ def torn(parts: Parts) -> Finding:
 
 @check("L22", "times that tell an order")
 def times_in_order(parts: Parts) -> Finding:
-    """L22: whether times can tell before from after: whether there are any, more than one, and in one unit."""
+    """L22: whether times can order rows: they exist, are more than one, and are in one unit."""
     if not parts.has_times:
         if parts.claim == "time":
             return "fail", None, "the split claims to be in time, and its rows have no times"

@@ -1,4 +1,4 @@
-"""The parts of an audited split, with the same ids and unit of time, and the verdicts of its checks."""
+"""The parts of an audited split, with common ids and unit of time, and the verdicts of checks."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def _read_part(source: Any, name: str, columns: Columns | None) -> Table:
 
 @dataclass(frozen=True)
 class _Opened:
-    """The sources of an audit, those of a split as one table per part."""
+    """The sources of an audit; a split is opened as one table per part."""
 
     sources: dict[str, Any]
     stages: dict[str, Any]
@@ -463,7 +463,7 @@ class Audit:
 
     @property
     def _about_time(self) -> str:
-        """What the checks of time say where none failed: not run, or that the split is none by time."""
+        """A sentence on time if no check failed: not checked, or not a split by time."""
         order = next((check for check in self.checks if check.code == "L3"), None)
         if order is None or order.status == "pass":
             return ""

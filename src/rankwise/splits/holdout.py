@@ -1,4 +1,4 @@
-"""Hold out rows, users or items: shares or numbers of rows, strong generalisation, cold start, and folds."""
+"""Hold out rows, users or items: by share or number, strong generalisation, cold start, folds."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class LeavePOut(FoldSplitter):
         return number, cut
 
     def _sets(self, n: int) -> tuple[int, Callable[[int], list[int]]]:
-        """Return the number of sets, and the function that makes one of them."""
+        """Return the number of sets, and the function that makes a set."""
         if _digits(n, self.p) > _MANY_DIGITS:
             if self.draws is None:
                 raise self._too_many(n, f"about 10^{_digits(n, self.p):.0f}")
@@ -233,7 +233,7 @@ def _check_enough(k: int, rows: Rows) -> None:
 
 
 def _dealt(order: Ints, k: int, notes: dict[str, int] | None = None) -> Callable[[int], Masks]:
-    """Return what cuts a fold, with rows assigned to the folds in turn."""
+    """Return a function that cuts a fold; rows are dealt to the folds in turn."""
     fold_of_row = np.empty(len(order), dtype=np.int32)
     fold_of_row[order] = np.arange(len(order)) % k
     return lambda fold: Masks.of_test(fold_of_row == fold, dict(notes or {}))
@@ -400,7 +400,7 @@ class LeaveOut(SingleSplitter):
 
 
 def grouped(rows: Rows, which: Which, seed: int) -> Grouped:
-    """Return every user's rows, those to be tested first at the end."""
+    """Group rows by user, with the rows to test first at the end."""
     return rows.in_time() if which == "last" else rows.at_random(seed)
 
 
@@ -436,7 +436,7 @@ FoldIn: TypeAlias = Annotated[Splitter, _check_fold_in]
 
 @dataclass(frozen=True, repr=False)
 class UserHoldout(SingleSplitter):
-    """Hold out users: train on the others; some rows of held-out users are known, the rest tested.
+    """Hold out users: part of their rows is known at prediction time, the rest is tested.
 
     Parameters
     ----------

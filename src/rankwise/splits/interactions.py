@@ -1,4 +1,4 @@
-"""Interactions as splitters use them: ids as codes, times as ticks, rows in order of time; sizes of parts.
+"""Interactions as splitters use them: ids as codes, times as ticks, rows by time; part sizes.
 
 Dates may be text, or whole numbers such as 20200914. ISO 8601 is read as it is. Other dates are
 read if one format alone fits every row; where several formats fit, or a year has two digits, only
@@ -124,7 +124,7 @@ def _check_time_format(time_format: str | None) -> None:
 def _parse_dates(
     column: pl.Series, where: str, time_format: str | None = None
 ) -> tuple[pl.Series, str | None]:
-    """Return dates written as text, and their format, recognised if it is None; None for ISO 8601.
+    """Parse dates in text; also return the format, recognised if not passed, and None for ISO 8601.
 
     A row that is no date in that format raises, and so do several formats that fit all rows.
     """
@@ -142,7 +142,7 @@ def _parse_dates(
 
 
 def shared_format(columns: Iterable[pl.Series]) -> str | None:
-    """Return the format of dates that several columns share; None without such a format.
+    """Return the format of dates that several columns share; None if there is no common format.
 
     A column alone may not show whether the day comes first where another one does.
     """
@@ -160,7 +160,7 @@ def shared_format(columns: Iterable[pl.Series]) -> str | None:
 
 
 def read_compact(column: pl.Series) -> pl.Series | None:
-    """Return whole numbers such as 20200914 as dates; None unless every one of them is a date.
+    """Return whole numbers like 20200914 as dates; None unless every number is a date.
 
     >>> read_compact(pl.Series([20200914, 20210101]))[0], read_compact(pl.Series([20200914, 20201301]))
     (datetime.datetime(2020, 9, 14, 0, 0), None)
@@ -184,7 +184,7 @@ def read_compact(column: pl.Series) -> pl.Series | None:
 def unreadable(
     where: str, bad: pl.Series, column: pl.Series, time_format: str | None = None
 ) -> ColumnError:
-    """Return the error for timestamps that are null or no dates, with the first row that is like neither."""
+    """Return the error for null or unreadable timestamps, with the first row that is unreadable."""
     # All rows are bad if no format fits one of them, or numbers are among dates.
     if time_format is None and column.dtype == pl.String:
         alike = column.str.strip_chars().str.contains(_LIKE_TIMES).fill_null(value=False)
@@ -216,7 +216,7 @@ def _in_iso(text: pl.Series) -> pl.Series:
 
 
 def _in_format(text: pl.Series, time_format: str) -> pl.Series:
-    """Return dates in a format; null where a row is in another one."""
+    """Return dates in a format; null where a row has a different format."""
     order = _ORDER.fullmatch(time_format)
     if order is not None and {order[1], order[3]} == {"d", "m"}:
         mark = re.escape(order[2])
@@ -560,7 +560,7 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
 
 
 def _plain_numbers(column: pl.Series) -> pl.Series:
-    """Return decimals, and text that is all numbers, as numbers; dates such as 20200914 and other text stay text."""
+    """Convert decimals and numeric text to numbers; keep dates (20200914) and non-numeric text."""
     if column.dtype == pl.String:
         first = str(column[0]).strip() if len(column) else ""
         if re.fullmatch(_NUMBER, first) is None or re.fullmatch(r"\d{8}", first):
@@ -576,7 +576,7 @@ def _plain_numbers(column: pl.Series) -> pl.Series:
 
 
 def compact_dates(values: Any) -> Any:
-    """Return whether each whole number could be a date such as 20200914: a year, a month and a day."""
+    """Return whether each whole number could be a date like 20200914 (year, month, day)."""
     first, last = _COMPACT_YEARS
     month_and_day, day = values % 10_000, values % 100
     in_range = (values >= first * 10_000) & (values < (last + 1) * 10_000)
@@ -584,7 +584,7 @@ def compact_dates(values: Any) -> Any:
 
 
 def mixed_dates(where: str, dates: int, others: int, example: Any) -> ColumnError:
-    """Return the error for a column of dates as whole numbers, of which some are no dates."""
+    """Return the error for a column of dates as whole numbers with rows that are not dates."""
     return ColumnError(
         "most of these timestamps read as dates, such as 20200914, and some do not",
         where=where,
@@ -624,7 +624,7 @@ _CLOCK = 10**8  # ticks: 1973 in seconds; smaller numbers may be days or steps, 
 
 
 def placeholders(*, is_date: bool, per_second: int = 1) -> list[int]:
-    """Return ticks that often stand for an unknown time: of dates, by their unit; of numbers, in any unit."""
+    """Return placeholder ticks of unknown times: of dates by their unit, of numbers in any unit."""
     if is_date:
         return [microseconds * per_second // 10**6 for microseconds in _PLACEHOLDER_DATES]
     last_day = 253402214400  # 9999-12-31
@@ -636,7 +636,7 @@ def placeholders(*, is_date: bool, per_second: int = 1) -> list[int]:
 
 
 def odd_time(ends: Iterable[Any], inner: tuple[Any, Any], per_second: int, *, is_date: bool) -> Any:
-    """Return the first or last time, if it is a placeholder far from the first and last of the others; else None."""
+    """Return an end of the times that is a placeholder far from all remaining times; else None."""
     earliest, latest = inner
     if not is_date and max(abs(earliest), abs(latest)) < _CLOCK:
         return None
@@ -658,7 +658,7 @@ def placeholder_error(times: Times, odd: Any, rows: int) -> ColumnError:
 
 
 def _check_odd_times(times: Times) -> None:
-    """Raise if most numbers are dates and some are not, or if a placeholder stands among times."""
+    """Raise if most numbers are dates but not all, or if a placeholder stands among times."""
     values = times.values
     if not times.is_date:
         dates = compact_dates(values)
@@ -725,7 +725,7 @@ def _is_number(value: object) -> bool:
 
 
 def _shown(name: str, value: object) -> str:
-    """Return a parameter as errors show it: Python refuses to write very long numbers."""
+    """Return a parameter for error messages; very long numbers are described, not written."""
     try:
         return f"{name}={value!r}"[:80]
     except ValueError:
@@ -809,11 +809,11 @@ class Codes:
 
     @property
     def size(self) -> int:
-        """One more than the largest code; numbers below it may be unused."""
+        """One more than the largest code; smaller codes may be unused."""
         return self.vocabulary.size
 
     def count(self, mask: Mask | None = None) -> Ints:
-        """Return the number of rows per code, of all rows or those of a mask."""
+        """Return the number of rows per code, over all rows or the rows of a mask."""
         counts: Ints = np.zeros(self.size, dtype=np.int64)
         for chunk in chunks(len(self.of_row)):  # so that no copy of a whole column is made
             codes = self.of_row[chunk] if mask is None else self.of_row[chunk][mask[chunk]]
@@ -829,7 +829,7 @@ class Codes:
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Row numbers by user: those of user u are ``order[starts[u] : starts[u + 1]]``."""
+    """Row numbers by user: the rows of user u are ``order[starts[u] : starts[u + 1]]``."""
 
     starts: Ints
     order: Ints
@@ -854,7 +854,7 @@ class Grouped:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Interactions with their codes, times and orders, each computed when it is first used."""
+    """Interactions with their codes, times and orders, each computed on first use."""
 
     table: Table
     time_unit: TimeUnit | None = None
@@ -903,7 +903,7 @@ class Rows:
         return combined(columns, seed)
 
     def draw(self, seed: int) -> Hashes:
-        """Return a hash per row that decides random draws: that of `key`, numbered where it repeats.
+        """Return a hash per row for random draws: `key`, with repeated hashes numbered.
 
         Rows of equal user, item and time get a running number, in order of their other columns.
         With one hash for all of them, a draw would take them all, or none.
@@ -968,7 +968,7 @@ class Rows:
         return Grouped(starts, self.settled(order, key, starts))
 
     def settled(self, order: Ints, key: Ints, starts: Ints | None = None) -> Ints:
-        """Order rows of equal key and ids by their other columns, in place, within segments."""
+        """Order rows of equal key and ids by their remaining columns, in place, within segments."""
         starts = np.array([0, len(order)]) if starts is None else starts
         if not _other_columns(self.table.frame) or not len(order):
             return order
@@ -994,18 +994,18 @@ def _other_columns(frame: pl.DataFrame) -> list[str]:
 
 
 def numbered(key: Hashes, number: Ints) -> Hashes:
-    """Return the hashes of rows that repeat others, by their running number; 0 keeps the hash."""
+    """Combine hashes of repeated rows with their running number; number 0 keeps the hash."""
     return np.where(number == 0, key, combined([key, number.astype(np.uint64)], 0))
 
 
 def hash_of_other_columns(frame: pl.DataFrame) -> Hashes:
-    """Return a hash of each row's columns except user, item and time: it decides between equals."""
+    """Hash each row's columns except user, item and time, to decide between equal rows."""
     hashes = [hash_of_column(frame[name], ids=False) for name in _other_columns(frame)]
     return combined(hashes, 0) if hashes else np.zeros(len(frame), dtype=np.uint64)
 
 
 def chunks(size: int) -> Iterator[slice]:
-    """Return slices of some million rows each, which together are all rows."""
+    """Yield slices of about four million rows each that together cover all rows."""
     for first in range(0, size, _CHUNK):
         yield slice(first, first + _CHUNK)
 
@@ -1051,7 +1051,7 @@ def cut_rows(source: Any, mask: Mask, rows: Rows) -> Any:
 
 
 def take_rows(source: Any, positions: Ints, rows: Rows) -> Any:
-    """Return the rows at some positions, in this order, as a table of the source's own library."""
+    """Return the rows at ``positions``, in this order, as a table of the source's own library."""
     library = library_of(source)
     if library == "pandas":
         return source.iloc[positions]

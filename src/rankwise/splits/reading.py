@@ -105,7 +105,7 @@ def from_dict(rule: Mapping[str, Any]) -> Splitter:
 
 
 def _construct(classes: Mapping[str, type[Any]], key: str, values: Mapping[str, Any]) -> Any:
-    """Return an instance of the class that ``values[key]`` names, with the other values."""
+    """Construct the class named by ``values[key]`` from the remaining values."""
     if not isinstance(values, Mapping):
         raise ParameterError(f"a {key} is written as a mapping", found=repr(values), hint=_EXAMPLE)
     parameters = dict(values)
@@ -196,7 +196,7 @@ def read(
 
 
 def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> tuple[Any, Any]:
-    """Return ground truth and training interactions, those of a split if it is the ground truth.
+    """Return ground truth and training interactions; a split passed as truth gives both.
 
     Either may be the folder of a split. ``columns`` are those of the evaluation; in a split they
     may name the relevance.
@@ -209,7 +209,7 @@ def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> t
 
 
 def _of_folder(source: Any) -> Any:
-    """Return the split in a folder, or the source as it is; raise if it is several folds."""
+    """Return the split in a folder, or the source unchanged; raise for several folds."""
     if isinstance(source, str | Path) and is_folder(source) and not is_table_folder(source):
         source = read(source)
     if isinstance(source, Folds):
@@ -232,7 +232,7 @@ class _SplitFiles(NamedTuple):
 def _find_files(
     folder: Path, outer: dict[str, Path] | None = None, level: int = 0
 ) -> list[_SplitFiles]:
-    """Return the files of each fold; those of outer folders belong to every fold."""
+    """Return the files of each fold; files of outer folders belong to every fold."""
     card = read_card(folder)
     if card is not None:
         return [_SplitFiles(folder, {**(outer or {}), **_files_of_card(folder, card)}, card)]
@@ -294,7 +294,7 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 def _files_by_name(folder: Path) -> dict[str, Path]:
-    """Return the files whose names are those of training, validation and test."""
+    """Return the files named as the training, validation and test parts."""
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         part = _NAMES.get(_part_of(path.name) or "")
@@ -371,7 +371,7 @@ def _read_fold(
 
 
 def _saved_clock(time: dict[str, Any], table: Table) -> tuple[TimeUnit | None, str | None]:
-    """Return the unit of timestamps as a card has it, or the format of dates.
+    """Return the unit of timestamps, or the format of dates, as recorded by a card.
 
     Formats of other libraries hold dates as numbers of seconds.
     """
@@ -389,7 +389,7 @@ def _saved_clock(time: dict[str, Any], table: Table) -> tuple[TimeUnit | None, s
 
 
 def _check_time_types(folder: Path, files: dict[str, Path], parts: list[Table]) -> None:
-    """Raise if some parts have dates as timestamps, and others numbers or text."""
+    """Raise if timestamps have different kinds in different parts: dates, numbers or text."""
     types = {}
     for name, part in zip(files, parts, strict=True):
         if "timestamp" in part.frame.columns:

@@ -17,7 +17,7 @@ __all__ = ["Sessions"]
 
 @dataclass(frozen=True, eq=False)
 class Sessions:
-    """The sessions of some rows: those of a user with one id.
+    """The sessions of rows: a session is all rows of one user with one session id.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Sessions:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What the card of a split says of them."""
+        """The notes on sessions for the card of a split."""
         return {"sessions": len(self.rows)}
 
     def spread(self, mask: Mask) -> Mask:

@@ -1,4 +1,4 @@
-"""`Split` and `Folds`: the rows of a table in parts, the card that describes them, and their files."""
+"""`Split` and `Folds`: the parts of a table, the card that describes them, and their files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _WARPREC = {"user": "user_id", "item": "item_id"}
 
 
 class _Contents(NamedTuple):
-    """What is written of a split: the table, its rows, the mask of each part, and the card."""
+    """The content of a saved split: the table, its rows, the mask of each part, and the card."""
 
     source: Any
     rows: Rows
@@ -108,7 +108,7 @@ def write(
 
 
 def _earlier_split(path: Path) -> list[Path]:
-    """Return the files and folders of a split in a folder, innermost first; raise if it holds anything else."""
+    """Return the files and folders of a saved split, innermost first; raise for foreign files."""
     files: set[Path] = set()
     for file in [*path.glob(CARD_FILE), *path.glob(f"*/{CARD_FILE}")]:
         card = read_json(file)
@@ -249,7 +249,7 @@ def card_of(
     notes: Mapping[str, Any],
     parts: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return what a card says of a split whose parts are described, before cold and time."""
+    """Return the split card without its cold-start and time sections."""
     digests = [f"{name} {part['digest']}" for name, part in sorted(parts.items())]
     return {
         SPLIT.key: SPLIT.version,
@@ -350,7 +350,7 @@ def _in_time(rows: Rows, train: Mask, test: Mask) -> dict[str, Any]:
 
 
 def future_shares(train: Any, test: Any) -> Any:
-    """Return, for each test time in ascending order, the share of training rows after it.
+    """Return the share of training rows after each test time, in ascending order of test times.
 
     >>> future_shares(np.array([1, 2, 3, 4]), np.array([2, 5])).tolist()
     [0.5, 0.0]
@@ -376,7 +376,7 @@ def torn_users(rows: Rows, train: Mask, test: Mask) -> float:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: a Python number, or text for dates and durations."""
+    """Return a value for JSON: a Python number, or text for dates and durations."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         dtype = "datetime64" if isinstance(value, np.datetime64) else "timedelta64"
         value = value.astype(f"{dtype}[us]").item()
@@ -447,7 +447,7 @@ class Split:
         return self.part("history")
 
     def known(self, part: Predicted = "test") -> Any:
-        """Return the rows that a user has before a part: what is masked when the part is predicted.
+        """Return the users' rows before a part, which are masked when the part is predicted.
 
         Parameters
         ----------
@@ -516,7 +516,7 @@ class Split:
         ).sort(role)
 
     def as_table(self, kind: TableRole = "truth", columns: Columns | None = None) -> Table:
-        """Return the rows for a role: test as ground truth, and what is known before it as training.
+        """Return the rows for a role: test as ground truth, or the rows known before as training.
 
         ``columns`` name columns that the split itself had no need of, such as the relevance.
         """
@@ -602,7 +602,7 @@ class Split:
 
 
 class Folds(Sequence[Split]):
-    """Several splits of one table, each computed when it is indexed."""
+    """Several splits of one table, each computed when indexed."""
 
     def __init__(self, count: int, make: Callable[[int], Split], again: Any = None) -> None:
         self._count = count
@@ -623,7 +623,7 @@ class Folds(Sequence[Split]):
     def __getitem__(self, at: slice) -> list[Split]: ...
 
     def __getitem__(self, at: int | slice) -> Split | list[Split]:
-        """Return one of the splits, or several."""
+        """Return one split, or a list of splits for a slice."""
         if isinstance(at, slice):
             return [self._make(number) for number in range(*at.indices(self._count))]
         if not -self._count <= at < self._count:

@@ -69,7 +69,7 @@ def _check_parameters(cls: type, given: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Filter:
-    """Base class of filters, which keep some rows of a table."""
+    """Base class of filters, which select rows of a table."""
 
     def __new__(cls, *_: Any, **parameters: Any) -> Self:
         """Check the names of parameters, before the constructor takes them."""
@@ -264,7 +264,7 @@ def missing_ratings(table: Table, first: str, count: int) -> ScoreError:
 
 @dataclass
 class Masks:
-    """The rows that a rule puts into each part before filters, and notes on how it cut them."""
+    """The rows that a rule assigns to each part before filters, and notes on the cut."""
 
     parts: dict[str, Mask]
     notes: dict[str, Any] = field(default_factory=dict)
@@ -450,7 +450,7 @@ class Splitter:
     def _read(
         self, source: Any, columns: Columns | None, unit: TimeUnit | None, time_format: str | None
     ) -> tuple[Rows, Mask | None, dict[str, Any]]:
-        """Return the rows, and the mask of those that a filter on all rows keeps."""
+        """Return the rows, the mask of rows kept by filters on all rows (or None), and notes."""
         rows = read_rows(source, columns, unit, time_format)
         notes: dict[str, Any] = {}
         filters_all = self.filters and self.filter_on == "all"
@@ -533,7 +533,7 @@ class FoldSplitter(Splitter):
         time_unit: TimeUnit | None = None,
         time_format: str | None = None,
     ) -> Folds:
-        """Split a table several times; the parameters are those of `SingleSplitter.split`.
+        """Split a table several times; the parameters are as for `SingleSplitter.split`.
 
         Returns
         -------
@@ -554,7 +554,7 @@ class FoldSplitter(Splitter):
         return Folds(int(count), make, (again, (source,)))
 
     def _folds_of(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
-        """Return the number of folds and what cuts one of them, with sessions whole if the rule keeps them so."""
+        """Return the number of folds and the function that cuts a fold, by session if required."""
         if self.sessions is None:
             return self._folds(rows)
         sessions = Sessions.of(rows, self.sessions)
@@ -563,7 +563,7 @@ class FoldSplitter(Splitter):
 
     @abstractmethod
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
-        """Return the number of folds, and the function that cuts one of them."""
+        """Return the number of folds, and the function that cuts a fold."""
 
 
 def _collected(source: Any) -> Any:

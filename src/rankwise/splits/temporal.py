@@ -1,4 +1,4 @@
-"""Splits in time: one date, sliding or expanding windows, and two stages for a candidate model and a ranker."""
+"""Splits in time: one date, sliding or expanding windows, and two stages (candidates, ranker)."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ class GlobalTime(SingleSplitter):
         return masks if self.target == "all" else _targets(rows, masks, self.target, self.seed)
 
     def _in_period(self, rows: Rows) -> Rows:
-        """Return the rows among which the moment is sought: those before ``until``."""
+        """Return the rows before ``until``, among which the moment is sought."""
         if self.until is None:
             return rows
         time = rows.time
@@ -366,7 +366,7 @@ class SuccessiveTargets(FoldSplitter):
 
 
 def best_moment(rows: Rows) -> Any:
-    """Return the latest moment with the most users who have rows before it and from it on."""
+    """Return the latest moment that splits the rows of the most users into before and after."""
     # Users with both at t: those whose first row is before t minus those whose last row is.
     time, codes = rows.time.values, rows.user.of_row
     least, most = time.min(), time.max()
@@ -392,7 +392,7 @@ def _positions(rows: Rows, mask: Mask) -> Any:
 
 
 def _targets(rows: Rows, masks: Masks, target: Target, seed: int) -> Masks:
-    """Return the masks with one test row per user, and the rows before it as history."""
+    """Return the masks with one test row per user, and the rows before the test row as history."""
     after = masks.parts["test"]
     if not after.any():
         return masks
@@ -601,7 +601,7 @@ class TwoStage(SingleSplitter):
 
 @dataclass(frozen=True, repr=False)
 class TimeWindows(FoldSplitter):
-    """Test successive time windows, each with the rows before it as training.
+    """Test successive time windows, each with the rows before the window as training.
 
     Window j tests the rows in [b_j, b_j + test) and trains on rows before b_j − gap: all of them
     (expanding), or those of the last ``train`` (sliding). The last window ends with the data.

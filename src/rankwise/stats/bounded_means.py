@@ -1,4 +1,4 @@
-r"""Confidence limits, tests and plans for the mean of bounded values, valid for any distribution on the range.
+r"""Confidence limits, tests and plans for bounded means, valid for any distribution of values.
 
 The upper confidence limit of a bounded mean that holds for few and for rare values is Gaffke's: one
 observation at the largest possible value is added to the n that were seen, and the limit is the
@@ -115,7 +115,7 @@ class BoundedMean:
 
     @cached_property
     def _sample(self) -> tuple[Floats, Floats, float]:
-        """Distances from the largest value in units of the greatest, how often they occur, and the unit."""
+        """Distances below ``largest`` in units of the greatest, their counts, and the unit."""
         distance = np.append(self.largest - self.values, 0.0)
         scale = float(distance.max())
         return distance / scale if scale > 0 else distance, np.append(self.count, 1.0), scale
@@ -151,7 +151,7 @@ class BoundedMean:
         return float(self.largest - scale * _quantile(distance, count, np.exp(log_offset))[0])
 
     def p(self, hypothesis: float) -> float:
-        """Return the one-sided p-value of the hypothesis that the mean is as large as this, or larger.
+        """Return the one-sided p-value of the hypothesis that the mean is ``hypothesis`` or larger.
 
         >>> BoundedMean.of(np.zeros(300), 1.0).p(0.01)  # 0.99 ** 300
         0.049
@@ -175,18 +175,18 @@ class BoundedMean:
         return replace(self, values=values, count=count)
 
     def width(self, n: float, confidence: float) -> float:
-        """Return the distance of the upper limit from the mean of n values with the same distribution."""
+        """Return the upper limit minus the mean, for n values of the same distribution."""
         sample = self._coarse
         return replace(sample, count=sample.count * (n / self.n)).limit(confidence) - sample.mean
 
     def detectable(self, n: float, *, alpha: float, power: float = 0.8) -> float:
-        """Return how far below a hypothesis the true mean lies that n values reject with this power."""
+        """Return the smallest gap below a hypothesis that n values detect with this power."""
         from scipy.special import ndtri
 
         return self.width(n, 1 - alpha) + float(ndtri(power)) * self.deviation / math.sqrt(n)
 
     def power(self, n: float, gap: float, *, alpha: float) -> float:
-        """Return the probability that n values reject a hypothesis that lies ``gap`` above the true mean."""
+        """Return the power of n values against a hypothesis ``gap`` above the true mean."""
         spare = gap - self.width(n, 1 - alpha)
         return (
             normal_probability(spare * math.sqrt(n) / self.deviation)
@@ -195,7 +195,7 @@ class BoundedMean:
         )
 
     def users(self, gap: float, *, alpha: float, power: float = 0.8) -> int | None:
-        """Return how many values reject a hypothesis ``gap`` above the true mean; None if no number does."""
+        """Return the sample size that detects ``gap`` with this power; None if none is enough."""
         from scipy.special import ndtri
 
         if not gap > 0:
@@ -222,7 +222,7 @@ _MOST = 2**53  # users: there are fewer people
 def bounded_p(
     values: Floats, largest: float, cluster: Any = None, hypothesis: float = 0.0
 ) -> float:
-    """Return the one-sided p-value of a mean of at least the hypothesis, of users or of clusters of them.
+    """Return the one-sided p-value that a mean, of users or clusters, is the hypothesis or more.
 
     The totals of clusters over the hypothesis are bounded by the size of the largest cluster:
     no cluster of the population is taken to be larger.
@@ -282,7 +282,7 @@ def bounded_test(
 
 
 def bounded_test_of(pairs: Differences, largest: float, cluster: Any = None) -> TestResult:
-    """Test it for checked pairs, also of users in clusters."""
+    """Apply `bounded_test` to checked pairs, with or without clusters of users."""
     if pairs.n < 2:
         return TestResult(BOUNDED, pairs.mean, math.nan, math.nan, pairs.n, pairs.sample_flags)
     if cluster is None:
@@ -326,14 +326,14 @@ def bounded_p_of_all(pairs: Sequence[Differences], largest: float) -> list[float
 
 
 def _sign(pairs: Differences) -> float:
-    """Return the sign of the side whose p-value is the smaller one if it is below 1/2."""
+    """Return the side (1 or −1) with the smaller p-value, if that p-value is below 1/2."""
     return -1.0 if pairs.mean > 0 else 1.0
 
 
 def bounded_interval(
     x: Any, y: Any = None, *, largest: float, confidence: float = 0.95, missing: Missing = "error"
 ) -> Interval:
-    """Return the interval of a mean difference that holds for any distribution of bounded differences.
+    """Return the interval of a mean difference, valid for any distribution of bounded values.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ def bounded_interval(
 def bounded_mean_interval(
     values: Any, *, bounds: tuple[float, float], confidence: float = 0.95
 ) -> Interval:
-    """Return the interval of a mean of users that holds for any distribution of values between two bounds.
+    """Return the interval of a mean of users, valid for any distribution between two bounds.
 
     Parameters
     ----------
@@ -409,7 +409,7 @@ def bounded_interval_of(
 def bounded_lift(
     pairs: Differences, bounds: tuple[float, float], *, confidence: float, cluster: Any = None
 ) -> tuple[float, float, float]:
-    """Return the relative difference and its interval: the ratios r for which the mean of x − r y may be 0.
+    """Return the relative difference and its interval, by inverting tests of the mean of x − r y.
 
     NaN limits where the baseline's mean may be 0 or less, or the system's may be below 0.
     """
@@ -434,7 +434,7 @@ def bounded_lift(
 
 
 def _root(excess: Callable[[float], float], start: float) -> float:
-    """Return the root above 0 of a function that increases, up to the start or beyond; NaN if it is above 0 at 0."""
+    """Return the positive root of an increasing function; NaN if not below 0 at 0."""
     if excess(0.0) >= 0:
         return math.nan
     while excess(start) <= 0:
@@ -490,7 +490,7 @@ def probability_above(
 
 
 def _tail(s: float, curvature: float, third: float, exponent: float) -> float:
-    """Return the probability above 0, from the saddle point s, derivatives of K there (of the third a half), and −K."""
+    """Return the probability above 0 from the saddle point s, K'' and K''' / 2 at s, and −K(s)."""
     root = math.copysign(math.sqrt(max(2.0 * exponent, 0.0)), s)
     u = s * math.sqrt(curvature)
     if abs(root) < 1e-4:  # the two terms cancel; their limit is the skewness
@@ -501,7 +501,7 @@ def _tail(s: float, curvature: float, third: float, exponent: float) -> float:
 
 
 def _saddle(x: Floats, count: Floats, start: float) -> tuple[float, float, float, float]:
-    """Return the saddle point of scaled values, and what `_tail` asks of K there, with the bits of the kernel."""
+    """Return the arguments of `_tail` for scaled values, with the same bits as the kernel."""
     library, found = kernels.loaded(), np.zeros(4)
     if library is not None:
         room = np.zeros((2, -(-len(x) // LANES) * LANES))

@@ -1,4 +1,4 @@
-r"""Confidence sequences: intervals of a bounded mean that hold at all looks at growing data together.
+r"""Confidence sequences: intervals of a bounded mean that hold jointly at all looks at the data.
 
 Someone bets that the mean exceeds m. Each value multiplies the capital by
 :math:`1 + f (x / m - 1)`, where values are scaled to lie between 0 and 1, and f is the fraction of
@@ -42,7 +42,7 @@ def confidence_sequence(
     confidence: float = 0.95,
     missing: Missing = "error",
 ) -> Interval:
-    r"""Return the current interval of a confidence sequence of a bounded mean, or of a mean difference.
+    r"""Return the current interval of a confidence sequence of a bounded mean or mean difference.
 
     An ordinary confidence interval is valid for a single look at the data. The intervals of this
     sequence contain the true mean at *all* looks together with the given confidence, whatever their

@@ -108,7 +108,7 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
 
 
 def groups_of(name: str, values: Any, rows: int) -> tuple[Any, Any]:
-    """Return the distinct groups, and the number of that of each row; raise unless every row has one."""
+    """Return the distinct groups and the group number of each row; raise if a row has none."""
     if np.shape(values) != (rows,):
         raise InputError(
             f"each value has a {name}", found=f"{rows} values, {name}s of shape {np.shape(values)}"
@@ -136,14 +136,14 @@ def cluster_error(values: Floats, codes: Any) -> tuple[float, float]:
 
 
 def of_clusters(pairs: Differences, codes: Any) -> Differences:
-    """Return the sums of clusters as pairs, whose number, signs and skewness are those of the sample."""
+    """Sum the pairs of each cluster, with the number, signs and skewness of the cluster sample."""
     x: Floats = np.bincount(codes, pairs.x).astype(np.float64)
     y: Floats = np.bincount(codes, pairs.y).astype(np.float64)
     return Differences(x, y)
 
 
 def cluster_values(values: Floats, codes: Any) -> Floats:
-    r"""Return one value per cluster, whose mean is that of all rows and whose spread tells its error.
+    r"""Return one value per cluster; their mean is the mean of all rows, their spread its error.
 
     With sums :math:`a_u`, sizes :math:`m_u`, their mean :math:`\bar m` and the mean :math:`\theta`
     of all rows it is :math:`\theta + (a_u - \theta m_u) / \bar m`: the mean of the cluster, if all
@@ -529,7 +529,7 @@ def _check_separate(test: str, same_users: object) -> None:
 
 
 def _group(name: str, values: Any) -> Floats:
-    """Return the values of a group as an array; raise if it is empty or holds NaN."""
+    """Return a group's values as an array; raise if the group is empty or holds NaN."""
     data = column(name, values)
     if not len(data) or np.isnan(data).any():
         raise InputError(f"{name} is empty or holds NaN", found=f"{len(data)} values")

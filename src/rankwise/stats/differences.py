@@ -143,7 +143,7 @@ _WORTH_A_THREAD = 500_000  # values
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """What tests ask of the differences of one pair of columns.
+    """Counts and moments of the differences of one pair of columns.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ def _means_of_bins(sizes: Floats, totals: Floats, low: float, high: float) -> tu
 def moments_of_pairs(
     sides: Sequence[SortedColumn], pairs: Sequence[tuple[int, int]]
 ) -> list[Moments]:
-    """Return what tests ask of the differences of each pair of sides, the first minus the second.
+    """Return the moments of the differences of each pair of sides, the first minus the second.
 
     A mean difference is that of the exact sums of both sides, so that it is the difference of two
     published means up to one rounding.
@@ -247,7 +247,7 @@ def _mean(x: SortedColumn, y: SortedColumn) -> float:
 
 
 def pairs_by_thread(work: Callable[[int, int], None], n_pairs: int, n_users: int) -> None:
-    """Call a function for shares of the pairs, on several threads if they are worth it."""
+    """Call a function for shares of the pairs, on several threads if there is enough work."""
     threads = default_threads() if n_pairs * n_users > _WORTH_A_THREAD else 1
     for _ in each(lambda share: work(*share), shares(n_pairs, threads), threads):
         pass
@@ -270,7 +270,7 @@ def _moments(n: int, sums: Floats) -> list[Moments]:
 
 
 def _sums(x: Floats, y: Floats, mean: float) -> list[float]:
-    """Return what the kernel finds of one pair, with the same bits."""
+    """Return the kernel's sums of one pair, with the same bits."""
     d = paired_differences(x, y)
     least, most = float(d.min()), float(d.max())
     mean = min(max(mean, least), most)
@@ -316,7 +316,7 @@ _ROOM = 1.4
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval; it unpacks to its limits, and ``x in interval`` tests a value.
+    """A confidence interval, which unpacks to its limits; ``x in interval`` tests a value.
 
     Attributes
     ----------
@@ -430,7 +430,7 @@ class PairStatistics(Protocol):
 
 
 class DerivedStatistics:
-    """What follows from the counts, the mean and the deviation of pairs."""
+    """Statistics derived from the counts, the mean and the deviation of pairs."""
 
     @property
     def nonzero(self: PairStatistics) -> int:
@@ -451,7 +451,7 @@ class DerivedStatistics:
 
     @property
     def sample_flags(self: PairStatistics) -> tuple[str, ...]:
-        """Caveats about the sample, whatever is computed from it."""
+        """Caveats about the sample, for every test and statistic."""
         flags = []
         if self.omitted:
             flags.append(
@@ -508,7 +508,7 @@ class Differences(DerivedStatistics):
 
     @cached_property
     def d(self) -> Floats:
-        """The differences; those within rounding error are 0."""
+        """The differences, with 0 in place of rounding errors."""
         return paired_differences(self.x, self.y)
 
     @cached_property
@@ -570,7 +570,7 @@ class Differences(DerivedStatistics):
 
     @property
     def covariance(self) -> Floats:
-        """The covariance matrix of x and y (n − 1), from their variances and that of x − y."""
+        """The covariance matrix of x and y (n − 1), from the variances of x, y and x − y."""
         of_x, of_y = (side.variance for side in self._columns)
         both = (of_x + of_y - self.deviation**2) / 2
         return np.array([[of_x, both], [both, of_y]])
@@ -642,7 +642,7 @@ def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differe
 
 
 def never_zero(p: Any) -> float:
-    """Return a p-value, or the smallest positive float where it underflowed to 0.
+    """Return a p-value, or the smallest positive float in place of an underflow to 0.
 
     >>> never_zero(0.0) > 0, never_zero(0.5)
     (True, 0.5)
@@ -668,7 +668,7 @@ def normal_probability(z: float) -> float:
 def root_of(
     function: Callable[[float], float], low: float, high: float, close: float = 1e-12
 ) -> float:
-    """Return where a continuous function is 0 that has opposite signs at both ends, to a distance of about ``close``.
+    """Return the root of a continuous function with opposite signs at both ends, within ``close``.
 
     Chandrupatla's method: inverse quadratic interpolation where three values allow it, else
     bisection. (To load `scipy.optimize` takes a quarter of the time of a small evaluation.)
@@ -708,7 +708,7 @@ def root_of(
 
 
 def _interpolated(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return how far the root lies from the first of three points to the second: 1/2 unless the points bend little."""
+    """Return the root's share of the way from the first point to the second; 1/2 to bisect."""
     if y[2] == y[1] or not all(map(math.isfinite, y)):
         return 0.5
     xi, phi = (x[0] - x[1]) / (x[2] - x[1]), (y[0] - y[1]) / (y[2] - y[1])

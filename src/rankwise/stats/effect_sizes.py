@@ -146,7 +146,7 @@ _TINY = 2.0**-1062  # below it the bits of a key that are no mark are those of 0
 
 
 def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]]) -> list[float]:
-    """Return Cliff's delta of some pairs of columns, which may differ in length, the first against the second.
+    """Return Cliff's delta of pairs of columns, the first against the second, of any lengths.
 
     All values are sorted once. Two are equal if 40 binary digits are, or are neighbours: they
     differ by rounding alone.
@@ -171,7 +171,7 @@ def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]])
 
 
 def _keys(columns: Sequence[Floats]) -> Any:
-    """Return numbers in the order of the values, with the number of the column in the lowest bits."""
+    """Return sort keys of the values, with the number of the column in the lowest bits."""
     values = np.concatenate(columns)
     bits = values.view(np.int64)
     keys = (bits >> 63 | np.int64(-1 << 63)).view(
@@ -184,7 +184,7 @@ def _keys(columns: Sequence[Floats]) -> Any:
 
 
 def _above(columns: Sequence[Floats]) -> Any:
-    """Return `_twice_above` of any two columns, from the kernel: a 0 of each column stands for all of them."""
+    """Return `_twice_above` of any two columns from the kernel, which counts zeros apart."""
     library, k = kernels.loaded(), len(columns)
     others = [column[np.abs(column) >= _TINY] for column in columns]
     zeros = np.array(
@@ -203,7 +203,7 @@ def _above(columns: Sequence[Floats]) -> Any:
 
 
 def _twice_above(keys: Any, pairs: Any) -> Any:
-    """Return for each pair, over the values of its first column, how many of the other are below, twice, or equal."""
+    """Count, for each pair of columns, twice the values of y below values of x, plus the ties."""
     number, digits = keys & np.uint64((1 << kernels.MARK) - 1), keys >> np.uint64(kernels.MARK)
     place = np.cumsum(np.diff(digits, prepend=digits[:1]) > np.uint64(1))
     of_column = {int(at): place[number == at] for at in np.unique(pairs)}
@@ -215,7 +215,7 @@ def _twice_above(keys: Any, pairs: Any) -> Any:
 
 
 def rank_biserial(pairs: Differences) -> float:
-    """Return the share of the rank sum of the differences in favour of x, minus that in favour of y."""
+    """Return the rank sum in favour of x minus the rank sum in favour of y, as a share of all."""
     d = pairs.d[pairs.d != 0]
     if not len(d):
         return 0.0 if pairs.n else math.nan
@@ -247,7 +247,7 @@ def lift_interval(pairs: PairStatistics, *, confidence: float) -> tuple[float, f
 
 
 def lift_by_quantile(pairs: PairStatistics, quantile: float) -> tuple[float, float, float]:
-    """Return the relative lift and its limits by Fieller, of a test whose interval is so many standard errors wide."""
+    """Return the relative lift and its Fieller limits at ``quantile`` standard errors."""
     if pairs.n < 2:
         return math.nan, math.nan, math.nan
     if not pairs.deviation or not math.isfinite(quantile):

@@ -156,15 +156,15 @@ class Margin:
 
     @property
     def limit(self) -> float:
-        """What a mean difference, of a relative margin that of x and the scaled y, has to be below."""
+        """The limit of the tested mean difference: 0 for a relative margin, else the size."""
         return 0.0 if self.relative else self.size
 
     def factor(self, side: int, mean: float) -> float:
-        """Return by how much y is scaled on one side of a relative margin; ``mean`` is that of y."""
+        """Return the factor of y on one side of a relative margin, given the mean of y."""
         return 1 + side * math.copysign(self.size, mean) if self.relative else 1.0
 
     def claim(self, pairs: PairStatistics, bounds: Bounds, side: int) -> MarginClaim:
-        """Return the claim that the mean of x − y is below the margin (1), or above minus the margin (-1)."""
+        """Return the claim that the mean of x − y is below the margin (1) or above −margin (-1)."""
         low, high = bounds
         factor = self.factor(side, pairs.means[1])
         ends = (factor * low, factor * high)
@@ -172,7 +172,7 @@ class Margin:
         return MarginClaim(pairs.scaled(factor) if self.relative else pairs, side, self.limit, most)
 
     def is_none(self, pairs: PairStatistics) -> bool:
-        """Return whether it is a share of a mean of 0, which is no margin."""
+        """Return whether the margin is a share of a mean of 0, and so no margin."""
         return self.relative and not pairs.means[1]
 
 
@@ -213,7 +213,7 @@ class MarginClaim:
         return BoundedMean.of_pairs(self.pairs, self.most, self.side)
 
     def p(self, cluster: Any = None) -> float:
-        """Return the one-sided p-value of the opposite; 1 if neither the bound nor t carries the claim."""
+        """Return the one-sided p-value of the claim; 1 if neither the bound nor t is valid."""
         from scipy.special import stdtr
 
         if self.pairs.n < 2:
@@ -242,7 +242,7 @@ class MarginClaim:
         return never_zero(stdtr(excess.n - 1, skewed_t(excess, 0.0)))
 
     def users(self, alpha: float, *, power: float = 0.8) -> int | None:
-        """Return how many users show it if the sample is like all of them; None if no number does."""
+        """Return the users needed to show the claim, by this sample; None if no number does."""
         if self.bounded and self.pairs.n:
             return self._mean.users(self.gap, alpha=alpha, power=power)
         return users_to_show(self.gap, self.pairs.deviation, alpha, power=power)
@@ -278,7 +278,7 @@ def equivalence_of(
 def margin_limits(
     pairs: PairStatistics, bounds: Bounds, *, confidence: float, cluster: Any = None
 ) -> tuple[float, float, float, float]:
-    """Return the limits of the difference, and of the relative lift, that the tests of a margin invert.
+    """Return the limits of the difference and of the relative lift, by inverting margin tests.
 
     Each limit is one-sided: a margin outside the limits of confidence 1 − 2 alpha is shown at
     alpha, and no other is. NaN where no margin can be shown.
@@ -308,8 +308,9 @@ def margin_limits(
 def ratio_limits(
     p: Callable[[float, int], float], after: float, before: float, error: float, tail: float
 ) -> tuple[float, float]:
-    """Return the limits of a relative lift, from one-sided p-values of a ratio of means or more (1), or less (-1).
+    """Return the limits of a relative lift, by inverting one-sided tests of a ratio of means.
 
+    ``p`` takes a ratio and a side: 1 for this ratio of means or more, -1 for this ratio or less.
     NaN where the mean of the baseline is not above 0, or the ratio has no bound.
     """
     if not before > 0:
@@ -324,7 +325,7 @@ _FARTHEST = 40  # doublings of a standard error
 def _where_p_is(
     p: Callable[[float, int], float], centre: float, step: float, tail: float
 ) -> tuple[float, float]:
-    """Return the values below and above a centre whose one-sided p is ``tail``; NaN where there is none."""
+    """Return the values below and above a centre with a one-sided p of ``tail``; NaN if none."""
     limits: list[float] = []
     for side in (-1, 1):
         near, far = centre, centre + side * step
@@ -341,7 +342,7 @@ def _where_p_is(
 def _root_of_p(
     p: Callable[[float, int], float], side: int, near: float, far: float, tail: float
 ) -> float:
-    """Return where a one-sided p-value falls to ``tail``: it is larger at the near end, and not at the far one."""
+    """Return the value between near and far at which a one-sided p-value falls to ``tail``."""
 
     def spare(value: float) -> float:
         return side * (tail - p(value, side))
@@ -457,7 +458,7 @@ def non_inferiority_of(
     higher_is_better: bool = True,
     cluster: Any = None,
 ) -> NonInferiority:
-    """Test it for pairs or their sums; small values may be the good ones.
+    """Test non-inferiority from pairs or their sums, in the direction of ``higher_is_better``.
 
     A share of a mean of 0 is no margin: p is NaN.
     """
@@ -538,7 +539,7 @@ def _gaps(effect: float, margin: float | None, *, equivalence: bool) -> list[flo
 
 
 def power_of_t(n: int, gap: float, alpha: float, *, sides: int) -> float:
-    """Return the power of a t test against a hypothesis that is ``gap`` standard deviations away."""
+    """Return the power of a t test against a hypothesis ``gap`` standard deviations away."""
     from scipy.stats import nct, norm, t
 
     limit, shift = t.ppf(1 - alpha / sides, n - 1), gap * math.sqrt(n)

@@ -1,4 +1,4 @@
-r"""The relation of two true effects of which both are measured with error, such as offline and online effects.
+r"""The relation of two true effects measured with error, for example offline and online effects.
 
 Launch i has an observed pair :math:`(x_i, y_i)` with a known error covariance matrix :math:`V_i`.
 The true pair is :math:`(\theta_i, \eta_i) \sim N(m, S)`, so that
@@ -115,7 +115,7 @@ class TrueEffects:
         return self.mean[0] + needed / self.slope.estimate
 
     def pairs_needed(self, power: float = 0.8) -> int | None:
-        """Return how many pairs would show the sign of the slope if it is as estimated; None if it is near 0.
+        """Return how many pairs would show the estimated slope's sign; None if the slope is near 0.
 
         The likelihood-ratio statistic grows in proportion to the number of pairs.
         """
@@ -139,7 +139,7 @@ class _Sample:
     yy: Floats
 
     def at(self, s: Floats) -> tuple[float, Floats, Floats, Floats]:
-        """Return the negative log-likelihood at S with m profiled, its derivative by S, their information, and m."""
+        """Return negative log-likelihood, derivative and information at S, and the profiled m."""
         a, b, c = self.xx + s[0], self.xy + s[1], self.yy + s[2]
         determinant = a * c - b * b
         p, q, r = c / determinant, -b / determinant, a / determinant
@@ -154,7 +154,7 @@ class _Sample:
         return value, by_s, information, m
 
     def fitted(self, family: _Family, start: Floats, gain: float = 1e-11) -> tuple[float, Floats]:
-        """Return the smallest negative log-likelihood in a family, and its parameters; the last two are logs.
+        """Return a family's smallest negative log-likelihood and its parameters, the last two logs.
 
         Fisher scoring, damped as by Levenberg and Marquardt, until a step would gain no more than
         ``gain``.
@@ -185,7 +185,7 @@ class _Sample:
 
 
 def _by_angle(angle: float, parameters: Floats) -> tuple[Floats, Floats]:
-    """Return S of a line in a direction and a residual, and its derivatives by the logs of both variances."""
+    """Return S of a line at an angle plus a residual, and its derivatives by both log variances."""
     line, rest = np.exp(parameters)
     cos, sin = math.cos(angle), math.sin(angle)
     parts = np.array([[line * cos * cos, line * cos * sin, line * sin * sin], [0.0, 0.0, rest]])
@@ -301,14 +301,14 @@ def true_effects(
 
 
 def _limit(inside: float, outside: float, excess: Callable[[float], float]) -> float:
-    """Return where a function that is at most 0 inside and above it outside is 0."""
+    """Return where an excess that is at most 0 inside and positive outside crosses 0."""
     return root_of(excess, inside, outside, 1e-7) if excess(inside) < 0 else inside
 
 
 def _slope_interval(
     sample: _Sample, best: Floats, limit: float, unit: float, confidence: float
 ) -> Interval:
-    """Return the slopes that the likelihood-ratio test does not reject; infinite limits if vertical lines are not."""
+    """Return the likelihood-ratio interval of the slope; infinite if vertical lines pass."""
     centre = math.remainder(float(best[0]), math.pi)
 
     def excess(angle: float) -> float:
@@ -377,7 +377,7 @@ class MethodOfMoments:
 def method_of_moments(
     x: Any, y: Any, x_error: Any, y_error: Any, covariance: Any = 0.0, *, confidence: float = 0.95
 ) -> MethodOfMoments:
-    """Return slopes from second moments about 0, less those of the errors; arguments as for `true_effects`.
+    """Return slopes from second moments minus error moments; arguments as for `true_effects`.
 
     Returns
     -------
@@ -414,7 +414,7 @@ def method_of_moments(
 def _fieller(
     numerator: Floats, denominator: Floats, confidence: float
 ) -> tuple[tuple[float, float], ...]:
-    """Return Fieller's confidence set of a ratio of means: all slopes b for which u − b v may have mean 0."""
+    """Return Fieller's set of a ratio of means: all slopes b for which u − b v may have mean 0."""
     n, means = len(numerator), np.array([numerator.mean(), denominator.mean()])
     spread = np.cov(numerator, denominator) / n
     (uu, uv), (_, vv) = (
@@ -430,7 +430,7 @@ def _fieller(
 def cross_validated_prediction(
     x: Any, y: Any, y_error: Any, covariance: Any
 ) -> tuple[Floats, float]:
-    """Return the linear combination of observed effects that predicts another true effect, and how well.
+    """Predict a true effect by a linear combination of observed effects, cross-validated.
 
     Weights are least squares after the mean covariance of the errors is subtracted. Each row is
     predicted with weights of the others; what errors add to the squared deviations is subtracted.
@@ -487,7 +487,7 @@ def cross_validated_prediction(
 
 
 def _weights(x: Floats, y: Floats, shared: Floats) -> Floats:
-    """Return the least-squares weights of y on x, without what their errors share."""
+    """Return the least-squares weights of y on x, corrected for their shared errors."""
     centred = x - x.mean(axis=0)
     right = centred.T @ (y - y.mean()) - shared.sum(axis=0) * (1 - 1 / len(x))
     return np.asarray(np.linalg.lstsq(centred.T @ centred, right, rcond=None)[0])

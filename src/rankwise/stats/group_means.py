@@ -98,7 +98,7 @@ def compare_groups(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[Interval, float]:
-    """Return the interval of the statistic of x minus that of y, of the same users, and the p-value of no difference.
+    """Return the interval of the statistic of x minus the statistic of y, and its p-value.
 
     The p-value is the smallest level at which the interval excludes 0. Parameters are those of
     `group_interval`.
@@ -165,7 +165,7 @@ def _samples(centred: Floats, codes: Any, cluster: Any) -> list[_Sample]:
 
 
 def _of_users(centred: Floats, users: Any) -> _Sample:
-    """Return the sums of users, with the bias-reduced error and the degrees of freedom of `cluster_error` (CR2)."""
+    """Return sums by user, with the CR2 error and degrees of freedom of `cluster_error`."""
     _, at, size = np.unique(users, return_inverse=True, return_counts=True)
     sums = np.stack([np.bincount(at, values) for values in centred.T], axis=1)
     rows = float(size.sum())
@@ -264,7 +264,11 @@ class _GroupMeans:
 
     @property
     def known(self) -> bool:
-        """Whether every group has two users whose values vary, none of them with most, and for ratios means above 0."""
+        """Whether the interval is known.
+
+        Every group needs two users whose values vary, and no user with most of its values; ratios
+        need means above 0.
+        """
         square = self.square[:, :2]
         return bool((self.count > 1).all() and (square > 0).all() and np.isfinite(self.mean).all())
 
@@ -337,7 +341,7 @@ class _GroupMeans:
         return float(self._combine(nearest)), float(self._combine(farthest))
 
     def change(self, quantile: float) -> tuple[float, float]:
-        """Return the limits of the statistic of the system minus that of the baseline."""
+        """Return the limits of the system's statistic minus the baseline's statistic."""
         if not self.known:
             return math.nan, math.nan
         (low_before, high_before), (low_after, high_after) = (
@@ -352,7 +356,7 @@ class _GroupMeans:
         return min(r * factors[0] for r in ratios), max(r * factors[1] for r in ratios)
 
     def _change_of_pairs(self, quantile: float) -> tuple[float, float]:
-        """Return the limits of the change from those of the changes of all pairs."""
+        """Return the limits of the change from the limits of the changes of all pairs."""
         before, after, (low, high) = (self._pair_limits(quantile, column) for column in range(3))
         if self.statistic != "mean_difference":
             # A pair may be the widest one where its upper limit reaches the lower limit of every
@@ -369,7 +373,7 @@ class _GroupMeans:
         return float(least.mean()), float(most.mean())
 
     def p(self) -> float:
-        """Return the smallest level at which the interval of the change excludes 0; NaN if it is not known."""
+        """Return the smallest level at which the change's interval excludes 0; NaN if unknown."""
         if not self.known:
             return math.nan
         first, last = 0, len(self.largest)  # excluded below first, not from last on

@@ -105,7 +105,7 @@ def flip_interval_of(
     threads: int | None = None,
     p: float | None = None,
 ) -> Interval:
-    """Return the interval of checked pairs; ``p`` is that of the test, if it is known."""
+    """Return the sign-flip interval of checked pairs; ``p`` is the test's p-value, if known."""
     n, mean, flags = pairs.n, pairs.mean, pairs.flags
     if n < 2 or not pairs.deviation:
         return Interval(mean, math.nan, math.nan, confidence, "sign-flip", n, flags)
@@ -160,7 +160,7 @@ def _limit(flips: _Flips, mean: float, step: float, level: float) -> float:
 def flip_lift(
     pairs: Differences, *, confidence: float, n_resamples: int, seed: int, p: float | None = None
 ) -> tuple[float, float, float]:
-    """Return the relative lift and its limits: the ratios r for which flips of the signs of x − r y do not reject.
+    """Return the relative lift and its limits: ratios r that sign flips of x − r y do not reject.
 
     NaN limits where the ratio has no bound.
     """
@@ -191,7 +191,7 @@ def flip_lift(
 
 
 def _edge(rejects: Callable[[float], bool], centre: float, step: float) -> float:
-    """Return where a test begins to reject, on one side of a centre that it does not reject; infinite if nowhere."""
+    """Return where a test begins to reject, beside an accepted centre; infinite if nowhere."""
     near, far = centre, centre + 2 * step
     for _ in range(_DOUBLINGS):
         if rejects(far):
@@ -206,7 +206,7 @@ def _edge(rejects: Callable[[float], bool], centre: float, step: float) -> float
 
 
 def _at_zero(low: float, high: float, mean: float, *, shown: bool) -> tuple[float, float]:
-    """Return limits that hold 0 exactly where a test does not reject it: p may jump there."""
+    """Adjust limits at 0, where p may jump: they enclose 0 exactly if the test does not reject."""
     if not shown:
         return min(low, 0.0), max(high, 0.0)
     return (max(low, math.ulp(0.0)), high) if mean > 0 else (low, min(high, -math.ulp(0.0)))
@@ -222,7 +222,7 @@ def lift_of_test(
     seed: int,
     p: float | None = None,
 ) -> tuple[float, float, float]:
-    """Return the relative lift and its limits for a test, which agree with its interval of the difference."""
+    """Return the relative lift and limits of a test, in agreement with its difference interval."""
     if isinstance(pairs, Differences) and pairs.deviation:
         if test == "bounded":
             return bounded_lift(pairs, bounds, confidence=interval.confidence)
@@ -282,7 +282,7 @@ def constant_interval(
     confidence: float,
     flags: tuple[str, ...] = (),
 ) -> Interval:
-    r"""Return the interval of a mean of which every one of n values is the same.
+    r"""Return the interval of the mean of n equal values.
 
     A share q of others may have been missed: :math:`(1 - q)^n \ge \alpha / 2`. They can move the
     mean as far as the range of the values allows; NaN limits if that is not known.

@@ -400,7 +400,7 @@ def adjust(p: Any, method: Correction = "holm") -> Floats:
 
 
 def level_left(p: Any, method: Correction, alpha: float) -> float:
-    r"""Return the level that a correction leaves to each test: p is below it where the adjusted p is below alpha.
+    r"""Return the level left to each test: p is below this level if the adjusted p is below alpha.
 
     It is the level of an interval that agrees with the corrected test. With m tests, of which R are
     significant after correction (at least 1 counts):
@@ -455,7 +455,7 @@ class SystemRanks:
 
     @property
     def may_be_best(self) -> Any:
-        """Mask of the systems that may be the best: no other is shown to be better."""
+        """Mask of the systems that may be the best: no system is shown to be better."""
         return self.low == 1
 
 
@@ -642,7 +642,7 @@ def max_t_quantile(
 
 
 def quantile_of_draws(draws: Floats, confidence: float) -> float:
-    """Return a quantile of random draws in ascending order: that of rank ⌈confidence · (n + 1)⌉, or the largest.
+    """Return the quantile of ascending draws at rank ⌈confidence · (n + 1)⌉, or the largest draw.
 
     The value of the sample counts as one more draw, so that a test at this limit keeps its level.
 

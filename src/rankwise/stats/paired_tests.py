@@ -355,7 +355,7 @@ def _rounded(pairs: Differences) -> Floats:
 
 
 def sign(x: Any, y: Any = None, *, missing: Missing = "error") -> TestResult:
-    """Test whether x wins more often than it loses, by the sign test.
+    """Test whether x wins more often than y, by the sign test.
 
     This is the binomial test of wins and losses; ties are dropped. It does not test the mean: from
     1,000 pairs a flag warns that systems of equal means may differ significantly.

@@ -31,7 +31,7 @@ _FEW = 30  # labelled values, below which the interval is approximate
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionPowered(Interval):
-    """The interval of `prediction_powered`, with what it is made of.
+    """The interval of `prediction_powered`, with its components.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ def prediction_powered(
 
 
 def _by_user(name: str, users: Any, columns: list[Floats]) -> tuple[list[Floats], float]:
-    """Return one value per user for each column, and the degrees of freedom that users of differing sizes leave."""
+    """Return one value per user for each column, and the degrees of freedom of unequal users."""
     distinct, codes = groups_of(name, users, len(columns[0]))
     if len(distinct) < 2:
         return [values[: len(distinct)] for values in columns], 1.0
@@ -167,7 +167,7 @@ def _by_user(name: str, users: Any, columns: list[Floats]) -> tuple[list[Floats]
 
 
 def _best_weights(y: Floats, f: Floats, others: Floats) -> tuple[float, Floats]:
-    """Return the λ of least variance, from 0 to 1, of all labelled users and without each of them."""
+    """Return the λ of least variance, from 0 to 1, for all labelled users and without each user."""
     n, every = len(y), np.concatenate([f, others])
     rounding, size = (DIGITS * np.abs(every).max()) ** 2, len(every)
     squares = (every - every.mean()) ** 2

@@ -1,4 +1,4 @@
-r"""Agreement of two orders of the same systems: Kendall's :math:`\tau` and :math:`\tau_{AP}`, with limits.
+r"""Agreement of two rankings of systems: Kendall's :math:`\tau` and :math:`\tau_{AP}`, with limits.
 
 An order that is estimated from users is not the true one. The limits are those of the coefficient
 over all pairs of orders that agree with what was shown of either: which systems are better than
@@ -18,7 +18,7 @@ __all__ = ["kendall_tau", "shown_orders", "tau_ap", "tau_ap_limits", "tau_limits
 
 
 def _signs(values: Any) -> Floats:
-    """Return 1, 0 or −1 for each pair of values: whether the row is above the column, shape (k, k)."""
+    """Return 1, 0 or −1 by pair: whether the row's value is above the column's, shape (k, k)."""
     x = numbers("values", values)
     if x.ndim != 1 or len(x) < 2 or not np.isfinite(x).all():
         raise InputError(
@@ -39,7 +39,7 @@ def _both(first: Any, second: Any) -> tuple[Floats, Floats]:
 
 
 def kendall_tau(first: Any, second: Any) -> float:
-    r"""Return Kendall's :math:`\tau`: pairs in the same order minus pairs in opposite orders, over all pairs.
+    r"""Return Kendall's :math:`\tau`: concordant minus discordant pairs, divided by all pairs.
 
     .. math:: \tau = \frac{C - D}{k (k - 1) / 2}
 
@@ -69,7 +69,7 @@ def kendall_tau(first: Any, second: Any) -> float:
 
 
 def tau_ap(reference: Any, second: Any) -> float:
-    r"""Return :math:`\tau_{AP}`: Kendall's :math:`\tau` with more weight on the top of the second order.
+    r"""Return :math:`\tau_{AP}`: Kendall's :math:`\tau` weighted to the top of ``second``.
 
     .. math:: \tau_{AP} = \frac{2}{k - 1} \sum_{i = 2}^{k} \frac{C(i)}{i - 1} - 1
 
@@ -113,7 +113,7 @@ def tau_ap(reference: Any, second: Any) -> float:
 
 
 def shown_orders(p_better: Any, level: float) -> Any:
-    """Return which systems are shown to be better than which, with what follows: a over b over c is a over c.
+    """Return which systems are shown to be better than which, completed by transitivity.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def tau_ap_limits(reference: Any, second: Any) -> tuple[float, float]:
 
 
 def _shares(reference: Any, second: Any, system: int) -> tuple[Floats, Floats]:
-    """Return the smallest and largest share of systems above one that are correctly there, by rank; NaN for no rank."""
+    """Return the least and largest share correctly above ``system``, by rank; NaN for no rank."""
     k = len(reference)
     others = np.arange(k) != system
     above, below = second[:, system], second[system]

@@ -160,7 +160,7 @@ def _upper(
 
 @dataclass(frozen=True)
 class _BoundingFunctions:
-    """Functions of the sampled rank that are linear between some ranks.
+    """Functions of the sampled rank that are linear between the ranks in ``steps``.
 
     ``basis`` (m + 1, q) are the functions that are 1 at one of these and 0 at the others, and
     ``expected`` (N, q) their expectations at every true rank. ``steps`` are where they may bend.
@@ -210,7 +210,7 @@ class _BoundingFunctions:
         return out
 
     def _costs(self, counts: Floats, n: int) -> Floats:
-        """Return what a function's values and the sizes of its steps add to the objective.
+        """Return the costs of a function's values and step sizes in the objective.
 
         One user more, of a uniformly distributed rank, keeps unseen ranks from being free.
         """
@@ -222,7 +222,7 @@ class _BoundingFunctions:
 
 
 def _bounding_functions(probabilities: Floats, metric: Floats) -> _BoundingFunctions:
-    """Return functions that may bend at first sampled ranks, some later ones and jumps of M."""
+    """Return functions that may bend at the first ranks, sparser later ranks, and jumps of M."""
     n, m = len(metric), probabilities.shape[1] - 1
     jumps = np.flatnonzero(np.abs(np.diff(metric)) > _JUMP * np.ptp(metric))
     beside = np.concatenate([jumps, jumps + 1]) * m / max(n - 1, 1)
@@ -240,7 +240,7 @@ def _some_ranks(scaled: Floats) -> Integers:
 
 
 def _thinned(size: int, single: int, ratio: float) -> Integers:
-    """Return each of the first numbers below a size, then some at growing distances, the last."""
+    """Return numbers below ``size``: the first ones, then at growing distances, and the last."""
     if size <= single:
         return np.arange(size)
     more = int(np.ceil(np.log(size / single) / np.log(ratio))) + 1

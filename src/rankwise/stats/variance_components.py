@@ -46,7 +46,7 @@ _FEW_DATA_SETS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class PairSums(DerivedStatistics):
-    """Paired differences x − y of which only sums are known; those of other pairs can be added.
+    """Sums of paired differences x − y, which can be added to the sums of further pairs.
 
     It has what t tests and intervals ask of `Differences`. Sums are exact, so that the variance
     loses no digits to the subtraction of large numbers.
@@ -82,7 +82,7 @@ class PairSums(DerivedStatistics):
 
     @classmethod
     def of(cls, pairs: Differences) -> PairSums:
-        """Return the sums of some pairs."""
+        """Sum the values, differences and products of pairs."""
         x, y, d = pairs.x, pairs.y, pairs.d
         total, products = ExactTotal.of, ExactTotal.of_products
         return cls(
@@ -122,7 +122,7 @@ class PairSums(DerivedStatistics):
         return PairSums(largest=max(self.largest, other.largest), **sums)
 
     def scaled(self, factor: float) -> PairSums:
-        """Return the sums of x and y times a factor; their skewness is that of the plain differences."""
+        """Scale y by a factor; the skewness stays the skewness of the plain differences."""
         return replace(self, factor=self.factor * factor)
 
     @property
@@ -287,7 +287,7 @@ class VarianceComponents:
 
 
 def seed_variance(values: Floats) -> tuple[Part | None, float]:
-    """Return what the seeds of a system add to the variance of its mean, and what users keep twice.
+    """Return the seeds' part of the variance of a system's mean, and the residual counted twice.
 
     ``values`` have one row per seed, one column per user. The first is None for a single seed. The
     second is the residual, which is also in the variance of users' means over seeds.
@@ -529,7 +529,7 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
 
 
 def deviation_of(differences: Floats) -> float:
-    """Return the standard deviation of differences between means; 0 if it is rounding."""
+    """Return the standard deviation of differences between means; 0 if within rounding error."""
     if len(differences) < 2:
         return math.nan
     deviation = float(differences.std(ddof=1))

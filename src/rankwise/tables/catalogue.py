@@ -39,7 +39,7 @@ _FIRST_ROWS = (
 
 
 def named_items(option: NameKind, given: object) -> str | dict[str, list[Any]] | None:
-    """Return the items of each name as plain values; the name of a column, or None, as it is.
+    """Return the items of each name as plain values; return a column name or None unchanged.
 
     >>> named_items("codes", {(3, 5): "heat", "7": ["jaws", "alien"]})
     {'3,5': ['heat'], '7': ['jaws', 'alien']}
@@ -64,7 +64,7 @@ def named_items(option: NameKind, given: object) -> str | dict[str, list[Any]] |
 def item_column(
     items: Table | None, column: str, asked: str, more: str | None = None
 ) -> tuple[Table, pl.Series]:
-    """Return the items with one of their columns; raise, saying what was ``asked``, if there is none.
+    """Return the items and the given column; raise if the items or the column are missing.
 
     ``more`` is the hint where no column has a name like this one.
     """
@@ -89,7 +89,7 @@ def _as_text(name: object) -> str:
 
 
 def codes_as_text(source: Any) -> Any:
-    """Return lists whose codes, where they are tuples or arrays, are text; any other source as it is.
+    """Convert codes that are tuples or arrays to text; return any other source unchanged.
 
     A pair whose second entry is a float, or whose first is a code of several parts, is a code with
     its score; any other tuple is a code.
@@ -187,7 +187,7 @@ class ItemNames:
         return cls(kind, pairs.drop_nulls().unique(maintain_order=True), table.is_text)
 
     def translated(self, lists: Recommendations) -> tuple[Recommendations, list[str]]:
-        """Return lists of items, with what was counted, and up to five names that no item has.
+        """Translate lists of names to lists of items; also return up to five names without an item.
 
         Scores order the lists that are returned, so that the items of one name tie. A name of no
         item keeps its place, with an id that no item has, as often as a list has it. Of the items
@@ -243,7 +243,7 @@ class ItemNames:
         )
 
     def _with_placeholders(self, rows: pl.DataFrame) -> pl.Series:
-        """Return the item of each row; of a name that no item has, an id that no item has either."""
+        """Return the item of each row; a name without an item gets a placeholder id."""
         known = rows["named"]
         if not known.null_count():
             return known
@@ -270,7 +270,7 @@ class ItemNames:
 
 
 def _numbered(rows: pl.DataFrame) -> pl.Series:
-    """Return names, each with how often its list had it before if that is not 0: it keeps its place every time."""
+    """Append the repetition number to repeated names of a list, so that each keeps its place."""
     unit = [name for name in ("user", "request") if name in rows.columns]
     before = pl.int_range(pl.len()).over(*unit, "name")
     again = pl.concat_str(pl.col("name"), pl.lit(NO_ITEM), before)
@@ -312,7 +312,7 @@ def _score(frame: pl.DataFrame) -> pl.Expr:
 
 
 def _first_of_each(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Return rows without later ones of the same user and item, and how many named items are repeated so."""
+    """Keep the best-scored row of each user and item; also count the names that lost an item."""
     keys = [name for name in ("user", "request", "named") if name in rows.columns]
     pair = pl.struct(keys)
     if not rows.select(pair.is_duplicated().any()).item():
@@ -338,7 +338,7 @@ def outside_catalogue(lists: Recommendations, catalogue: Iterable[Table]) -> pl.
 
 
 def _distinct_numbers(ids: pl.Series) -> pl.Series:
-    """Return small whole numbers once each; other ids as they are, which would cost more."""
+    """Deduplicate small whole numbers; return other ids unchanged, as these would cost more."""
     if not ids.dtype.is_integer() or ids.is_empty():
         return ids
     numbers = ids.to_numpy()

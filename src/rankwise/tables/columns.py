@@ -244,7 +244,7 @@ def _is_required(role: TableRole, column: str) -> bool:
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name as it is compared: letters and digits only, in lower case.
+    """Normalise a column name for comparison: letters and digits only, in lower case.
 
     Letters of every script are kept: a name without them would be no name.
     """
@@ -252,7 +252,7 @@ def plain_name(name: str) -> str:
 
 
 def unit_named(name: str) -> str:
-    """Return what a column of users stands for by its name: ``"session"``, ``"query"`` or ``"user"``.
+    """Return the unit of a user column by its name: ``"session"``, ``"query"`` or ``"user"``.
 
     >>> unit_named("session_id"), unit_named("qid"), unit_named("customer")
     ('session', 'query', 'user')
@@ -282,7 +282,7 @@ def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
 
 
 def may_have_names(names: Sequence[str], role: TableRole, columns: Iterable[str]) -> bool:
-    """Return whether `names_of` may return a name of one of some columns; at once for ten thousand names.
+    """Return whether `names_of` may find any of the columns; fast even for ten thousand names.
 
     >>> may_have_names(["User ID", "b"], "truth", ["user"]), may_have_names(["ann", "bob"], "truth", ["user"])
     (True, False)
@@ -298,7 +298,7 @@ def could_decide(
     columns: Mapping[str, str],
     overrides: Mapping[str, str | None],
 ) -> list[str]:
-    """Return the columns that may order the lists or say what is relevant, if none is known to.
+    """Return unrecognised columns that could be the score or relevance, if none was recognised.
 
     Nothing is asked of a caller who left the score, or the relevance, without a column.
     """
@@ -354,13 +354,13 @@ def is_row_number(name: str) -> bool:
 
 
 class SharedName(str):
-    """The name of a column of all tables that have it: another table may have a plain name of its own."""
+    """A column name chosen for all tables; a table without this column may use a plain name."""
 
     __slots__ = ()
 
 
 def shared_names(columns: Columns | None) -> Columns | None:
-    """Return ``columns`` for a table that is read together with others: a name of all tables need not be in each.
+    """Mark the names in ``columns`` that apply to all tables, as a table need not have them.
 
     >>> shared_names({"user": "uid", "truth.relevance": "stars"})
     {'user': 'uid', 'truth.relevance': 'stars'}
@@ -414,7 +414,7 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
 def check_columns(
     columns: Columns | None, roles: Iterable[TableRole], optional: Iterable[TableRole] = ()
 ) -> None:
-    """Raise if ``columns`` names a table that a call does not read, or a column that none of its tables has.
+    """Raise if ``columns`` names a table that is not read, or a column that no table has.
 
     ``optional`` are the tables that the call takes, whether or not they were given.
 
@@ -443,7 +443,7 @@ def key_of(role: str, column: str) -> str:
 
 
 def columns_of(columns: Columns | None, roles: Iterable[TableRole]) -> dict[str, str | None]:
-    """Return the part of ``columns`` that concerns tables of some roles.
+    """Return the entries of ``columns`` for tables of the given roles.
 
     >>> columns_of({"user": "uid", "truth.relevance": "stars"}, ["train"])
     {'user': 'uid'}
@@ -453,7 +453,7 @@ def columns_of(columns: Columns | None, roles: Iterable[TableRole]) -> dict[str,
 
 
 def _concerns(key: str, roles: Iterable[TableRole]) -> bool:
-    """Return whether a key of ``columns`` names a column of a table that has one of some roles."""
+    """Return whether a key of ``columns`` names a column of a table in the given roles."""
     if key.startswith(_OF_TRUTH):
         return "truth" in roles
     table, _, column = key.rpartition(".")
@@ -470,7 +470,7 @@ def known_column(
     overrides: Mapping[str, str | None],
     where: str,
 ) -> str | None:
-    """Return the name of a column that only some metrics need; None if there is none.
+    """Find a column that only some metrics need; return None if there is none.
 
     >>> known_column(["item", "genres"], "items", "categories", {}, "items")
     'genres'
@@ -499,7 +499,7 @@ def _several(column: str, matches: Sequence[str], where: str, hint: str) -> Colu
 
 
 def several_columns(table: Table, column: str, matches: Sequence[str]) -> ColumnError:
-    """Return the error for a table in which several columns could be one that only some calls need."""
+    """Return the error for a table in which several columns match an optional column."""
     return _ambiguous(table.role, column, matches, table.source)
 
 
@@ -556,7 +556,7 @@ def recognise(
 def _is_of_another_table(
     name: str | None, names: Sequence[str], role: TableRole, column: str
 ) -> bool:
-    """Return whether a name that was chosen for all tables is not in this one, whose own name is plain."""
+    """Return whether a table lacks a shared name but has exactly one plain name for the column."""
     return (
         isinstance(name, SharedName)
         and name not in names
@@ -571,7 +571,7 @@ def _all_at_once(
     chosen: Mapping[str, str | None],
     known: Mapping[str, str],
 ) -> ColumnError:
-    """Return one error for all columns that are missing or ambiguous, with everything that has to be said."""
+    """Merge the errors of missing and ambiguous columns into one, with a hint for all of them."""
     first = next(iter(unresolved.values()))
     missing = [
         column for column, error in unresolved.items() if error.what.startswith("there is no")
@@ -606,7 +606,7 @@ def _all_at_once(
 def read_columns_of_truth(
     names: Sequence[str], overrides: Mapping[str, str | None], where: str
 ) -> dict[str, str]:
-    """Return the columns of a ground truth that are read as they are; that of events is recognised."""
+    """Return the columns that slice a ground truth; recognise an event column without a name."""
     out: dict[str, str] = {}
     for key, name in overrides.items():
         if key == EVENT and name is None:
@@ -624,7 +624,7 @@ def read_columns_of_truth(
 
 
 def without_edges(name: str) -> str:
-    """Return the name of a column without the edges behind it, at which its numbers are cut.
+    """Remove the bin edges at the end of a column name.
 
     >>> without_edges("price[5,10]"), without_edges("price")
     ('price', 'price')
@@ -648,7 +648,7 @@ def quoted_columns(names: Sequence[str]) -> str:
 
 
 def missing_column(what: str, column: str, table: Table) -> ColumnError:
-    """Return the error for a table that lacks a column which only some calls need."""
+    """Return the error for a table without a column that only some calls need."""
     return _missing(what, column, table.names, table.source)
 
 
@@ -729,7 +729,7 @@ def empty_table(table: Table) -> EmptyError:
 
 
 def check_once(table: Table, column: str, *, hint: str | None = None) -> None:
-    """Raise if an item has two rows in the table of items, or a user in that of users."""
+    """Raise if an id occurs in several rows of the table of items or users."""
     ids = table.frame[column]
     if ids.n_unique() < len(ids):
         raise ColumnError(
@@ -741,12 +741,12 @@ def check_once(table: Table, column: str, *, hint: str | None = None) -> None:
 
 
 def where_in(table: Table, column: str) -> str:
-    """Return the place of a column in a message, under the name that the source has for it."""
+    """Return the place of a column for a message, with the name that the source uses."""
     return f"{table.role}, column {table.columns.get(column, column)!r}"
 
 
 def may_be_missing(role: TableRole, column: str) -> bool:
-    """Whether a number may be missing: no metric reads the ratings of training, nor does a split."""
+    """Return whether numbers may be missing, as in ratings that no metric or split reads."""
     return role == "interactions" or (role == "train" and column == "relevance")
 
 
@@ -795,7 +795,7 @@ def check_ranks(rank: pl.Series, table: Table) -> None:
 
 
 def _first_bad(values: pl.Series, bad: pl.Series, column: str, table: Table) -> tuple[str, str]:
-    """Return for a message the column, row and user of the first bad value, and what it is."""
+    """Return the place of the first bad value, and the value with the number of bad rows."""
     row = int(bad.arg_true()[0])
     user = f", user {table.frame['user'][row]!r}" if "user" in table.frame.columns else ""
     return (
@@ -805,7 +805,7 @@ def _first_bad(values: pl.Series, bad: pl.Series, column: str, table: Table) -> 
 
 
 def check_numeric(values: pl.Series, column: str, table: Table) -> None:
-    """Raise unless a column holds numbers, of which some may be missing."""
+    """Raise unless a column holds numbers; missing numbers are allowed."""
     if not (values.dtype.is_float() or values.dtype.is_integer()):
         raise ColumnError(
             f"the {column} must be a number", where=where_in(table, column), found=str(values.dtype)
@@ -884,7 +884,7 @@ _IN_ORDER_OF_CERTAINTY = ("|", ";", ",")
 def _with_lists_of_text(
     frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]
 ) -> pl.DataFrame:
-    """Return a frame whose lists that are written as text, such as ``[1, 2]`` or ``1|2``, are lists.
+    """Parse columns of lists written as text, such as ``[1, 2]`` or ``1|2``.
 
     Only columns with a name in the plural, or that the caller chose, and only if every cell is a
     list in brackets or, in the plural, one of cells with one sign between ids.
@@ -914,7 +914,7 @@ def _with_lists_of_text(
 
 
 def _parsed_lists(cells: pl.Series, *, may_be_bare: bool) -> pl.Series | None:
-    """Return lists that are written in cells of text; None if some cell is none."""
+    """Parse lists written as text; return None if a cell is not a list."""
     if cells.null_count() or not len(cells):
         return None
     is_bracketed = bool(cells.str.contains(_BRACKETED).all())
@@ -935,7 +935,7 @@ def _parsed_lists(cells: pl.Series, *, may_be_bare: bool) -> pl.Series | None:
 
 
 def _of_texts(lists: pl.Series, name: str) -> pl.Series:
-    """Return lists of ids without blanks and quotation marks; of integers, if all are written so."""
+    """Strip blanks and quotation marks from ids; convert ids to integers if all are integers."""
     texts = lists.list.eval(pl.element().str.strip_chars().str.strip_chars("'\"")).list.eval(
         pl.element().filter(pl.element() != "")
     )
@@ -956,7 +956,7 @@ _MAP = ["key", "value"]
 def _with_maps(
     frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
 ) -> pl.DataFrame:
-    """Return a frame with lists of items and of numbers for a map of items to numbers, if nothing else has the items.
+    """Split a map of items to numbers into two columns of lists, if no column holds the items.
 
     A map has a type of its own, is a list of entries with a key and a value, or a record whose
     fields are items.
@@ -1000,7 +1000,7 @@ def _has_map_type(dtype: pl.DataType) -> bool:
 
 
 def _entries(column: pl.Series) -> pl.Series:
-    """Return the entries of each map, without those that have no value where items are fields of a record."""
+    """Return the entries of each map; record fields without a value are left out."""
     if isinstance(column.dtype, pl.List):
         return column
     if _has_map_type(column.dtype):
@@ -1084,7 +1084,7 @@ def _check_one_number_per_item(
     overrides: Mapping[str, str | None],
     source: str,
 ) -> None:
-    """Raise if a column that orders items, or says how relevant they are, has one number per list."""
+    """Raise if a rank, score or relevance column has one number per list, not one per item."""
     single = [name for name, dtype in frame.schema.items() if not _is_nested(dtype)]
     for column in ("rank", "score", "relevance"):
         if column not in ROLES[role] or column in lists:
@@ -1135,7 +1135,7 @@ def _check_lists(values: pl.Series, column: str, where: str) -> None:
 def _check_user_lists(
     frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
 ) -> None:
-    """Raise if a user has two rows of lists, which may be requests, or items with ids of several parts."""
+    """Raise if a user has several rows of lists that no request column tells apart."""
     names = [overrides["user"]] if overrides.get("user") else names_of(frame.columns, role, "user")
     if len(names) != 1 or names[0] not in frame.columns:
         return  # told when columns are recognised

@@ -1,4 +1,4 @@
-"""Objects of other libraries, recognised by what they offer and never imported: records, labelled series, frames.
+"""Containers of other libraries, recognised without imports: records, labelled series, frames.
 
 A record is read by the names of its fields, a series by its labels where they are ids. What cannot
 be read without a guess is refused with the call that makes it readable.
@@ -75,7 +75,7 @@ def record_of(row: Any) -> Mapping[Any, Any] | None:
 
 
 def holds_records(kinds: Collection[type]) -> bool:
-    """Return whether one of some types is that of a record."""
+    """Return whether any of the types is a record type."""
     return any(
         issubclass(kind, Mapping)
         or hasattr(kind, "_asdict")
@@ -86,19 +86,19 @@ def holds_records(kinds: Collection[type]) -> bool:
 
 
 def _has_keys(kind: type) -> bool:
-    """Return whether a type is that of rows with keys, such as those of sqlite3, and is neither mapping nor table."""
+    """Return whether a type has keys like rows of sqlite3, but is no mapping and no table."""
     return hasattr(kind, "keys") and hasattr(kind, "__getitem__") and not hasattr(kind, "items")
 
 
 def is_series(kind: type) -> bool:
-    """Return whether a type is that of a series with labels, as pandas has it."""
+    """Return whether a type is a series with labels, as in pandas."""
     return (
         kind.__name__ == "Series" and hasattr(kind, "reset_index") and not hasattr(kind, "compute")
     )
 
 
 def has_labels(series: Any) -> bool:
-    """Return whether a series has labels other than the numbers of its rows."""
+    """Return whether the labels of a series differ from the numbers of its rows."""
     index = series.index
     return index.nlevels > 1 or not (
         index.dtype.kind in "iu" and np.array_equal(index.to_numpy(), np.arange(len(index)))
@@ -106,7 +106,7 @@ def has_labels(series: Any) -> bool:
 
 
 def read_labelled(series: Any, role: TableRole, where: str) -> list[Any] | dict[Any, Any]:
-    """Return the items of a series: its values, best first; or its labels, each with its value as a number.
+    """Return the items of a series: its values, best first, or its labels with values as numbers.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def read_labelled(series: Any, role: TableRole, where: str) -> list[Any] | dict[
 
 
 def _meaning(series: Any, role: TableRole) -> Literal["values", "labels"] | None:
-    """Return where a series has its items, by its names, its labels and its values; None if that is open."""
+    """Return whether the items of a series are its values or its labels; None if ambiguous."""
     if not len(series) or not has_labels(series):
         return "values"
     if series.index.nlevels > 1:
@@ -152,7 +152,7 @@ def _meaning(series: Any, role: TableRole) -> Literal["values", "labels"] | None
 
 
 def is_frame(source: Any) -> bool:
-    """Return whether an object is a frame or an array with labels; its type tells, as names of columns may be any."""
+    """Return whether an object is a frame or a labelled array, judged by its type."""
     kind = type(source)
     if isinstance(source, np.ndarray | Mapping | str | bytes | pl.LazyFrame) or is_series(kind):
         return False
@@ -165,7 +165,7 @@ def is_frame(source: Any) -> bool:
 
 
 def refuse_frame(source: Any, where: str) -> None:
-    """Raise for a frame of a library that does not offer Arrow's interface: it would be read as an array."""
+    """Raise for a frame without Arrow's interface, which would be read as an array."""
     if not is_frame(source) or hasattr(type(source), "__arrow_c_stream__"):
         return
     kind = type(source)
@@ -217,7 +217,7 @@ def structured_columns(array: Any, role: TableRole) -> dict[str, Any]:
 
 
 def with_levels(series: Any, number: str, where: str) -> Any:
-    """Return a series of pandas, whose index has several levels, as a frame; a level that is repeated is there once.
+    """Convert a pandas Series with a multi-level index to a frame; drop repeated levels.
 
     ``number`` is the name of its values. `nlargest` of groups repeats the levels by which it
     grouped.
@@ -229,7 +229,7 @@ def with_levels(series: Any, number: str, where: str) -> Any:
 
 
 def with_distinct_levels(source: Any, where: str) -> Any:
-    """Return a frame or series of pandas whose index has each level once; raise if two of one name differ."""
+    """Drop repeated index levels of a pandas object; raise if levels of one name differ."""
     levels = [*source.index.names]
     repeated = [at for at, name in enumerate(levels) if name is not None and name in levels[:at]]
     for at in repeated:
@@ -250,7 +250,7 @@ def _same_name(what: str, where: str) -> ColumnError:
 def list_in_text(
     frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]
 ) -> str | None:
-    """Return the name of the column of items if each user has one row, in which a list is written as text."""
+    """Return the item column if each user has one row, with a list written as text; else None."""
     if not {"user", "item"} <= ROLES[role].keys() or role in LOG_ROLES:
         return None
     users = [overrides["user"]] if overrides.get("user") else names_of(frame.columns, role, "user")

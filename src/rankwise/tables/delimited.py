@@ -172,7 +172,7 @@ def _are_numbers(frame: pl.DataFrame, kinds: Mapping[str, Any]) -> bool:
 
 
 def is_odd(text: bytes | memoryview, first: int, stop: int, separator: str) -> bool:
-    """Return whether a part of a text has what plain numbers do not have, as far as is known."""
+    """Return whether part of a text has marks that plain numbers lack; True if not compiled."""
     library = kernels.loaded()
     return library is None or bool(
         library.rw_odd_text(
@@ -182,7 +182,7 @@ def is_odd(text: bytes | memoryview, first: int, stop: int, separator: str) -> b
 
 
 def whole_columns(text: bytes | memoryview, separator: str, columns: int, mask: int) -> int:
-    """Return which columns of a mask, a bit each, are whole numbers in some lines."""
+    """Return the columns of a bit mask that hold whole numbers in every line of a text."""
     library = kernels.loaded()
     if library is None:
         return 0
@@ -199,7 +199,7 @@ _MARKED = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_numbers(
     path: str, head: bytes, layout: Format, numbers: Numbers, *, progress: bool | None = None
 ) -> tuple[pl.DataFrame, str] | None:
-    """Return the table of a plain file with its columns of numbers read as such, and its SHA-256.
+    """Read a plain file with its number columns as numbers; also return its SHA-256.
 
     Polars reads the file while another thread looks at it and hashes it: its bytes are never all in
     memory. None if the file has to be read, or refused, as text. ``path`` is that of `polars_path`,
@@ -229,7 +229,7 @@ def is_plain(head: bytes) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Watched:
-    """A file that is hashed, and shown on a progress bar, while it is read."""
+    """A file that is hashed while being read, with a progress bar."""
 
     file: FileIO
     digest: Any
@@ -246,7 +246,7 @@ class _Watched:
 def read_delimited(
     data: bytes, layout: Format, name: str, numbers: Numbers | None = None
 ) -> pl.DataFrame:
-    """Return the table of a text: columns of text, or numbers where it is said which are.
+    """Parse a delimited text into columns of text, or of numbers where ``numbers`` says so.
 
     Raises
     ------
@@ -278,7 +278,7 @@ def read_delimited(
 
 
 def _check_header_once(frame: pl.DataFrame, data: bytes, layout: Format, name: str) -> None:
-    """Raise if a line below the first repeats it: such a line would be a row, with a user and an item of its own."""
+    """Raise if a line below the first repeats the header, as the line would be read as a row."""
     if not layout.has_header:
         return
     header, first = (
@@ -331,7 +331,7 @@ def _typed(
     separator: str,
     numbers: Numbers,
 ) -> pl.DataFrame | None:
-    """Return a table with its columns of numbers read as such; None if it is to be read as text.
+    """Parse a table with its number columns as numbers; return None if text is required.
 
     The stream has the bytes of the source.
     """
@@ -364,7 +364,7 @@ def _parsed_or_none(
 def _parsed(
     source: str | bytes, layout: Format, separator: str, types: dict[str, Any]
 ) -> pl.DataFrame:
-    """Return a table whose columns are text, except those of some types.
+    """Parse a table whose columns are text, except the columns in ``types``.
 
     Polars takes bytes that begin like a compressed file for one: `OSError` if they are not.
     """
@@ -393,7 +393,7 @@ def _expected(layout: Format) -> str:
 
 
 def _unreadable(data: bytes, layout: Format, name: str, error: BaseException) -> FileError:
-    """Return the error of a text that Polars does not read, with the line if it is found."""
+    """Return the error for a text that Polars cannot read, with the line at fault if found."""
     check_utf8(data, name)
     number, line = locate(data, layout, lambda fields: len(fields) != len(layout.columns))
     if number:
@@ -459,7 +459,7 @@ def malformed(
 
 
 def _hint(data: bytes, layout: Format, line: str) -> str | None:
-    """Return what to do about a line with another number of fields than the first."""
+    """Return a hint about a line with a wrong number of fields; None if there is no hint."""
     if layout.name not in ("csv", "recbole"):
         return None
     first = data.lstrip()[:120].partition(b"\n")[0].decode("utf-8", errors="replace")

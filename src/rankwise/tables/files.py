@@ -160,7 +160,7 @@ _DEEPEST = 64
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RawFile:
-    """A file as it was read: columns of a text format are text, or whole numbers if asked for."""
+    """The content of a file: columns of a text format are text, or numbers if requested."""
 
     frame: pl.DataFrame
     format: Format
@@ -172,7 +172,7 @@ class RawFile:
 
     @property
     def is_text(self) -> bool:
-        """Whether the columns are text, even if it is written as numbers."""
+        """Whether the columns are text, even columns of written numbers."""
         return self.format.name not in ("parquet", "json lines")
 
     @property
@@ -240,7 +240,7 @@ def _from_path(
     projection: Projection | None,
     progress: bool | None,
 ) -> tuple[RawFile, BaseException | None]:
-    """Return what a file holds, and why it could not be hashed if it could not."""
+    """Read a file; also return the exception if the file could not be hashed, else None."""
     is_binary = not isinstance(layout, Declared) and is_parquet(path)
     plain = None if is_binary or numbers is None else _plain_text_file(path, name, layout)
     if plain is not None and numbers is not None:
@@ -263,7 +263,7 @@ def _from_path(
 def _plain_text_file(
     path: Path, name: str, layout: Format | Declared | None
 ) -> tuple[str, bytes, Format] | None:
-    """Return a file's path, beginning and format, if Polars can read its text where it lies."""
+    """Return path, first bytes and format of a file that Polars can read in place; else None."""
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
@@ -293,7 +293,7 @@ def _raw(
     numbers: Numbers | None,
     projection: Projection | None,
 ) -> RawFile:
-    """Return what the bytes of a file hold, in a given format, if any."""
+    """Parse the bytes of a file, in a given or recognised format."""
     data = _plain_text(unpacked(data, name), name)
     layout = _format(layout, name, _head(data))
     if not data or data.isspace():
@@ -317,7 +317,7 @@ def _head(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class _Foreign:
-    """A format of other programs: how its files begin, and what reads it."""
+    """A format of other programs: the first bytes of its files, and the call that reads them."""
 
     magic: bytes
     name: str
@@ -344,7 +344,7 @@ _FOREIGN = (
 
 
 def _plain_text(data: bytes, name: str) -> bytes:
-    """Return data in UTF-8 and with lines that end in LF, if it is text."""
+    """Convert text to UTF-8 with lines that end in LF; return Parquet bytes unchanged."""
     if data[:4] == b"PAR1":
         return data
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -374,7 +374,7 @@ def _plain_text(data: bytes, name: str) -> bytes:
 
 
 def _from_latin_1(data: bytes) -> bytes:
-    """Return in UTF-8 what MovieLens 1M's files hold: Latin-1, with ``::`` between fields; other data as it is."""
+    """Convert Latin-1 text with ``::`` between fields (MovieLens 1M); return other data as is."""
     if b"::" not in data[: data.find(b"\n") + 1 or len(data)]:
         return data
     try:
@@ -385,7 +385,7 @@ def _from_latin_1(data: bytes) -> bytes:
 
 
 def _json(data: bytes, name: str) -> tuple[pl.DataFrame, Format]:
-    """Return what one JSON document holds; if there are several, they are lines."""
+    """Parse a JSON document; parse several documents as JSON lines."""
     try:
         document = json.loads(data, object_pairs_hook=_each_once)
     except json.JSONDecodeError as error:
@@ -522,7 +522,7 @@ def read_parts(
 def scan_parts(
     source: str | Path | Sequence[str | Path], projection: Projection
 ) -> tuple[str, list[pl.LazyFrame], tuple[str, ...]]:
-    """Return the name of a table, the columns of each file that a projection keeps, and the names of all columns.
+    """Scan the projected columns of files; return table name, scans and all column names.
 
     Files are as for `read_parts`, with the same errors.
     """
@@ -553,7 +553,7 @@ def table_hash(source: str | Path | Sequence[str | Path]) -> str:
 
 
 def folder_of_list(name: str) -> Path | None:
-    """Return the folder that all files of a list are in, from the name of their table; None of other tables."""
+    """Return the folder of a list of files from the name of their table; None for other tables."""
     count, _, folder = name.partition(" files in ")
     return Path(folder) if count.isdecimal() and folder else None
 
@@ -583,7 +583,7 @@ def _keys(folders: Sequence[Mapping[str, str]]) -> pl.DataFrame:
 def _columns_of_file(
     keys: pl.DataFrame, projection: Projection | None
 ) -> tuple[set[str], Projection]:
-    """Return the names of folders that are columns of the table, once the file is read; and what is read of it."""
+    """Return the folder keys kept as columns (once the file is read), and the file's projection."""
     chosen: set[str] = set(keys.columns)
 
     def file_projection(schema: Mapping[str, Any]) -> Collection[str]:
@@ -673,7 +673,7 @@ def _check_parquet(name: str, files: Sequence[Path]) -> None:
 
 
 def _shown(folder: Path) -> list[Path]:
-    """Return what is in a folder, in order, without what Spark and others hide: _SUCCESS, .part.crc."""
+    """List a folder in order, without files that Spark and the like hide: _SUCCESS, .part.crc."""
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith(("_", ".")))
     except OSError as error:
@@ -683,7 +683,7 @@ def _shown(folder: Path) -> list[Path]:
 
 
 def _files_in(folder: Path) -> list[Path]:
-    """Return the files of a table in a folder and in folders named ``key=value`` within it."""
+    """List the files of a table in a folder and its nested ``key=value`` folders."""
     files: list[Path] = []
     for path in _shown(folder):
         if path.is_dir() and "=" not in path.name:
@@ -698,7 +698,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _other_content(folder: Path) -> str | None:
-    """Return what a folder holds if it is not the files of one table."""
+    """Describe the content of a folder that is not one table; return None for files of a table."""
     if (folder / "result.json").exists():
         return "a saved result"
     if (folder / "_delta_log").exists():
@@ -717,7 +717,7 @@ def _values(folders: Sequence[str]) -> dict[str, str]:
 
 
 def _typed(key: str, texts: Sequence[str]) -> pl.Series:
-    """Return the values of folders: whole numbers if all are written as such, else text."""
+    """Convert folder values to integers if all are written as integers, else to text."""
     values = pl.Series(key, [None if text == _NULL else text for text in texts], pl.String)
     are_integers = values.drop_nulls().str.contains(
         r"^(0|-?[1-9][0-9]{0,17})$"
@@ -726,7 +726,7 @@ def _typed(key: str, texts: Sequence[str]) -> pl.Series:
 
 
 def _check_same_columns(first: RawFile, raw: RawFile) -> None:
-    """Raise if a file does not have the columns of the first, or those that are read of another type."""
+    """Raise if the columns of a file, or their types, differ from the columns of the first file."""
     differing = [*sorted({*raw.names} ^ {*first.names})]
     if differing:
         lacking = raw if differing[0] in first.names else first

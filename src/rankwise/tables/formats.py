@@ -68,7 +68,7 @@ def read_bytes(source: str | Path) -> bytes:
 
 
 def _opened(path: Path, name: str) -> IO[bytes] | io.RawIOBase:
-    """Open a file, or a pipe that some program writes to: to open another one would wait for ever."""
+    """Open a file or pipe; raise if no program writes to the pipe, as reading would never end."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         return path.open("rb")
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -102,7 +102,7 @@ class _Joined(io.RawIOBase):
         self._first, self._stream = first, stream
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True: the stream is readable."""
         return True
 
     def read(self, size: int = -1) -> bytes:
@@ -140,7 +140,7 @@ def local_file(source: str | Path) -> Path:
 
 
 def _near_name(path: Path) -> str | None:
-    """Return a question for a file beside a missing one whose name is near, or for the folder that is missing."""
+    """Return a hint for a missing file: a file with a similar name, or the missing folder."""
     folder = path.parent
     if folder.is_dir():
         return nearest(path.name, sorted(entry.name for entry in folder.iterdir()))
@@ -149,7 +149,7 @@ def _near_name(path: Path) -> str | None:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Turn what the operating system says of a path into an error of the tree."""
+    """Convert errors of the operating system about a path to `FileError`."""
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: NUL in a path
@@ -279,7 +279,7 @@ _RECBOLE = r"^[^:\s]+:(token|token_seq|float|float_seq)$"
 
 @dataclass(frozen=True)
 class Format:
-    """A file format, and the parameters needed to read it.
+    """A file format and the parameters for reading.
 
     The separator is the text between fields, empty for any run of blanks; names of columns are
     those of the header or of the format.
@@ -299,7 +299,7 @@ class Format:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Declared:
-    """What the user says of a file, where its name and first line do not tell.
+    """The format that the user declares for a file, where its name and first line do not tell.
 
     The separator is by default that of the format, or recognised; ``columns`` are the names of the
     columns of a file without a header.
@@ -373,7 +373,7 @@ def sniff(name: str, head: bytes) -> Format:
 
 
 def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
-    """Return the format of a run or of judgements as TREC has them; None for other text."""
+    """Recognise runs and relevance judgements (qrels) of TREC; return None for other text."""
     line = next((line for line in lines if not line.lstrip().startswith("#")), "")
     line = line.partition(" #")[0]
     fields = line.split()
@@ -470,7 +470,7 @@ def _is_value(field: str) -> bool:
 
 
 def reads_like_row(names: Sequence[str], values: Callable[[str], Sequence[str]]) -> bool:
-    """Return whether each of some names could be a value of its own column.
+    """Return whether each name could be a value of its own column.
 
     That is, it is one, or it has a digit and is written as nearly all of them are.
 
@@ -488,7 +488,7 @@ def check_first_line(
     where: str,
     line: str,
 ) -> None:
-    """Raise if a first line, of which no name is known, may be a row: it would be lost as a header.
+    """Raise if a first line without known names may be a row, which would be lost as a header.
 
     ``chosen`` are the names that the caller gave, and ``values`` has those of each column below the
     line.
@@ -508,7 +508,7 @@ def _is_like(name: str, values: Sequence[str]) -> bool:
 
 
 def _shape(text: str) -> str:
-    """Return a text with one letter for each run of letters, and one digit for each run of digits."""
+    """Replace each run of letters in a text by one letter, and each run of digits by one digit."""
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text.strip()))
 
 

@@ -134,7 +134,7 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
 
 
 def _refuse_labelled_rows(rows: Any, role: TableRole) -> None:
-    """Raise if rows of an array are series with labels, such as the rows of a frame."""
+    """Raise if rows of an array are series with labels, as the rows of a frame are."""
     for number, row in enumerate(rows):
         if is_series(type(row)) and has_labels(row):
             raise InputError(
@@ -191,7 +191,7 @@ def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
 
 
 def _check_distinct(matrix: Any, role: TableRole) -> None:
-    """Raise if a matrix stores an entry in parts, which SciPy adds up wherever it reads them."""
+    """Raise if a sparse matrix has duplicate entries, which SciPy adds up."""
     csr = matrix.tocsr()
     if csr.has_canonical_format and csr.nnz == matrix.nnz:
         return
@@ -252,7 +252,7 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
 
 
 def _without_labels(users: Sequence[Any], items: list[Any], role: TableRole) -> list[Any]:
-    """Return the values of users, of which series with labels are lists, or dicts of item to number.
+    """Convert labelled series of users to lists, or to dicts of item to number.
 
     Raises if labels may be items or not, and for frames.
     """
@@ -290,7 +290,7 @@ def _no_items(user: Any, value: Any, role: TableRole) -> InputError:
 
 
 def _repeated(ids: pl.Series, lengths: list[int]) -> pl.Series:
-    """Return each id as often as its length says: whole numbers at once, and other ids by their place."""
+    """Repeat each id by its length: whole numbers directly, other ids by row number."""
     if ids.dtype == pl.Int64 and not ids.null_count():
         return pl.Series(ids.name, np.repeat(ids.to_numpy(), lengths))
     return ids.gather(np.repeat(np.arange(len(ids)), lengths))
@@ -353,7 +353,7 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
 
 
 def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFrame:
-    """Return ``{name: values}`` as a frame; a column whose values differ in type is one of objects."""
+    """Convert ``{name: values}`` to a frame; values of mixed types become objects."""
     columns = [_series_of(str(name), values, where) for name, values in source.items()]
     try:
         return pl.DataFrame(columns)
@@ -364,7 +364,7 @@ def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFra
 
 
 def _series_of(name: str, values: Any, where: str) -> pl.Series:
-    """Return a column; whole numbers and others together are floats, also in lists.
+    """Convert values to a column; whole numbers mixed with floats become floats, also in lists.
 
     Values that have no type in common stay Python's objects: `unreadable` is raised if the column
     is needed.
@@ -462,7 +462,7 @@ def _as_mapping(record: Any) -> Any:
 
 
 def _as_records(rows: Collection[Any]) -> list[Mapping[Any, Any]] | None:
-    """Return rows by the names of their fields; None if a row has no such names."""
+    """Return rows as mappings of field names to values; None if a row has no field names."""
     records = [record_of(row) for row in rows]
     named = [record for record in records if record is not None]
     return named if len(named) == len(records) else None
@@ -481,7 +481,7 @@ def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
 
 
 def _maps_of(name: str, column: list[Any], where: str) -> pl.Series:
-    """Return a column of dicts, whose keys are no names of fields, as lists of entries with a key and a value."""
+    """Convert dicts whose keys are not field names to lists of entries with a key and a value."""
     entries = [
         None if value is None else [{"key": key, "value": number} for key, number in value.items()]
         for value in column
@@ -589,7 +589,7 @@ def _pairs(flat: list[Any], role: TableRole) -> tuple[list[Any], list[Any]]:
 def _check_kinds(
     users: Sequence[Any], items: Sequence[Any], examples: Mapping[type, Any], role: TableRole
 ) -> None:
-    """Raise if users have values of a type that cannot be read, or that has no order where it counts."""
+    """Raise if a user's value has an unreadable type, or is a set where order matters."""
     for kind, example in examples.items():
         if is_masked(example):
             raise masked(role)
@@ -612,7 +612,7 @@ def _check_kinds(
 
 
 def _refuse_two_columns(users: Sequence[Any], items: Sequence[Any], role: TableRole) -> None:
-    """Raise if the value of a user may be its items and their numbers, each a list, as models return them."""
+    """Raise if a user's value may be a pair of lists, items and numbers, as models return them."""
     for user, value in zip(users, items, strict=True):
         if (
             type(value) is not tuple
@@ -634,7 +634,7 @@ def _refuse_two_columns(users: Sequence[Any], items: Sequence[Any], role: TableR
 
 
 def _check_alike(users: Sequence[Any], items: Sequence[Any], first: Any, role: TableRole) -> None:
-    """Raise if some users have lists, and others dicts of numbers."""
+    """Raise if users have lists and dicts of numbers mixed."""
     for user, value in zip(users, items, strict=True):
         if len(value) and isinstance(value, Mapping) != isinstance(first, Mapping):
             raise InputError(
@@ -660,7 +660,7 @@ def id_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
 
 
 def number_series(column: str, values: list[Any], where: str) -> pl.Series:
-    """Return numbers, whole ones and others together, as floats."""
+    """Convert numbers to a column of floats; raise if a value is not a number."""
     try:
         if {*map(type, values)} <= {int, float}:
             number = pl.Series(column, np.array(values, dtype=np.float64))
@@ -677,7 +677,7 @@ def number_series(column: str, values: list[Any], where: str) -> pl.Series:
 
 
 def types_of_rows(source: Sequence[Any]) -> set[type]:
-    """Return the types of rows: tuples (user, item), (user, item, number), or records; none of a list of others."""
+    """Return the types of rows that are all tuples or records; an empty set for any other list."""
     types = {*map(type, source)}
     return (
         types if all(issubclass(kind, tuple) or holds_records([kind]) for kind in types) else set()
@@ -687,7 +687,7 @@ def types_of_rows(source: Sequence[Any]) -> set[type]:
 def from_rows(
     source: Sequence[Any], kinds: Collection[type], role: TableRole
 ) -> tuple[pl.DataFrame, str]:
-    """Return rows of some types, tuples or records by name, as a frame, and their layout."""
+    """Convert rows, tuples or records by name, to a frame; also return the name of their layout."""
     records = _as_records(source) if holds_records(kinds) else None
     if records is not None:
         return from_mapping_of_columns(columns_of(records), role), "records"
@@ -817,7 +817,7 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
 
 
 def readable_columns(source: Any, name: str) -> pl.DataFrame:
-    """Return a table as `from_arrow` does, with columns of pandas that Polars cannot read as objects.
+    """Convert a table as `from_arrow` does; columns that Polars cannot read become objects.
 
     Whoever does not need such a column can do without it.
     """
@@ -849,7 +849,7 @@ def readable_columns(source: Any, name: str) -> pl.DataFrame:
 
 
 def _of_pandas(source: Any, name: str) -> pl.DataFrame:
-    """Return a pandas frame, column by column if some column cannot be read."""
+    """Convert a pandas frame, column by column if a column cannot be read."""
     if not source.columns.is_unique:
         twice = source.columns[source.columns.duplicated()][0]
         raise ColumnError(
@@ -877,7 +877,7 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
 
 
 def _text(column: Any) -> pl.Series | None:
-    """Return a column of pandas' objects as text if all are; pandas would take longer to look for gaps."""
+    """Return an object column of text without pandas' slow gap search; None if not all text."""
     with contextlib.suppress(TypeError):
         values = column.to_numpy()
         text = pl.Series(str(column.name), values) if isinstance(_first_of(values), str) else None
@@ -888,7 +888,7 @@ def _text(column: Any) -> pl.Series | None:
 
 
 def _column(source: Any, name: Any) -> pl.Series:
-    """Return the only column of a table, gaps in text as nulls; objects where values differ in type."""
+    """Return the only column of a table, gaps in text as nulls; mixed types become objects."""
     column = source[name]
     values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
@@ -903,7 +903,7 @@ def _column(source: Any, name: Any) -> pl.Series:
 
 
 def _dense(source: Any) -> Any:
-    """Return a pandas frame whose sparse columns, which Arrow does not have, hold all of their values."""
+    """Convert sparse columns of a pandas frame to dense columns, as Arrow has no sparse type."""
     sparse = [column for column, dtype in source.dtypes.items() if hasattr(dtype, "fill_value")]
     return (
         source.assign(**{column: source[column].sparse.to_dense() for column in sparse})
@@ -913,7 +913,7 @@ def _dense(source: Any) -> Any:
 
 
 def _with_index(source: Any, where: str) -> Any:
-    """Return a pandas frame whose index is columns, except levels without a name: the numbers of rows.
+    """Convert named index levels of a pandas frame to columns; unnamed levels are row numbers.
 
     An index of times needs no name where no column holds the times.
     """
@@ -963,7 +963,7 @@ def series_as_frame(
 def _check_level_names(
     levels: list[Any], columns: list[str], role: TableRole, overrides: Mapping[str, str | None]
 ) -> None:
-    """Raise if levels of the index of a Series have no names, and there is no user or item but in them."""
+    """Raise if unnamed index levels of a Series may hold the users or items."""
     missing = [
         one for one in ("user", "item") if one not in overrides and not names_of(columns, role, one)
     ]
@@ -1113,7 +1113,7 @@ def _holds_numbers(column: pl.Series) -> bool:
 
 
 def is_truth_values(text: pl.Series) -> bool:
-    """Return whether all of a column's text is true or false, as pandas writes it to files."""
+    """Return whether all values of a text column are true or false, as pandas writes booleans."""
     return bool(text.str.contains("(?i)^(true|false)$").all()) and not text.null_count()
 
 

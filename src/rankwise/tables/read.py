@@ -136,7 +136,7 @@ def _from_text(table: Table, raw: RawFile) -> Table:
 
 
 def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
-    """Return ids without the blanks around them, and how many had some; raise if two differ by nothing else."""
+    """Strip blanks around ids and count the ids changed; raise if two ids differ only in blanks."""
     plain = ids.str.strip_chars()
     empty = plain.is_null() | (plain == "").fill_null(value=True)
     if empty.any():
@@ -207,7 +207,7 @@ def _malformed(
 
 
 def _hint(raw: RawFile, text: str) -> str | None:
-    """Return how to read a file whose numbers have a decimal comma; None for other text."""
+    """Return a hint about decimal commas in numbers; None for other text."""
     if re.match(_DECIMAL_COMMA, text.strip()) is None:
         return None
     hint, separator = (
@@ -317,7 +317,7 @@ def _read(
 def _without_columns(
     table: Table, overrides: Mapping[str, str | None], columns: Columns | None
 ) -> Table:
-    """Return a table of a source that names no columns, without those that are to be left out."""
+    """Drop the number columns to be left out from a table whose source names no columns."""
     keys = [
         key for key, name in (columns or {}).items() if name and key.startswith(f"{table.role}.")
     ]
@@ -391,7 +391,7 @@ def _refuse_matrices(tables: Iterable[Table]) -> None:
 
 
 def check_shared_names(columns: Columns | None, tables: Mapping[TableRole, Table]) -> None:
-    """Raise if a name that was chosen for all tables is in none of those that could have it."""
+    """Raise if a name chosen for all tables is in no table that could have the column."""
     for column, name in (columns or {}).items():
         with_names = {role: table for role, table in tables.items() if not table.is_positional}
         could_have = [table for role, table in with_names.items() if column in ROLES[role]]
@@ -468,7 +468,7 @@ def _load(
 
 
 def _items_of_series(source: Any) -> Any:
-    """Return the items that a pandas Series holds: ids, or a column of them whose labels are the ids."""
+    """Return the items of a pandas Series: ids, or a column whose labels are the ids."""
     if not has_labels(source):
         return source.to_list()
     found = read_labelled(source, "items", "items")
@@ -481,7 +481,7 @@ def _items_of_series(source: Any) -> Any:
 def _from_dataset(
     source: Any, role: TableRole, overrides: Mapping[str, str | None], projection: Projection | None
 ) -> Table:
-    """Return the table of a dataset of PyArrow, of which only the columns that are needed are read."""
+    """Read the required columns of a PyArrow dataset as a table."""
     schema = readable_columns(source.schema.empty_table(), role).schema
     chosen = schema if projection is None else projection(schema)
     names = [name for name in schema if name in chosen]
@@ -491,14 +491,14 @@ def _from_dataset(
 
 
 def _cells_of(source: Any) -> dict[Any, Any]:
-    """Return the columns of a pandas frame that hold Python's objects; none of other tables."""
+    """Return the object columns of a pandas frame; an empty dict for any other table."""
     if not hasattr(source, "reset_index") or not source.columns.is_unique:
         return {}
     return {name: source[name] for name, dtype in source.dtypes.items() if dtype.kind == "O"}
 
 
 def _numbers_of(role: TableRole, overrides: Mapping[str, str | None]) -> Numbers:
-    """Return what says which columns hold numbers, for a file with a table of some role."""
+    """Return a function that lists the number columns of a file, for a table of the given role."""
 
     def numbers(names: Sequence[str]) -> list[str]:
         with contextlib.suppress(ColumnError):  # raised again when the table is made
@@ -513,7 +513,7 @@ def _numbers_of(role: TableRole, overrides: Mapping[str, str | None]) -> Numbers
 
 
 def _projection_of(role: TableRole, overrides: Mapping[str, str | None]) -> Projection:
-    """Return what says which columns of a file are read, for a table of some role."""
+    """Return a function that lists the columns to read of a file, for a table of the given role."""
 
     def projection(schema: Mapping[str, Any]) -> Collection[str]:
         names = [*schema]
@@ -579,7 +579,7 @@ _ROWS_OF_SAMPLE = 1000
 
 
 def _check_header(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]) -> None:
-    """Raise if the first line of a file, of which no name is known, may be a row: it would be lost as a header."""
+    """Raise if a first line without known names may be a row, which would be lost as a header."""
     names = raw.frame.columns
     if not raw.format.has_header or may_have_names(names, role, ROLES[role]):
         return
@@ -713,7 +713,7 @@ class Chunks:
             read_table(self._files[0].collect(), self._role, self._columns)  # raises: no rows
 
     def aggregate(self, column: str, of: Callable[[pl.Expr], pl.Expr]) -> pl.Series | None:
-        """Return an aggregate of a column over all rows, as its name or role is; None without the column."""
+        """Aggregate a column, by name or role, over all rows; return None without the column."""
         name = self._recognised.get(column)
         if name is None:
             return None

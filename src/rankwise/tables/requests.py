@@ -115,7 +115,7 @@ def _has_recognised_user(table: Table, columns: Columns | None) -> bool:
 
 
 def _column_of_unit(table: Table, unit: str) -> str | None:
-    """Return the column of a table with sessions (or queries) beside its users; None if there is none."""
+    """Return the column of sessions (or queries) beside the users; None if there is none."""
     names = (*table.columns.values(), *table.unread, *table.frame.columns)
     return next(
         (name for name in names if name != table.columns["user"] and unit_named(name) == unit), None
@@ -184,7 +184,7 @@ def without_requests(truth: Table) -> Table:
 
 
 def naming_requests(error: RankwiseError, lists: Table, truth: Table | None) -> RankwiseError:
-    """Return an error about two rows of one user with the columns that may tell the requests of users apart."""
+    """Extend an error about duplicate rows of a user with columns that may name the request."""
     where = str(error.where)
     if truth is not None and where.startswith(truth.source):
         hint = _requests_of_truth(truth)
@@ -205,7 +205,7 @@ def naming_requests(error: RankwiseError, lists: Table, truth: Table | None) -> 
 
 
 def _requests_of_truth(truth: Table) -> str:
-    """Return what tells the requests of a ground truth apart whose lists are of users; empty without such a column."""
+    """Return the hint to give the lists the request column of the ground truth, or empty text."""
     named = (
         [truth.columns[REQUEST]]
         if REQUEST in truth.columns
@@ -225,7 +225,7 @@ def _unit_of(name: str) -> str:
 
 
 def unread_requests(lists: Table, truth: Table) -> list[str]:
-    """Return a warning if users have several requests in the ground truth, and one list for all of them."""
+    """Return a warning if users have several requests in the ground truth, but only one list."""
     if has_requests(lists) or not has_requests(truth):
         return []
     several = (
@@ -274,7 +274,7 @@ def one_id_per_request(tables: Tables, requests: pl.DataFrame) -> Tables:
 
 
 def users_as_text(tables: Mapping[Any, Table]) -> dict[Any, Table]:
-    """Return the tables that are looked up by user, by role, with ids as text; by request, where users have some."""
+    """Return the tables by user, keyed by role, with user (or request) ids as text."""
     return {
         role: _with_requests(table)
         if has_requests(table)
@@ -285,7 +285,7 @@ def users_as_text(tables: Mapping[Any, Table]) -> dict[Any, Table]:
 
 
 def truth_by_request(truth: Table) -> Table:
-    """Return a ground truth with one id per request; without one for users whose request it does not say."""
+    """Return a ground truth with one id per request; a missing request is empty in the id."""
     if has_requests(truth):
         return _with_requests(truth)
     return _with_requests(
@@ -294,7 +294,7 @@ def truth_by_request(truth: Table) -> Table:
 
 
 def _of_all_requests(truth: Table, requests: pl.DataFrame) -> Table:
-    """Return the ground truth of users as that of each of their requests; without one where they have none."""
+    """Repeat the ground truth of each user per request; users without requests keep a null."""
     requests = requests.with_columns(pl.col("user").cast(truth.frame["user"].dtype))
     return truth.with_frame(
         truth.frame.join(requests, on="user", how="left", maintain_order="left_right")
@@ -331,7 +331,7 @@ def request_ids(frame: pl.DataFrame) -> pl.Series:
 
 
 def users_of_requests(ids: pl.Series) -> pl.Series:
-    """Return the user of each id that `request_ids` made; other ids are users.
+    """Extract the users from ids made by `request_ids`; other ids are users.
 
     >>> ids = request_ids(pl.DataFrame({"user": [7, 8], "request": ["a", None]}))
     >>> users_of_requests(ids).to_list()
@@ -341,7 +341,7 @@ def users_of_requests(ids: pl.Series) -> pl.Series:
 
 
 def by_user(table: _T) -> _T:
-    """Return a table whose ids are those of `request_ids` with the users alone in their place."""
+    """Replace the request ids of a table by the ids of their users."""
     return table.with_ids("user", users_of_requests(table.frame["user"]))
 
 
@@ -358,7 +358,7 @@ def row_named(key: object) -> str:
 
 
 def such_rows(key: object, count: int) -> str:
-    """Return a count of users, or of requests where the id of one of them is that of a request."""
+    """Format a count of users, or of requests if ``key`` is a request id."""
     return f"{count} such {'requests' if _is_of_request(key) else 'users'}"
 
 
@@ -373,7 +373,7 @@ def _parts(ids: pl.Series) -> pl.DataFrame:
 
 
 def users_and_requests(frame: pl.DataFrame, user: Any, request: Any) -> pl.DataFrame:
-    """Return a frame with ``user`` and ``request``, of these types, in place of one id per request; in their order."""
+    """Split request ids into ``user`` and ``request`` of the given types, and sort by both."""
     frame = frame.with_columns(_parts(frame["user"]).get_columns())
     named = frame.with_columns(
         pl.col("user").cast(user),

@@ -1,4 +1,4 @@
-"""Ids that are meant alike and written otherwise: leading zeros, a trailing ``.0``, a prefix, blanks, capitals."""
+"""Ids that differ only in spelling: leading zeros, trailing ``.0``, prefix, blanks, capitals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CHANCE = 1000  # draws of items, of which one would have none in common
 
 @dataclass(frozen=True)
 class Spelling:
-    """How ids would agree with those of another table.
+    """A change of spelling by which ids would agree with ids of another table.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Spelling:
 
 
 def other_spelling(ids: pl.Series, others: pl.Series) -> Spelling | None:
-    """Return how ids would agree with others that they do not agree with as they are; None if nothing helps.
+    """Return the spelling by which most unknown ids would agree with ``others``; else None.
 
     >>> print(other_spelling(pl.Series(["0012", "7"]), pl.Series(["12", "7", "9"])))
     1 of 2 would agree without leading zeros, such as '0012' and '12'
@@ -81,7 +81,7 @@ def other_spelling(ids: pl.Series, others: pl.Series) -> Spelling | None:
 
 
 def _tried(words: str, unknown: pl.Series, ids: pl.Series, others: pl.Series) -> Spelling | None:
-    """Return a spelling if enough of the ids that others lack agree by it."""
+    """Try a spelling; return None if too few of the unknown ids agree with ``others``."""
     left = pl.DataFrame({"one": unknown, "plain": _spelled(unknown, words)})
     right = pl.DataFrame({"other": others, "plain": _spelled(others, words)}).unique(
         "plain", keep="first"
@@ -101,7 +101,7 @@ def _spelled(ids: pl.Series, words: str) -> pl.Series:
 
 
 def have_one_look(ids: pl.Series, others: pl.Series) -> bool:
-    """Return whether a sample of ids looks like a sample of others, so that no other spelling is to be tried.
+    """Return whether samples of both ids look alike, so that no other spelling needs a try.
 
     Whole numbers are written in one way, and cost nothing here.
     """
@@ -121,7 +121,7 @@ def examples_of(ids: pl.Series) -> str:
 
 
 def _ways(ids: int, others: int) -> int:
-    """Return in how many ways as many items as both have are dealt to both; enough of them, if there are very many."""
+    """Count the ways to deal all ids to the two tables, up to a limit."""
     ids, others = min(ids, _CHANCE), min(others, _CHANCE)
     return _CHANCE if min(ids, others) > _CHANCE.bit_length() else math.comb(ids + others, ids)
 

@@ -63,7 +63,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def new_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` fill a temporary file beside the target, then replace the target with it.
+    """Write a temporary file beside the target, then replace the target.
 
     Links are followed; devices and pipes are written to directly.
 
@@ -110,7 +110,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 def workplace(
     folder: Path, temporary: str, in_use: Callable[[], Collection[str] | None] = frozenset
 ) -> Iterator[str]:
-    """Yield a stamp for the names of files, then remove those that are not in use.
+    """Yield a stamp for file names, then remove the files that are not in use.
 
     ``temporary`` is the pattern of what names with a stamp look like; everything else in the folder
     stays. ``in_use`` returns the names with a stamp that are in use, by default none; None if
@@ -129,7 +129,7 @@ def workplace(
 
 
 def _clean(folder: Path, temporary: str, used: Collection[str], removable: str) -> None:
-    """Remove files that are not in use: those of a removable stamp, and old ones."""
+    """Remove unused files that have a removable stamp or are old."""
     for file in folder.iterdir():
         is_left = removable in file.name or time.time() - file.stat().st_mtime > _DAY
         if is_left and re.fullmatch(temporary, file.name) and file.name not in used:
@@ -153,7 +153,7 @@ def _remove(file: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[Callable[[], bool]]:
-    """Share a lock on a folder; yield a function that returns whether no one else has it.
+    """Share a lock on a folder; yield a function that returns whether no one else has a lock.
 
     Windows, and some file systems of networks, have no such lock: then nobody can know.
     """
@@ -180,7 +180,7 @@ def _lock(folder: Path) -> Iterator[Callable[[], bool]]:
 
 @contextlib.contextmanager
 def output_errors(path: Path) -> Iterator[None]:
-    """Raise an `OutputError` where the system, or Polars for it, says that it cannot write."""
+    """Convert write errors of the system and of Polars to `OutputError`."""
     try:
         yield
     except RankwiseError:
@@ -199,7 +199,7 @@ def file_hash(path: str | Path) -> str:
 
 
 def file_state(path: Path) -> tuple[int, int, int] | None:
-    """Return what differs once a file was replaced or written to; None if it is no file."""
+    """Return inode, size and modification time of a file, to detect changes; None if no file."""
     try:
         state = path.stat() if path.is_file() else None
     except (OSError, ValueError):  # a name that no file can have
@@ -208,12 +208,12 @@ def file_state(path: Path) -> tuple[int, int, int] | None:
 
 
 def is_folder(path: str | Path) -> bool:
-    """Return whether a path is that of a folder; a name that no file can have is not."""
+    """Return whether a path is a folder; False for a name that no file can have."""
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a path is too long
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether a file says that it is Parquet, by its first bytes or by its name."""
+    """Return whether a file is Parquet, by its first bytes or its name."""
     if path.suffix in (".parquet", ".pq"):
         return True
     try:
@@ -224,7 +224,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def polars_path(path: Path) -> str | None:
-    """Return a path as Polars takes it literally, ``~`` included; None if it is no UTF-8."""
+    """Return a path that Polars takes literally, ``~`` included; None if not in UTF-8."""
     text = str(path.absolute())
     try:
         text.encode()
@@ -240,7 +240,7 @@ _ATTEMPTS = 50  # of a reader whom writers overtake
 
 
 def write_folder(folder: Path, values: dict[str, Any], frames: Mapping[str, pl.DataFrame]) -> None:
-    """Write values, as JSON has them, and tables, which replace those of an older result.
+    """Write values as JSON and tables as Parquet, which replace an older result.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def read_folder(
 
 
 def _read_head(folder: Path, form: SavedForm) -> dict[str, Any]:
-    """Return the content of ``result.json``, if it is as it was written."""
+    """Read ``result.json``, and check its version and hash."""
     path = folder / _HEAD
     try:
         if path.exists() and not path.is_file():
@@ -321,7 +321,7 @@ def _read_head(folder: Path, form: SavedForm) -> dict[str, Any]:
 
 
 def _writer(head: Any) -> Any:
-    """Return the version of rankwise that a result names; None if it names none."""
+    """Return the rankwise version that a result names; None without a version."""
     try:
         return head["provenance"]["versions"]["rankwise"]
     except (LookupError, TypeError):
@@ -329,7 +329,7 @@ def _writer(head: Any) -> Any:
 
 
 def _names_data(head: Any) -> bool:
-    """Return whether the content of ``result.json`` names files of data, and no others."""
+    """Return whether ``result.json`` names only data files."""
     files = head.get("files") if isinstance(head, dict) else None
     return isinstance(files, dict) and all(
         isinstance(file, dict) and re.fullmatch(_DATA, str(file.get("name")))
@@ -338,7 +338,7 @@ def _names_data(head: Any) -> bool:
 
 
 def _read_data(folder: Path, file: Mapping[str, str]) -> pl.DataFrame:
-    """Return a table, if it is as it was written."""
+    """Read a table of a result; raise if its hash differs from ``result.json``."""
     path = folder / file["name"]
     try:
         data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Tables with standard column names, all tables of one evaluation, and the cards of splits and candidates."""
+"""Tables with standard column names, tables of one evaluation, cards of splits and candidates."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Protocol:
 
     @property
     def sampled(self) -> bool:
-        """Whether candidates are a sample, so that values differ from those of the catalogue."""
+        """Whether candidates are a sample, so that values differ from full-catalogue values."""
         return self.negatives is not None
 
     @property
@@ -105,7 +105,7 @@ class Protocol:
 
     @classmethod
     def of_label(cls, label: str) -> Self | None:
-        """Return what a label says of a sample; None for text that is no label.
+        """Parse the label of a sample; return None for text that is no label.
 
         >>> Protocol.of_label("sampled (m=100, seed=42, by popularity^0.75)").power
         0.75
@@ -353,11 +353,11 @@ class Table:
     counts: Mapping[str, int] = field(default_factory=dict)
 
     def with_ids(self, column: str, ids: pl.Series) -> Self:
-        """Return the table with other ids in one of its columns."""
+        """Return the table with the ids of a column replaced."""
         return replace(self, frame=self.frame.with_columns(ids.alias(column)))
 
     def with_frame(self, frame: pl.DataFrame) -> Self:
-        """Return the table with other rows."""
+        """Return the table with the rows replaced."""
         return replace(self, frame=frame)
 
     @property
@@ -367,7 +367,7 @@ class Table:
 
     @property
     def trained(self) -> Self:
-        """The training rows: those of a split without the other rows that it knows of users.
+        """The training rows, without other rows that a split knows of its users.
 
         A user's history has all known rows; items are counted in the training rows alone.
         """
@@ -382,7 +382,7 @@ class Table:
 
     @cached_property
     def digest(self) -> int:
-        """The digest of users, items and relevance, where a missing relevance is 1; computed once for all passes."""
+        """The digest of users, items and relevance (1 where missing), cached for all passes."""
         return digest_of_rows(self.frame, "relevance")
 
     def relevant(self, threshold: float | None) -> pl.DataFrame:
@@ -446,7 +446,7 @@ class Recommendations(Table):
 
 
 def absent_truth(recommendations: Table) -> Table:
-    """Return what stands for a ground truth that was not given, with ids of the lists' types."""
+    """Return an empty placeholder for a missing ground truth, with the id types of the lists."""
     frame = recommendations.frame.select("user", "item").clear()
     return Table(frame, "truth", "none", "none", {})
 

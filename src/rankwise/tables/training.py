@@ -1,4 +1,4 @@
-"""Training interactions beside lists: ids aligned, seen items removed, groups by activity and popularity."""
+"""Training interactions beside lists: id types, seen items, groups by activity and popularity."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NO_ITEM = "\x00"
 
 
 def align(tables: list[Table], column: str) -> list[Table]:
-    """Return tables whose ids in a column have one type, so that they can be joined: integers of 64 bits, or strings.
+    """Convert the ids of a column to one type in all tables, 64-bit integers or strings, for joins.
 
     Tables whose types are equal are returned as they are, as are those without the column; see
     `align_kinds` for integers beside strings.
@@ -83,7 +83,7 @@ def align_kinds(tables: list[Table], column: str) -> list[Table]:
 
 
 def matching(table: Table, column: str, ids: pl.Series) -> pl.DataFrame:
-    """Return the rows of a table whose ids the type of other ids can hold, with ids of this type.
+    """Return the rows whose ids fit the type of the given ids, with ids of this type.
 
     An id that this type cannot hold is none of the other ids.
     """
@@ -178,7 +178,7 @@ _MOST_TRAINING = 1_000_000  # rows that are compared with lists; of more, those 
 
 
 def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, int]:
-    """Count recommended items that are training interactions of their user, and such rows of the ground truth.
+    """Count recommended items and ground-truth rows that are training interactions of the user.
 
     Ground truth in which users meet known items again says that lists of known items are meant. If
     there are very many training interactions, the rows of some users are compared: always those of
@@ -238,7 +238,7 @@ def _without_rank_gaps(lists: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pairs(table: Table, tables: list[Table]) -> pl.DataFrame:
-    """Return the distinct (user, item) pairs of a table, with ids of the kind of other tables."""
+    """Return the distinct (user, item) pairs of a table, with ids of the kind in ``tables``."""
     pairs = table.with_frame(table.frame.select("user", "item").unique())
     for column in ("user", "item"):
         pairs = align_kinds([*tables, pairs], column)[-1]
@@ -246,7 +246,7 @@ def _pairs(table: Table, tables: list[Table]) -> pl.DataFrame:
 
 
 def _matching_pairs(pairs: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs that the types of a frame can hold, with ids of these types; it has no others."""
+    """Return the pairs whose ids fit the types of a frame, with ids of these types."""
     for column in ("user", "item"):
         pairs = _of_type(pairs, column, frame.schema[column])
     return pairs
@@ -332,7 +332,7 @@ class Terciles:
         return pl.select(group=group).to_series()
 
     def to_dict(self, by: str) -> dict[str, Any]:
-        """Return what a result says about the groups."""
+        """Return the group definition that a result records: value, boundaries, training users."""
         return {
             "value": _VALUES[by],
             "low_up_to": self.low,
@@ -343,7 +343,7 @@ class Terciles:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainGroups:
-    """Groups of users by their training interactions: the boundaries, and every training user's group.
+    """Groups of users by their training interactions: boundaries, and each training user's group.
 
     The group is in a column of the table that is called after the grouping; None where pieces bring
     this column in their table of users.
@@ -361,7 +361,7 @@ class TrainGroups:
 
 
 def check_train_groups(by: Iterable[str], users: Table | None, train: Table | None) -> None:
-    """Raise if users are to be grouped by training interactions that are missing, or ambiguously."""
+    """Raise if groups by training interactions are ambiguous, or training interactions missing."""
     for name in by:
         if name not in TRAIN_GROUPS:
             continue
@@ -382,7 +382,7 @@ def check_train_groups(by: Iterable[str], users: Table | None, train: Table | No
 
 
 def train_groups(by: Iterable[str], train: Table | None) -> dict[str, TrainGroups]:
-    """Return the groups of all training users, for each name that is one of such groups."""
+    """Return the groups of all training users for each training grouping in ``by``."""
     made: dict[str, TrainGroups] = {}
     for name in TRAIN_GROUPS:
         if name in by:
@@ -420,7 +420,7 @@ def user_values(
 def with_train_groups(
     piece: Tables, groups: Mapping[str, TrainGroups], popularity: pl.DataFrame | None
 ) -> Tables:
-    """Return the tables of some users with the columns of their groups.
+    """Add the columns of training groups to the users of a piece.
 
     ``popularity`` is that of all users, and so are the boundaries in ``groups``.
     """

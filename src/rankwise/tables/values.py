@@ -1,4 +1,4 @@
-"""Columns of any type as labels or as numbers, for everything that reads a column beside ids, scores and times."""
+"""Columns of any type as labels or numbers, for readers of columns beside ids, scores and times."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def as_labels(column: pl.Series, where: str) -> pl.Series:
 
 
 def as_numbers(column: pl.Series, where: str) -> pl.Series:
-    """Return a column as numbers, from numbers, truth values or text; null where a number is missing.
+    """Convert numbers, truth values or text to numbers; a missing number becomes null.
 
     Whole numbers stay whole, others become floats.
 
@@ -98,7 +98,7 @@ def _no_numbers(column: pl.Series, where: str, found: str) -> ColumnError:
 
 
 def numbers_in_text(column: pl.Series) -> pl.Series | None:
-    """Return the numbers that a column of text consists of; None for any other column.
+    """Parse a column of numbers in text; return None for any other column.
 
     A text file writes all values as text. Text with a leading zero is no number: it is a code.
 
@@ -119,6 +119,6 @@ def numbers_in_text(column: pl.Series) -> pl.Series | None:
 
 
 def _whole(text: pl.Series, numbers: pl.Series) -> pl.Series:
-    """Return whole numbers where all texts are such, which keeps more digits than floats have."""
+    """Return integers if all texts are whole numbers, as integers keep more digits than floats."""
     whole = text.cast(pl.Int64, strict=False)
     return whole if whole.null_count() == text.null_count() else numbers

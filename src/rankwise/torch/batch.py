@@ -61,7 +61,7 @@ class MetricOptions(AveragingOptions, total=False):
 
 @dataclass(frozen=True, eq=False)
 class MetricSpec:
-    """What a metric knows before it sees any list.
+    """The settings and tables of a metric, before any list is seen.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class MetricSpec:
         list_length: int | None,
         negatives: int | None,
     ) -> MetricSpec:
-        """Check the options, and read the tables from what was passed, ``raw``."""
+        """Check the options, and read the tables from the arguments, ``raw``."""
         settings = Settings.read(metrics, options, MetricOptions)
         item_ids = None if item_ids is None else list(item_ids)
         if item_ids is not None and n_items not in (None, len(item_ids)):
@@ -140,7 +140,7 @@ class MetricSpec:
 
     @property
     def lacks_items(self) -> bool:
-        """Whether items are counted, have side information or order ties by id, and their number is not known yet."""
+        """Whether a still unknown number of items is needed for counts, facts or tie order."""
         orders_text = self.settings.ties in ("item", "item_desc") and self.settings.ids == "text"
         has_facts = any(fact.kind != "user_group" for fact in self.plan.facts)
         return self.items is None and (
@@ -201,7 +201,7 @@ class MetricSpec:
 
     @property
     def n_columns(self) -> int | None:
-        """The number of items, and of columns of scores; None if it is not given."""
+        """The number of items, and of columns of scores; None if not given."""
         return None if self.items is None else len(self.items.ids)
 
     @property
@@ -233,7 +233,7 @@ class MetricSpec:
 
     @cached_property
     def top(self) -> int:
-        """How many items of a complete ranking some metric looks at one by one."""
+        """The number of top items of a complete ranking that metrics read one by one."""
         row_sets = {"recommended", "overlap_history", "overlap_reference"}
         leaves = [leaf for leaf in self.plan.leaves if leaf.reads.rows & row_sets]
         if any(not leaf.k for leaf in leaves):
@@ -255,7 +255,7 @@ class MetricSpec:
 
     @cached_property
     def facts(self) -> SideTensors:
-        """What metrics need to know, on the processor."""
+        """The side information that metrics need, on the CPU."""
         listed = Plan(self.settings.metrics).needs & {"history", "overlap_history"}
         return read_facts(
             self.job(from_scores=True).facts,
@@ -285,7 +285,7 @@ class MetricSpec:
 
     @cached_property
     def described(self) -> dict[str, str]:
-        """Everything that can move a number, as text by name: settings, and a short digest of each table."""
+        """All settings that can move a number, and a short digest of each table, as text."""
         about = self._ranking_job.about
         tables = {
             role: sha256(repr(digest).encode()).hexdigest()[:12]
@@ -326,7 +326,7 @@ _READ_BY: dict[str, Needs] = {
 
 @dataclass(frozen=True)
 class Batch:
-    """The scores or the lists of some users, and their ground truth.
+    """A batch of users: their scores or lists, and their ground truth.
 
     Attributes
     ----------
@@ -368,7 +368,7 @@ class Batch:
 
     @property
     def n_items(self) -> int | None:
-        """The number of items that scores of all items tell; None for lists and for scores of candidates."""
+        """The number of items, if scores cover all items; None for lists and candidates."""
         return None if self.scores is None or self.items is not None else self.scores.shape[1]
 
     def blocks(self, depth: int | None, block_size: int | None) -> Iterator[Batch]:
@@ -423,7 +423,7 @@ class Batch:
     def rank_scores(
         self, item_sets: dict[str, Rows], *, order: TieOrder, depth: int | None, top: int
     ) -> Iterator[Ranked]:
-        """Yield the ranked candidates of the users: in parts where shortlists of embeddings do not do."""
+        """Yield the ranked candidates of the users, in parts where shortlists do not suffice."""
         options: Any = {"order": order, "depth": depth, "top": top}
         scored: Scored | None = None
         if (
@@ -463,7 +463,7 @@ class Batch:
 
 
 def _check_threshold(spec: MetricSpec, target: Rows) -> None:
-    """Raise if there is a threshold, and no relevance to compare with it."""
+    """Raise if there is a threshold, and the target has no relevances to compare."""
     if spec.settings.relevance_threshold not in (None, ANY_ROW) and target.value is None:
         raise InputError(
             "a relevance threshold needs a target with relevances",
@@ -493,7 +493,7 @@ def read_batch(
     exclude: Tensor | None,
     candidates: Tensor | None,
 ) -> Batch:
-    """Check what `update` was given.
+    """Check the arguments of `update`, and return them as a batch.
 
     Raises
     ------
@@ -680,7 +680,7 @@ def _read_labels(target: Tensor, items: Tensor) -> Rows:
 
 
 def _without(items: Tensor, excluded: Rows | None) -> Tensor:
-    """Return ready lists with padding for what is excluded."""
+    """Replace excluded items in ready lists by padding."""
     if excluded is None:
         return items
     return torch.where(find(excluded.key, list_keys(items)) < excluded.row.shape[0], PAD, items)

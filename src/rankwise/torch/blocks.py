@@ -51,7 +51,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class UserIds:
-    """The users who are known, and what their numbers stand for.
+    """The known users, and the ids that their numbers stand for.
 
     Attributes
     ----------
@@ -77,13 +77,13 @@ class UserIds:
 
 @dataclass(frozen=True)
 class _UserItems:
-    """Items of users by code, one user after the other; an unknown user has none."""
+    """Items of users by code, in order of users; an unknown user has no items."""
 
     starts: Tensor
     items: Tensor
 
     def rows_of(self, code: Tensor) -> Rows:
-        """Return the items of some users; values are their places in the set, from 1."""
+        """Return the items of the given users; values are their places in the set, from 1."""
         first, lengths = self.starts[code], self.starts[code + 1] - self.starts[code]
         row = torch.repeat_interleave(lengths)
         place = torch.arange(row.shape[0], device=row.device) - (lengths.cumsum(0) - lengths)[row]
@@ -154,7 +154,7 @@ def read_facts(
 
 
 def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> Any:
-    """Return what `rankwise.evaluate` reads, where facts are given as tensors.
+    """Convert facts given as tensors to a source that `rankwise.evaluate` reads.
 
     Tensors name users and items by position. ``{"features": tensor, "group": tensor}`` has one
     entry per item or user, in order; training interactions are a sparse matrix, users by items, or
@@ -179,7 +179,7 @@ def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> 
 
 
 def is_by_position(value: Any, role: str) -> bool:
-    """Whether a source names items by their positions: interactions, lists or columns as tensors."""
+    """Return whether a source is tensors that name items by position: pairs, lists or columns."""
     if isinstance(value, Mapping):
         return (
             role == "items"
@@ -190,7 +190,7 @@ def is_by_position(value: Any, role: str) -> bool:
 
 
 def check_positions(table: Table, items: Axis) -> None:
-    """Raise unless the positions in a table, which came as tensors, are those of these items."""
+    """Raise unless the positions in a table from tensors are positions of these items."""
     if table.role == "items":
         _check_size(len(table.frame), "items", "item", items)
     else:
@@ -241,7 +241,7 @@ def _ids_of(positions: Tensor, axis: Axis | None, name: str, role: str) -> pl.Se
 
 
 def _column(values: Any, where: str) -> Any:
-    """Return a column of a table; a row of bools becomes the numbers of those that are true."""
+    """Return a column of a table; a row of bools becomes the positions of its true values."""
     if not isinstance(values, Tensor):
         return values
     if not values.ndim:
@@ -319,7 +319,7 @@ def _as_tensor(value: Any) -> Any:
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a value with all arrays inside it changed."""
+    """Apply a change to all arrays inside a value, and return the new value."""
     if isinstance(value, dict):
         return {key: mapped(entry, change) for key, entry in value.items()}
     if is_dataclass(value) and not isinstance(value, Fact | type):
@@ -341,7 +341,7 @@ def cut(
     n_items: int | None,
     threshold: float | None,
 ) -> Block:
-    """Return the block of some ranked lists.
+    """Return the block of a set of ranked lists.
 
     ``code`` is the row of each user in user facts, shape (B,); ``needs`` is what the block must
     hold beyond hits; ``n_items`` is None where nothing is counted by item; ``threshold`` is the
@@ -483,7 +483,7 @@ def _items(ranks: ItemRanks, keep: Tensor | None = None) -> ItemRows:
 
 
 def _overlap(ranked: Ranked, ranks: ItemRanks, judged: ItemRanks, relevant: Tensor) -> Overlap:
-    """Return what lists have in common with another set; its values are places in that set."""
+    """Return the overlap of lists with a second set, whose values are places in that set."""
     size = ranked.user.shape[0]
     row, listed = ranks.rows.row, ranks.place > 0
     last = _RANK_BOUND if ranked.limit is None else ranked.limit

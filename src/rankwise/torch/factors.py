@@ -1,4 +1,4 @@
-"""Scores from embeddings: products for blocks of users, and shortlists, which hold the top without all scores.
+"""Scores from embeddings: products for blocks of users, and shortlists of the top items.
 
 Lists of k items need few of the scores of a large catalogue. A shortlist has the best items of
 every user: more than k, so that it shows which items tie with the last. On a GPU, embeddings in
@@ -82,7 +82,7 @@ class Factors:
 def read_factors(
     users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch.dtype | None
 ) -> Factors:
-    """Return embeddings and item biases in the precision of the product; None: that of the embeddings.
+    """Return embeddings and item biases as ``dtype``; None keeps the type of the embeddings.
 
     Raises
     ------
@@ -165,7 +165,7 @@ class Shortlist(Scored):
 
 
 def shortlist_rows(scores: object, depth: int | None) -> int:
-    """Return how many users with shortlists are ranked together; 0 where their scores are better ranked themselves."""
+    """Return how many users' shortlists are ranked together; 0 if full scores are better."""
     if not isinstance(scores, Factors) or depth is None or scores.shape[1] < _WORTH * _width(depth):
         return 0
     return max(1, CELLS // (8 * _width(depth)))
@@ -174,7 +174,7 @@ def shortlist_rows(scores: object, depth: int | None) -> int:
 def shortlist(
     factors: Factors, excluded: Rows | None, depth: int, order: TieOrder
 ) -> Shortlist | None:
-    """Return the shortlists for lists of a length; None where more items tie with a last one than they hold."""
+    """Return shortlists for lists of length ``depth``; None if ties at the cut exceed them."""
     width, (size, n_items) = _width(depth), factors.shape
     rounding = _rounding(factors)  # None: the product shows which scores are infinite or no numbers
     kernels = None if rounding is None else _kernels_for(factors, width)
@@ -228,7 +228,7 @@ def _kernels_for(factors: Factors, width: int) -> Any:
 
 @cache
 def usable_kernels(device: torch.device) -> Any:
-    """Return the kernels if they run on a GPU; None, with a warning where Triton cannot compile them."""
+    """Return the kernels if the GPU runs them; None, with a warning, if they do not compile."""
     kernels = product_kernels()
     if (
         kernels is None
@@ -247,7 +247,7 @@ def usable_kernels(device: torch.device) -> Any:
 
 
 def _rounding(factors: Factors) -> Tensor | None:
-    """Return by how much two scores of an item may differ, for every user, shape (U,); None if some are not finite.
+    """Return how far two scores of an item may differ, by user, (U,); None if any is not finite.
 
     A sum of d products in float32 is off by at most d 2^-24 of the product of both lengths. Tensor
     cores align what they add to the largest term, and cut off the rest: 2^-22 is ample for them.
@@ -262,7 +262,7 @@ def _rounding(factors: Factors) -> Tensor | None:
 
 
 class _Groups:
-    """The largest score of every group of consecutive items, and the top of users that it leads to.
+    """The largest score of every group of consecutive items, from which users' top is found.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ class _Groups:
         return scores, items
 
     def _top_among(self, users: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the top of some users among groups of theirs, shape (n, m)."""
+        """Return the top of the given users among their groups, shape (n, m)."""
         rows = users[:, None].expand_as(groups)
         scores = self._scores(rows.reshape(-1), groups.reshape(-1)).view(
             len(users), groups.shape[1] * _GROUP
@@ -317,7 +317,7 @@ class _Groups:
         return scores, groups.gather(1, columns // _GROUP) * _GROUP + columns % _GROUP
 
     def _scores(self, rows: Tensor, groups: Tensor) -> Tensor:
-        """Return the scores of groups of users, -inf for items that are no candidates; shape (n, 32)."""
+        """Return scores by user and item group, -inf for excluded items; shape (n, 32)."""
         bits = None
         if self.keys is not None:
             at = find(self.keys, rows * self.n_groups + groups)

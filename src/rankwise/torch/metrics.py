@@ -339,7 +339,7 @@ def _no_user() -> EmptyError:
 
 
 class MetricModule(Collection):
-    """A metric as a TorchMetrics module; parameters and methods are those of `Collection`.
+    """A metric as a TorchMetrics module, with the parameters and methods of `Collection`.
 
     ``compute`` returns a scalar, or a dict of scalars if the metric has several cut-offs or groups.
     Several metrics are faster in one `Collection`, which ranks once for all of them.

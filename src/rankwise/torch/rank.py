@@ -165,7 +165,7 @@ def rank_relevant(
     dtype: torch.dtype | None = None,
     block_size: int | None = None,
 ) -> RelevantRanks:
-    """Return the exact rank of every relevant item, by counting the candidates above it.
+    """Return the exact rank of every relevant item, by counting the candidates ranked above.
 
     Parameters
     ----------

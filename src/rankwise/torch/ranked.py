@@ -57,7 +57,7 @@ class ItemRanks:
     score: Tensor | None = None
 
     def chosen(self, keep: Tensor, number: Tensor, size: int) -> ItemRanks:
-        """Return some of the rows; ``number`` is the new position of every user."""
+        """Return the kept rows; ``number`` is the new position of every user."""
         rows = self.rows.chosen(keep)
         rows = replace(rows, row=number[rows.row], size=size)
         score = None if self.score is None else self.score[keep]
@@ -154,7 +154,7 @@ class Ranked:
             yield self if len(numbers) == 1 else self.select((part == number).nonzero()[:, 0])
 
     def select(self, rows: Tensor) -> Ranked:
-        """Return the lists of some users, by ascending position."""
+        """Return the lists of the given users, by ascending position."""
         number = self.user.new_full((self.user.shape[0],), -1)
         number[rows] = torch.arange(rows.shape[0], device=rows.device)
 
@@ -210,7 +210,7 @@ _INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of candidates, -inf for others.
+    """The scores of candidates; items outside the candidate set have -inf.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class Scored:
         return cls(scores.gather(1, by_id), items.gather(1, by_id))
 
     def columns(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the column of each item, whether it is a candidate at all, and its score."""
+        """Return the column of each item, whether the item is a candidate, and its score."""
         if self.items is None:
             column, listed = rows.item, None
         else:
@@ -261,7 +261,7 @@ class Scored:
         return order.of(columns) if self.items is None else columns
 
     def by_id(self, order: TieOrder) -> Tensor | None:
-        """Return the columns in the order that breaks ties, shape (C,); None: they are in it."""
+        """Return the columns in tie order, shape (C,); None if already in tie order."""
         if self.items is not None or order.is_by_number:
             return None
         width, device = self.scores.shape[1], self.scores.device
@@ -302,7 +302,7 @@ class Top:
 
 
 def top_of(user: Tensor, scored: Scored, kept: int, order: TieOrder) -> Top:
-    """Return the top of every list up to length ``kept``, its ties in order; refuse scores that are no numbers."""
+    """Return the top of every list up to length ``kept``, ties in order; raise for NaN or inf."""
     size, width = scored.scores.shape
     kept = min(kept, width)
     values, columns = scored.scores.topk(min(kept + 1, width), dim=1)
@@ -340,7 +340,7 @@ def top_of(user: Tensor, scored: Scored, kept: int, order: TieOrder) -> Top:
 def _choose_at_cut(
     scored: Scored, values: Tensor, columns: Tensor, rows: Tensor, kept: int, order: TieOrder
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Fill the end of some lists with those of the equal items that come first.
+    """Fill the end of lists with the items tied at the cut that come first in tie order.
 
     Returns the columns of all lists, and the first and last rank of the equal items of these.
     """
@@ -375,7 +375,7 @@ def _order_of_keys(items: Tensor) -> tuple[Tensor, Tensor]:
 def _columns_of(
     rows: Rows, order_of_keys: tuple[Tensor, Tensor], width: int
 ) -> tuple[Tensor, Tensor]:
-    """Return the column in which each item stands (0 where it stands in none), and if it does."""
+    """Return the column of each item (0 if absent), and whether the item is present."""
     keys, order = order_of_keys
     at = find(keys, rows.key)
     listed = at < keys.shape[0]
@@ -383,7 +383,7 @@ def _columns_of(
 
 
 def cells_of(rows: Rows, items: Tensor | None, width: int) -> tuple[Tensor, Tensor]:
-    """Return row and column of each item; ``items`` has those of columns, None: the same."""
+    """Return row and column of each item; ``items`` maps columns to items, None if equal."""
     if items is None:
         return rows.row, rows.item.clamp(0, width - 1)
     column, listed = _columns_of(rows, _order_of_keys(items), items.shape[1])
@@ -539,7 +539,7 @@ class RanksAmongCandidates:
 
 
 def _scattered(values: Tensor, at: Tensor, rows: Rows, missing: float = 0) -> Tensor:
-    """Write one value per place of the lists to the row that it matches; the others are missing."""
+    """Write values by place in the lists to their matching rows; unmatched rows are missing."""
     n = rows.row.shape[0]
     out = torch.full((n + 1,), missing, dtype=values.dtype, device=values.device)
     return out.scatter_(0, at, values)[:n]
@@ -611,7 +611,7 @@ def rank_scores(
 
 
 def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, Rows]) -> Ranked:
-    """Read ready lists, shape (B, K), best first; -1 is padding, and what follows moves up."""
+    """Read ready lists, shape (B, K), best first; items after padding, -1, move up."""
     is_pad = items == PAD
     if bool((is_pad[:, :-1] & ~is_pad[:, 1:]).any()):
         items = items.gather(1, torch.argsort(is_pad.to(torch.int8), dim=1, stable=True))

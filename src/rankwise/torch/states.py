@@ -1,4 +1,4 @@
-"""The states of a metric between updates, merged over processes, and the `Partial` that they become.
+"""The states of a metric between updates, merged over processes, and their `Partial`.
 
 Users who occur twice, in one process or in several, count once: their rows are removed, and what
 these added to sums and counts is subtracted. ``DistributedSampler`` fills up the last batches with
@@ -72,7 +72,7 @@ _ROWS, _SUMS = ("users", "columns", "signatures"), ("sums", "counts")
 
 
 def distinct(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], int]:
-    """Return the lists of an update without users who come twice in it, and how many lists were left out.
+    """Drop the repeated lists of users from an update, and count the dropped lists.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _selected(ranked: list[Ranked], keep: Tensor) -> list[Ranked]:
 
 
 def gathered(states: States, gather: Gather) -> States:
-    """Return the states of all processes: rows one after the other, sums added, and their number of items."""
+    """Return the states of all processes: rows concatenated, sums added, number of items."""
     numbers: States = {}
     if "n_items" in states:  # checked first: sums of different numbers cannot be added
         numbers["n_items"] = torch.full_like(
@@ -107,7 +107,7 @@ def gathered(states: States, gather: Gather) -> States:
 
 
 def common_n_items(numbers: Iterable[Tensor]) -> int:
-    """Return the number of items of several states; 0 where none knows it.
+    """Return the number of items of several states; 0 where no state knows the number.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def common_n_items(numbers: Iterable[Tensor]) -> int:
 
 
 def repeated_rows(keys: Tensor, rule: RepeatRule) -> Tensor:
-    """Return which rows are those of users who have another row that is kept, shape (n,).
+    """Return which rows belong to users with another row that is kept, shape (n,).
 
     The row that is kept is the first that cannot be taken back, else the first.
 
@@ -188,7 +188,7 @@ _COUNTS = (
 
 @dataclass(frozen=True)
 class Layout:
-    """What the states hold, in order: columns of users, sums of items, counts."""
+    """The layout of the states, in order: columns of users, sums by item, counts."""
 
     columns: tuple[str, ...]
     item_sums: tuple[ItemColumn, ...]
@@ -201,7 +201,7 @@ class Layout:
 
 
 def layout_of(spec: MetricSpec) -> Layout:
-    """Return what the states of a metric hold: what metrics give for no users tells."""
+    """Return the layout of a metric's states, from an evaluation of no users."""
     none, scores = torch.zeros(0, dtype=torch.int64), torch.zeros((0, 1))
     rows = Rows(none, none, scores[:, 0].to(torch.float64), 0)
     ranked = rank_scores(
@@ -219,7 +219,7 @@ def layout_of(spec: MetricSpec) -> Layout:
 
 
 def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTensors) -> States:
-    """Return what some lists add to the states; facts are on the device of the lists.
+    """Return the state increments of ranked lists; facts are on the device of the lists.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTe
 
 
 def _digests(ranked: Ranked, facts: SideTensors) -> Tensor:
-    """Return the digest of each user's ground truth as two halves, shape (B, 2): doubles hold 32 bits exactly.
+    """Return each user's ground truth digest as two halves of 32 bits in doubles, shape (B, 2).
 
     The digest is that of `rankwise.core.digests.row_digest`, in integers that wrap around.
     """
@@ -284,7 +284,7 @@ def _shifted(numbers: Tensor, bits: int) -> Tensor:
 
 
 def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str, Array]:
-    """Return what is counted of all lists, evaluated or not."""
+    """Return the counts of all lists, evaluated or not."""
     size, has_list = ranked.user.shape[0], ranked.length > 0
     counts = {
         "rows": ranked.length.sum(),
@@ -349,7 +349,7 @@ def _number(value: Array, device: torch.device) -> Tensor:
 
 
 def named_counts(spec: MetricSpec, layout: Layout, counts: Tensor) -> dict[str, int]:
-    """Return what was counted, by name.
+    """Return the counts by name.
 
     Raises
     ------
@@ -435,7 +435,7 @@ def _users(spec: MetricSpec, layout: Layout, states: States, *, named: bool) -> 
 
 
 def _items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame:
-    """Return the sums by item over all users, and those that metrics have by groups."""
+    """Return the sums by item over all users, and the group sums that metrics read."""
     assert spec.items is not None
     named = {
         str(column): values
@@ -453,7 +453,7 @@ def _group_items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame
 def _columns_of_items(
     spec: MetricSpec, layout: Layout, sums: Tensor, *, by_group: bool
 ) -> dict[ItemColumn, Any]:
-    """Return the sums by item, those of groups that have values of their own or all others."""
+    """Return the sums by item: sums for group values if ``by_group``, else all other sums."""
     assert spec.items is not None
     ids, rows = spec.items.ids, sums.cpu().numpy()
     summed = {
@@ -480,7 +480,7 @@ class _Ids:
 
 
 def _card(rows: int, columns: dict[str, str]) -> dict[str, Any]:
-    """Return what a result says about where its lists or its ground truth came from."""
+    """Return the provenance card of lists or of a ground truth from tensors."""
     return {
         "source": "tensors",
         "format": "tensors",
@@ -522,7 +522,7 @@ class UserStates(Metric):
         self._names = self._add_states(sized)
 
     def _add_states(self, spec: MetricSpec) -> dict[str, str]:
-        """Register the states, and return their names, which tell what was asked.
+        """Register the states, and return their names, which contain a digest of the settings.
 
         ``torchmetrics.MetricCollection`` shares the states of metrics that look alike after the
         first batch, unless these have other names; and those of a new model are all zeros. Where
@@ -553,19 +553,19 @@ class UserStates(Metric):
         return spec, mapped(spec.facts, self._moved)
 
     def _read_n_items(self) -> None:
-        """Take the number of items from the states, where another metric or process had scores first."""
+        """Take the number of items from the states, if first set by another metric or process."""
         if self.spec.lacks_items and (n_items := int(self._state("n_items"))):
             self.spec, self._facts = self._sized(n_items)
 
     def _write_n_items(self) -> None:
-        """Keep the number of items as a state, if it was not passed."""
+        """Keep the number of items as a state, if the number was not passed."""
         if "n_items" in self._names:
             self._set_state(
                 "n_items", torch.full_like(self._state("n_items"), self.spec.n_columns or 0)
             )
 
     def _keep(self, added: list[States], n_repeated: int) -> None:
-        """Add what the blocks of an update came to."""
+        """Add the states of an update's blocks."""
         for states in added:
             for name in _ROWS:
                 self._state(name).append(states[name])
@@ -641,7 +641,7 @@ class UserStates(Metric):
             self._update_count = max(self._update_count, int(bool(self._state("users"))))
 
     def _other_settings_error(self, saved: Mapping[str, str] | None) -> ParameterError:
-        """Return the error for states of a metric with other settings, which name what differs if they were saved."""
+        """Return the error for states of different settings, with the differences if saved."""
         here = self.spec.described
         differing = [
             f"{name}: {saved.get(name, 'nothing')} saved, {here.get(name, 'nothing')} here"
@@ -661,7 +661,7 @@ class UserStates(Metric):
         setattr(self, self._names[name], value)
 
     def _states(self) -> States:
-        """Return the states as tensors: rows of all updates one after the other."""
+        """Return the states as tensors, with the rows of all updates concatenated."""
         none = torch.zeros(0, dtype=torch.int64, device=self.device)
         empty = {
             "users": none,
@@ -746,7 +746,7 @@ class UserStates(Metric):
         self._read_n_items()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a batch, and return its values; after an error everything is as it was before."""
+        """Add a batch, and return its values; an error restores the state of before."""
         before, states = dict(self.__dict__), self._copy_state_dict()
         try:
             return super().forward(*args, **kwargs)
@@ -767,7 +767,7 @@ class UserStates(Metric):
         return this
 
     def _moved(self, value: Any) -> Any:
-        """Return a tensor on the device of the metric, and anything else as it is."""
+        """Return a tensor on the device of the metric, and any other value unchanged."""
         return value.to(self.device) if isinstance(value, Tensor) else value
 
 

@@ -1,4 +1,4 @@
-"""Kernels for products of embeddings in half precision; this module needs Triton, which comes with PyTorch for CUDA.
+"""Kernels for half-precision products of embeddings; Triton comes with PyTorch for CUDA.
 
 Scores are never written as a whole: `largest_of_groups` multiplies all users by all items, and
 keeps the largest score of every group of consecutive items. `group_scores` computes the scores of
@@ -71,7 +71,7 @@ def group_scores(
     bits: Tensor | None,
     size: int,
 ) -> Tensor:
-    """Return the scores of groups of items: a score does not depend on what else is computed.
+    """Return the scores of groups of items; a score does not depend on the rest of the call.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def group_scores(
 
 
 def _power(dimensions: int) -> int:
-    """Return the power of two that a kernel works on, at least what tensor cores multiply."""
+    """Return the power of two that a kernel multiplies, at least the 16 of tensor cores."""
     return max(16, 1 << (dimensions - 1).bit_length())
 
 

@@ -90,7 +90,7 @@ class Rows:
         return uncoalesced(row, item, None, self.size)
 
     def chosen(self, keep: Tensor) -> Rows:
-        """Return some of the rows, by number."""
+        """Return the rows with the given numbers."""
         value = None if self.value is None else self.value[keep]
         return Rows(self.row[keep], self.item[keep], value, self.size)
 
@@ -109,13 +109,13 @@ def list_keys(items: Tensor) -> Tensor:
 
 
 def place_of(user: Tensor) -> Tensor:
-    """Return the place of every row among those of its user, from 1; users ascend."""
+    """Return the place of every row among the rows of its user, from 1; users ascend."""
     places = torch.arange(1, user.shape[0] + 1, device=user.device)
     return places - torch.searchsorted(user, user)
 
 
 def find(keys: Tensor, sought: Tensor) -> Tensor:
-    """Return where each key stands among ascending keys; their number where it does not."""
+    """Return the index of each sought key among ascending keys; their number if absent."""
     at = torch.searchsorted(keys, sought)
     if not keys.shape[0]:
         return at
@@ -266,7 +266,7 @@ def _from_dense(values: Tensor) -> Rows:
 
 
 def _true_cells(values: Tensor) -> tuple[Tensor, ...]:
-    """Return rows and columns of what is true; few cells are, so eight are looked at together."""
+    """Return rows and columns of true cells, which are few: eight cells are read together."""
     width = values.shape[1]
     if width % 8 or not values.is_contiguous() or values.storage_offset() % 8:
         return values.nonzero(as_tuple=True)
