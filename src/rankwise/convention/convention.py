@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args
 
-from rankwise.convention.builtin import BUILT_IN
 from rankwise.core.arguments import check_choice, described
 from rankwise.core.terminal import TableView
 from rankwise.errors import MetricError, ParameterError, UsageError, nearest
@@ -783,9 +782,37 @@ def _check_names(name: object, metrics: object) -> None:
         )
 
 
+BUILT_IN = (
+    "default",
+    "warprec",
+    "warprec-1.4",
+    "recbole",
+    "elliot",
+    "rectools",
+    "replay",
+    "lenskit",
+    "recommenders",
+    "rexmex",
+    "cornac",
+    "implicit",
+    "surprise",
+    "ranx",
+    "trec_eval",
+    "trec_eval-9",
+    "ir_measures",
+    "torchmetrics",
+    "sklearn",
+)
+"""The built-in conventions, in the order of listings; each is a file in ``libraries``."""
+
+
 @cache
 def _built_in(name: str) -> Convention:
-    return Convention(**BUILT_IN[name])
+    import tomllib  # both take longer to load than a list to be evaluated
+    from importlib import resources
+
+    file = resources.files(__package__).joinpath("libraries", f"{name}.toml")
+    return Convention(**tomllib.loads(file.read_text(encoding="utf-8")))
 
 
 def conventions() -> dict[str, Convention]:

@@ -481,9 +481,7 @@ def _counting_seen(
     judged = None if truth is None or is_absent(truth) else truth
     if settings.by_request:  # what a user knows is known in all requests
         lists = by_user(lists)
-    if settings.by_request and judged is not None:
-        judged = by_user(judged)
-        judged = judged.with_frame(judged.frame.unique(["user", "item"]))
+        judged = None if judged is None else by_user(judged)
     return replace(
         result, counts=Counter(result.counts) + Counter(seen_counts(lists, judged, train))
     )

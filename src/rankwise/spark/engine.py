@@ -549,13 +549,16 @@ def _seen_counts(
     known, lists = train.frame.select(pair), tables["recommendations"].frame
     counts = {SEEN: lists.join(known, pair, "left_semi").count()}
     if "truth" in tables:
-        judged = tables["truth"].frame.select(pair)
-        if (
-            settings.grades is not None or settings.by_request
-        ):  # events, or requests, of one item are one row
-            judged = judged.dropDuplicates(pair)
+        judged = tables["truth"].frame
+        unit = [name for name in ("user", REQUEST) if name in lists.columns]
+        shared = [name for name in unit if name in judged.columns]
+        judged = judged.select(*shared, "item")
+        if settings.grades is not None:  # the events of one item are one row
+            judged = judged.dropDuplicates()
+
+        # A ground truth by user holds for each of the user's requests.
         met_again = judged.join(known, pair, "left_semi")
-        counts[SEEN_TRUTH] = met_again.join(lists.select("user"), "user", "left_semi").count()
+        counts[SEEN_TRUTH] = met_again.join(lists.select(unit).distinct(), shared, "inner").count()
     return counts
 
 

@@ -341,8 +341,9 @@ def users_of_requests(ids: pl.Series) -> pl.Series:
 
 
 def by_user(table: _T) -> _T:
-    """Replace the request ids of a table by the ids of their users."""
-    return table.with_ids("user", users_of_requests(table.frame["user"]))
+    """Replace the request ids of a table by the ids of their users, and keep them as requests."""
+    ids = table.frame["user"]
+    return table.with_ids(REQUEST, ids).with_ids("user", users_of_requests(ids))
 
 
 def row_named(key: object) -> str:

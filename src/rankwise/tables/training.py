@@ -182,11 +182,15 @@ def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, in
 
     Ground truth in which users meet known items again says that lists of known items are meant. If
     there are very many training interactions, the rows of some users are compared: always those of
-    the same users.
+    the same users. Lists of requests have a column ``request``, as has their ground truth.
     """
     pair = ["user", "item"]
-    tables = [lists, train] if truth is None else [lists, train, truth]
-    tables = [table.with_frame(table.frame.select(pair)) for table in tables]
+    unit = "request" if "request" in lists.frame.columns else "user"
+    with_unit = list(dict.fromkeys([*pair, unit]))
+
+    tables = [lists.with_frame(lists.frame.select(with_unit))]
+    tables += [train.with_frame(train.frame.select(pair))]
+    tables += [] if truth is None else [truth.with_frame(truth.frame.select(with_unit))]
     share = 1 << (max(len(train.frame) - 1, 0) // _MOST_TRAINING).bit_length()
     if share > 1:
         tables = [table.with_frame(_of_some_users(table.frame, share)) for table in tables]
@@ -199,9 +203,9 @@ def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, in
         counts[COMPARED] = len(recommended)
     for frame in judged:
         met_again = _matching_pairs(frame, known).join(known, on=pair, how="semi")
-        counts[SEEN_TRUTH] = (
-            len(met_again.join(recommended, on="user", how="semi")) if len(met_again) else 0
-        )
+        if len(met_again):
+            met_again = met_again.join(recommended, on=unit, how="semi")
+        counts[SEEN_TRUTH] = len(met_again)
     return counts
 
 
