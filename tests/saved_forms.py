@@ -22,7 +22,7 @@ from rankwise import splits
 from rankwise.blocks.partial import unpack
 from rankwise.comparison.looks import record_interim_analysis
 from rankwise.core.saved_forms import FORMS
-from rankwise.evaluation.engine import Job, finish, prepare, work
+from rankwise.evaluation.engine import prepare
 from rankwise.evaluation.settings import Settings
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute, resolved_text
@@ -151,23 +151,6 @@ def write_partial(folder: Path) -> Any:
 def read_partial(folder: Path) -> Any:
     partial = rw.Partial.from_bytes((folder / "partial.arrow").read_bytes())
     return numbers_of_result(evaluator().merge(partial).result())
-
-
-def numbers_of_job(job: Job) -> Any:
-    piece = Tables(recommendations=read_table(LISTS["new"], "recommendations"))
-    return numbers_of_result(finish(job, [work(job, piece)]))
-
-
-def write_job(folder: Path) -> Any:
-    settings = Settings.read(METRICS, {"by": "country"})
-    tables = {"truth": read_table(TRUTH, "truth"), "users": read_table(GROUPS, "users")}
-    job = prepare(settings, Tables(**tables))
-    (folder / "job.arrow").write_bytes(job.to_bytes())
-    return numbers_of_job(job)
-
-
-def read_job(folder: Path) -> Any:
-    return numbers_of_job(Job.from_bytes((folder / "job.arrow").read_bytes()))
 
 
 def numbers_of_split(split: splits.Split) -> Any:
@@ -385,7 +368,6 @@ EXAMPLES = {
     ),
     "record of looks": Example(write_looks, look, "looks.json"),
     "partial": Example(write_partial, read_partial, "partial.arrow"),
-    "job": Example(write_job, read_job, "job.arrow"),
     "split": Example(
         write_split, lambda folder: numbers_of_split(splits.read(folder)), "split.json"
     ),

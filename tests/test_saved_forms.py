@@ -214,13 +214,13 @@ def test_the_structure_tells_keys_and_types(before, after):
 @pytest.mark.slow
 def test_a_stored_version_is_never_written_again(tmp_path):
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "make_fixtures.py", "job"],
+        [sys.executable, ROOT / "scripts" / "make_fixtures.py", "partial"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode != 0
-    assert "is stored already: raise the version of 'job'" in done.stderr
+    assert "is stored already: raise the version of 'partial'" in done.stderr
 
 
 def test_fixtures_are_small():

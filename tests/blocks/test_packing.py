@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rankwise.blocks.partial import pack, unpack
-from rankwise.core.saved_forms import JOB, PARTIAL
+from rankwise.core.saved_forms import BUCKET_USERS, PARTIAL
 from rankwise.errors import FileError, InputError
 
 FRAME = pl.DataFrame({"user": ["ann", "bob"], "hits": [1.5, 2.0]})
@@ -63,8 +63,8 @@ def test_another_hand_that_writes_hashes(head):
 
 
 def test_bytes_of_another_form():
-    with pytest.raises(InputError, match="something other than a job"):
-        unpack(JOB, PACKED)
+    with pytest.raises(InputError, match="something other than a users of a bucket"):
+        unpack(BUCKET_USERS, PACKED)
 
 
 def test_the_version_is_read_before_the_tables():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import polars as pl
 import pytest
 import yaml
 
 import rankwise as rw
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.evaluation.engine import Job, finish, prepare, work
+from rankwise.evaluation.engine import finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.experiments.experiment import read_experiment
@@ -67,7 +69,8 @@ def test_pieces_of_requests():
 
 def test_job_that_is_sent_counts_merged_rows():
     settings = Settings.read(METRICS, {"relevance": GRADES})
-    job = Job.from_bytes(prepare(settings, read_inputs(settings, truth=EVENTS)).to_bytes())
+    job = prepare(settings, read_inputs(settings, truth=EVENTS))
+    job = pickle.loads(pickle.dumps(job))
     piece = read_inputs(settings.of((), None, {}), recommendations=LISTS)
     assert finish(job, [work(job, piece)]).counts == whole().counts
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.encoding.side_information import Counted
-from rankwise.errors import ParameterError
 from rankwise.evaluation.engine import finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
@@ -114,11 +113,3 @@ def test_a_piece_may_lack_rows_of_any_table(world):
             rows["recommendations"] = None
         partial = work(job, Tables(**rows))
         assert len(partial.users) > 0 or lacking[:2] == (True, True)
-
-
-@given(worlds(scores=True).map(scored))
-@examples(1)
-def test_such_a_job_goes_to_processes_by_pickle_alone(world):
-    job, _, _ = job_and_tables(world, Settings.read("recall@3", {}))
-    with pytest.raises(ParameterError, match="no Arrow form"):
-        job.to_bytes()

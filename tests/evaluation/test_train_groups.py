@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.encoding.side_information import Counted
 from rankwise.errors import ParameterError
-from rankwise.evaluation.engine import Job, finish, prepare, work
+from rankwise.evaluation.engine import finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.tables.table import Tables
@@ -250,7 +250,7 @@ def test_pieces_merged_are_the_whole(world, block_size):
     partials = []
     for user, items in lists.items():
         evaluator.update({user: items})
-        there = Job.from_bytes(job.to_bytes())
+        there = pickle.loads(pickle.dumps(job))
         partials.append(work(there, read_inputs(settings, recommendations={user: items})))
     for other in (blocks, evaluator.result(), finish(pickle.loads(pickle.dumps(job)), partials)):
         assert other.slices.equals(whole.slices, null_equal=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +11,7 @@ import pytest
 import rankwise as rw
 from rankwise import splits
 from rankwise.errors import InputError, ParameterError
-from rankwise.evaluation.engine import Job, finish, prepare, work
+from rankwise.evaluation.engine import finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
 
@@ -91,7 +93,7 @@ def test_jobs_and_evaluators_know_as_much(split):
         evaluator.update({user: items})
     assert evaluator.result().values == whole.values
     settings = Settings.read(names, {})
-    job = Job.from_bytes(prepare(settings, read_inputs(settings, truth=split)).to_bytes())
+    job = pickle.loads(pickle.dumps(prepare(settings, read_inputs(settings, truth=split))))
     assert (
         finish(job, [work(job, read_inputs(settings, recommendations=lists))]).values
         == whole.values

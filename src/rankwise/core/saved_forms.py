@@ -23,7 +23,6 @@ __all__ = [
     "DECISION",
     "FORMS",
     "INTERLEAVING",
-    "JOB",
     "LOOKS",
     "OFF_POLICY",
     "PARTIAL",
@@ -192,12 +191,6 @@ PARTIAL = SavedForm(
     "Arrow tables by user and by item, counts, and the fingerprint of the job",
     1,
 )
-JOB = SavedForm(
-    "job",
-    "Job.to_bytes",
-    "the settings, and the Arrow tables that all pieces share",
-    1,
-)
 STATE_DICT = SavedForm(
     "state dict",
     "rankwise.torch.Collection.state_dict",
@@ -245,7 +238,6 @@ FORMS = {
         SPLIT,
         CONFIGURATION,
         PARTIAL,
-        JOB,
         STATE_DICT,
         BUCKETS,
         BUCKET_USERS,

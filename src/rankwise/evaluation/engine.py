@@ -1,7 +1,7 @@
 """The engine's interface: `prepare` a job, `work` on its pieces anywhere, `finish` with a result.
 
 A `Job` and a `Partial` are all that travels between processes and machines: both can be pickled,
-and both have an Arrow form with a version (``to_bytes``, ``from_bytes``).
+and a partial has an Arrow form with a version (``to_bytes``, ``from_bytes``).
 
 >>> from rankwise.evaluation.evaluate import read_inputs
 >>> settings = Settings.read("recall@2", {})
@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -30,13 +30,9 @@ from rankwise.blocks.partial import (
     BlockValues,
     JobFingerprint,
     Partial,
-    pack,
-    unpack,
 )
-from rankwise.convention.convention import Convention
 from rankwise.core.ids import HashCollision, HashedStrings, StringVocabulary
 from rankwise.core.kernels import default_threads, each, one_blas_thread
-from rankwise.core.saved_forms import JOB
 from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
@@ -61,8 +57,7 @@ from rankwise.evaluation.summary import (
     summarise,
 )
 from rankwise.evaluation.truth_slices import refuse_truth_slices
-from rankwise.metrics.base import MetricFailure, parse_all
-from rankwise.options import ANY_ROW, AveragingRule
+from rankwise.metrics.base import MetricFailure
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
 from rankwise.tables.requests import by_user, check_no_requests, naming_requests
@@ -73,10 +68,8 @@ __all__ = [
     "Job",
     "finish",
     "merge",
-    "plain_settings",
     "prepare",
     "run",
-    "settings_of",
     "with_train_items",
     "work",
 ]
@@ -132,29 +125,6 @@ def run(
     return joined.measured()
 
 
-def plain_settings(settings: Settings) -> dict[str, Any]:
-    """Return every field of settings as plain values; weights stay as they were given."""
-    options = {f.name: getattr(settings, f.name) for f in fields(Settings)}
-    options["metrics"] = [str(metric) for metric in settings.metrics]
-    if settings.convention is not None:
-        options["convention"] = settings.convention.to_dict()
-    if options["relevance"] == "any" and options["relevance_threshold"] == ANY_ROW:
-        options["relevance_threshold"] = None  # no number of JSON
-    options["exceptions"] = [[name, vars(rule)] for name, rule in settings.exceptions]
-    return options
-
-
-def settings_of(options: dict[str, Any]) -> Settings:
-    """Return the settings that `plain_settings` described."""
-    if options["convention"] is not None:
-        options["convention"] = Convention.of(options["convention"])
-    options["metrics"] = parse_all(options["metrics"])
-    options["exceptions"] = tuple(
-        (name, AveragingRule(**rule)) for name, rule in options["exceptions"]
-    )
-    return Settings(**options)
-
-
 _BY_USER = ("train", "users", "reference")  # all pieces share them, or each brings its users' rows
 
 
@@ -204,53 +174,6 @@ class Job:
             user_table=user_table,
             encoder=Encoder(self.encoder.rules, shared, facts),
         )
-
-    def to_bytes(self) -> bytes:
-        """Write the job in Arrow's IPC format, to be sent elsewhere and read again."""
-        if self.counted is not None:
-            raise ParameterError(
-                "a job of pieces that bring their users' rows has no Arrow form",
-                hint="pickle it: such a job goes to processes of one engine",
-            )
-        options = plain_settings(self.settings)
-        if not isinstance(self.settings.weights, str | None):
-            assert self.user_table.weights is not None
-            options["weights"] = self.user_table.weights.frame.to_dict(as_series=False)
-        tables = self.shared.by_role
-        cards = {role: _card_of_job(table) for role, table in tables.items()}
-        values = {"options": options, "tables": json.loads(json.dumps(cards, default=dict))}
-        return pack(JOB, values, {role: t.frame for role, t in tables.items()})
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Job:
-        """Read a job that `to_bytes` wrote.
-
-        Raises
-        ------
-        InputError
-            If it is damaged, or of another version of rankwise.
-        """
-        values, frames = unpack(JOB, data)
-        options = values["options"]
-        if isinstance(options["weights"], dict):
-            options["weights"] = dict(zip(*options["weights"].values(), strict=True))
-        settings = settings_of(options)
-        tables: dict[str, Any] = {
-            role: Table(frame=frames[role], **card) for role, card in values["tables"].items()
-        }
-        return prepare(settings, Tables(**tables))
-
-
-def _card_of_job(table: Table) -> dict[str, Any]:
-    """Return all fields of a shared table except its rows, and except its counts if empty."""
-    card = {
-        entry.name: getattr(table, entry.name) for entry in fields(Table) if entry.name != "frame"
-    }
-    return (
-        card
-        if card["counts"]
-        else {name: value for name, value in card.items() if name != "counts"}
-    )
 
 
 def prepare(
