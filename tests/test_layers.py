@@ -138,7 +138,7 @@ HEAVY = {
     "pyarrow",
     "sklearn",
     "mlflow",
-    "wandb",  # results/storage.py asks for them by name, when a result is logged
+    "wandb",  # results/trackers.py asks for them by name, when a result is logged
 }
 ENGINES = {"torch": {"torch", "torchmetrics", "lightning"}, "spark": {"pyspark", "pyarrow"}}
 """Packages that run the work elsewhere, with the libraries that only they import."""

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from rankwise.ranking.rank import rank as rank
     from rankwise.ranking.rank import rank_relevant as rank_relevant
     from rankwise.reporting.report import report as report
+    from rankwise.results.per_user import from_per_user as from_per_user
     from rankwise.results.result import Result as Result
-    from rankwise.results.storage import from_per_user as from_per_user
     from rankwise.splits.audit import audit as audit
     from rankwise.splits.audit_parts import Audit as Audit
     from rankwise.tables.read import read_chunks as read_chunks
@@ -80,7 +80,7 @@ _HOME_OF = {
     "interleaving": "rankwise.offpolicy.interleaving",
     "report": "rankwise.reporting.report",
     "load": "rankwise.loading",
-    "from_per_user": "rankwise.results.storage",
+    "from_per_user": "rankwise.results.per_user",
     "read_chunks": "rankwise.tables.read",
     "audit": "rankwise.splits.audit",
     "rank": "rankwise.ranking.rank",

@@ -27,7 +27,7 @@ def per_user(users, seed=0, shift=0.0):
 
 
 def results(users=1500, shifts=(0.0, 0.0, 0.05)):
-    from rankwise.results.storage import from_per_user
+    from rankwise.results.per_user import from_per_user
 
     return {
         name: from_per_user(per_user(users, seed, shift))
@@ -380,7 +380,7 @@ def test_simple_view_of_values():
 
 
 def table(users=300, **columns):
-    from rankwise.results.storage import from_per_user
+    from rankwise.results.per_user import from_per_user
 
     return from_per_user(pl.DataFrame({"user": range(users), **columns}))
 
@@ -666,7 +666,8 @@ def test_margins_by_any_name():
 
 def test_tables_of_users_values(tmp_path):
     from rankwise.errors import ColumnError
-    from rankwise.results.storage import from_per_user, open_result
+    from rankwise.results.per_user import from_per_user
+    from rankwise.results.storage import open_result
 
     result = table(x=[0.5] * 300, n_relevant=["many"] * 300, empty=[None] * 300)
     for shown in (repr(result), result._repr_html_(), result.export("markdown")):

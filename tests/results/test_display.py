@@ -10,7 +10,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.core.terminal import Marked, TableView, as_json, html, latex, markdown, number, plain
-from rankwise.results.storage import from_per_user
+from rankwise.results.per_user import from_per_user
 
 
 def test_numbers():

@@ -14,8 +14,9 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import ParameterError, UsageError
-from rankwise.results import storage
-from rankwise.results.storage import from_per_user, metric_key
+from rankwise.results import trackers
+from rankwise.results.per_user import from_per_user
+from rankwise.results.trackers import metric_key
 
 METRICS = ["ndcg@2", "map(normaliser=k)@[1,2]", "mrr", "reo(item_group=kind)@2", "reo@1"]
 
@@ -219,7 +220,7 @@ def test_a_prefix_that_trackers_do_not_take(prefix, result, wandb):
 
 
 def test_no_two_values_share_a_key(result, wandb, monkeypatch):
-    monkeypatch.setattr(storage, "metric_key", lambda name: name[:4])
+    monkeypatch.setattr(trackers, "metric_key", lambda name: name[:4])
     with pytest.raises(UsageError, match="two values would be logged under one key") as raised:
         result.log_wandb()
     assert raised.value.found == "'map(' for 'map(normaliser=k)@1' and 'map(normaliser=k)@2'"

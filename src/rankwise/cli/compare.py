@@ -378,7 +378,8 @@ _EVALUATE = "rankwise evaluate LISTS TRUTH --save DIR"
 def open_system(path: str, hint: str = f"evaluate them first: {_EVALUATE}") -> Result:
     """Return a saved result or a table of per-user values; raise for recommendation lists."""
     from rankwise.errors import ColumnError
-    from rankwise.results.storage import LISTS, open_result
+    from rankwise.results.per_user import LISTS
+    from rankwise.results.storage import open_result
 
     try:
         return open_result(path)

@@ -167,9 +167,9 @@ def log_mlflow(result: Result, *, prefix: str = "", artifacts: bool = True) -> N
     >>> with mlflow.start_run():  # doctest: +SKIP
     ...     result.log_mlflow(prefix="test/")
     """
-    from rankwise.results import storage
+    from rankwise.results import trackers
 
-    storage.log_mlflow(result, prefix, artifacts)
+    trackers.log_mlflow(result, prefix, artifacts)
 
 
 def log_wandb(result: Result, *, prefix: str = "", artifacts: bool = True) -> None:
@@ -205,6 +205,6 @@ def log_wandb(result: Result, *, prefix: str = "", artifacts: bool = True) -> No
     >>> with wandb.init(project="films"):  # doctest: +SKIP
     ...     result.log_wandb()
     """
-    from rankwise.results import storage
+    from rankwise.results import trackers
 
-    storage.log_wandb(result, prefix, artifacts)
+    trackers.log_wandb(result, prefix, artifacts)
