@@ -18,9 +18,10 @@ import hashlib
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cache, cached_property
+from itertools import chain
 from threading import Lock
 from typing import Any, Self
 
@@ -198,7 +199,7 @@ class Partial:
     ----------
     users : polars.DataFrame
         One row per evaluated user: ``user`` and the columns of the metrics.
-    about : About
+    about : JobFingerprint
         The settings of the evaluation and the tables that all chunks share.
     items : polars.DataFrame or None
         One row per item that was seen: ``item`` and the sums that metrics need.
@@ -253,47 +254,29 @@ class Partial:
         partials = [self, *others]
         for partial in partials:
             self.check(partial)
-        users = self.users
-        if others:
-            users = pl.concat([partial.users for partial in partials], rechunk=True)
-        if not users["user"].is_sorted():
-            users = users.sort("user")
-        outsiders = [partial.outside for partial in partials if partial.outside is not None]
-        outside = pl.concat(outsiders).sort() if outsiders else None
-        for ids in (users["user"], outside) if others else ():
-            _check_once(ids)
-        with_items = [partial.items for partial in partials if partial.items is not None]
-        items = None
-        if with_items:
-            items = pl.concat(with_items)
-            items = (items.group_by("item").sum() if others else items).sort("item")
-        by_group = [partial.group_items for partial in partials if partial.group_items is not None]
-        group_items = None
-        if by_group:
-            group_items = pl.concat(by_group)
-            if others:
-                group_items = (
-                    group_items.group_by("sum", "group", "item").sum().sort("sum", "group")
-                )
-        return Partial(
+
+        users = _in_order([partial.users for partial in partials], "user")
+        outside = _sorted_ids([partial.outside for partial in partials])
+        if others:  # users of one partial are checked when they come
+            _check_once(users["user"])
+            _check_once(outside)
+
+        items = _sum_rows([partial.items for partial in partials], ["item"])
+        return replace(
+            self,
             users=users,
-            about=self.about,
-            items=items,
-            group_items=group_items,
-            counts=sum((Counter(partial.counts) for partial in partials), Counter[str]()),
             outside=outside,
-            protocol=self.protocol,
+            items=None if items is None else items.sort("item"),
+            group_items=_sum_rows(
+                [partial.group_items for partial in partials], ["sum", "group", "item"]
+            ),
+            outside_catalogue=_distinct([partial.outside_catalogue for partial in partials]),
+            counts=_sum_counts([partial.counts for partial in partials]),
+            shared_counts=dict(chain.from_iterable(p.shared_counts.items() for p in partials)),
+            digests=_sum_digests([partial.digests for partial in partials]),
             ties=tuple(sorted({rule for partial in partials for rule in partial.ties})),
             inputs=_merged_cards([partial.inputs for partial in partials]),
-            shared_counts={
-                name: count for partial in partials for name, count in partial.shared_counts.items()
-            },
-            digests={
-                name: added(partial.digests.get(name, 0) for partial in partials)
-                for name in sorted({name for partial in partials for name in partial.digests})
-            },
             sample=SampleCounts.merged([partial.sample for partial in partials]),
-            outside_catalogue=_distinct([partial.outside_catalogue for partial in partials]),
         )
 
     def check(self, other: Partial) -> None:
@@ -385,6 +368,37 @@ def _merged_cards(
                 }
                 out[role][key] = {**card, **sums}
     return {role: tuple(cards[key] for key in sorted(cards)) for role, cards in out.items()}
+
+
+def _in_order(frames: Sequence[pl.DataFrame], column: str) -> pl.DataFrame:
+    """Concatenate rows in the order of a column."""
+    frame = frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=True)
+    return frame if frame[column].is_sorted() else frame.sort(column)
+
+
+def _sorted_ids(ids: Sequence[pl.Series | None]) -> pl.Series | None:
+    """Concatenate ids in order; None without ids."""
+    present = [one for one in ids if one is not None]
+    return pl.concat(present).sort() if present else None
+
+
+def _sum_rows(frames: Sequence[pl.DataFrame | None], keys: Sequence[str]) -> pl.DataFrame | None:
+    """Sum the rows with equal keys, which one frame has once; None without frames."""
+    present = [frame for frame in frames if frame is not None]
+    if len(present) < 2:
+        return present[0] if present else None
+    return pl.concat(present).group_by(keys).sum().sort(keys)
+
+
+def _sum_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    """Sum counts by name."""
+    return sum(map(Counter, counts), Counter[str]())
+
+
+def _sum_digests(digests: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Sum the digests of tables by name, as 64-bit integers."""
+    names = sorted(set().union(*digests))
+    return {name: added(own.get(name, 0) for own in digests) for name in names}
 
 
 def _check_once(ids: pl.Series | None) -> None:
@@ -605,7 +619,7 @@ class BlockValues:
         ----------
         encoded : Encoded
             What the blocks were cut from: it knows the ids.
-        about : About
+        about : JobFingerprint
             What was asked, of which tables.
         protocol : str, default=""
             Which candidate set lists were ranked from, as JSON.
