@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -279,7 +279,7 @@ def _read(
         if table.frame.is_empty() and not exact:
             raise empty_table(table)
         return table
-    table = _load(source, role, overrides, progress)
+    table = _load(source, _Reading(role, overrides, progress))
     if table.is_positional:
         table = _without_columns(table, overrides, columns)
     for column in IDS:
@@ -413,58 +413,113 @@ def check_shared_names(columns: Columns | None, tables: Mapping[TableRole, Table
         )
 
 
-def _load(
-    source: Any, role: TableRole, overrides: Mapping[str, str | None], progress: bool | None
-) -> Table:
-    projection = None if role in KEEP_OTHERS else _projection_of(role, overrides)
+@dataclass(frozen=True)
+class _Reading:
+    """How a source is read: for which table, under which names, with or without progress."""
+
+    role: TableRole
+    overrides: Mapping[str, str | None]
+    progress: bool | None
+    library: str = ""
+
+    @property
+    def projection(self) -> Projection | None:
+        """The columns that are read of a file; None for all."""
+        return None if self.role in KEEP_OTHERS else _projection_of(self.role, self.overrides)
+
+    @property
+    def numbers(self) -> Numbers | None:
+        """The columns of a file that hold numbers, where they are known by their names."""
+        return None if self.role in KEEP_OTHERS else _numbers_of(self.role, self.overrides)
+
+
+def _load(source: Any, reading: _Reading) -> Table:
+    """Read a source: files, or objects in memory."""
+    role, overrides = reading.role, reading.overrides
     if is_list_of_paths(source, role) or (isinstance(source, str | Path) and is_folder(source)):
-        return from_file(
-            read_parts(source, projection=projection, progress=progress), role, overrides
-        )
+        parts = read_parts(source, projection=reading.projection, progress=reading.progress)
+        return from_file(parts, role, overrides)
     if isinstance(source, str | Path):
-        raw = read_file(
-            source,
-            numbers=None if role in KEEP_OTHERS else _numbers_of(role, overrides),
-            projection=projection,
-            progress=progress,
-        )
-        table = from_file(raw, role, overrides)
-        return replace(table, split=card_beside(source, raw.sha256)) if role == "truth" else table
+        return _from_path(source, reading)
     if isinstance(source, RawFile):
         return from_file(source, role, overrides)
+    return _from_memory(*_unwrap(source, reading))
+
+
+def _from_path(source: str | Path, reading: _Reading) -> Table:
+    """Read a file, and the split beside a file of ground truth."""
+    raw = read_file(
+        source,
+        numbers=reading.numbers,
+        projection=reading.projection,
+        progress=reading.progress,
+    )
+    table = from_file(raw, reading.role, reading.overrides)
+    if reading.role == "truth":
+        table = replace(table, split=card_beside(source, raw.sha256))
+    return table
+
+
+def _unwrap(source: Any, reading: _Reading) -> tuple[Any, _Reading]:
+    """Return objects of other libraries as tables, mappings or arrays, and how these are read."""
     library = type(source).__module__.split(".")[0].lstrip("_")
-    if type(source).__name__ == "Series" and library == "pandas":
-        if role == "items":
-            source = _items_of_series(source)
-        else:
-            source, overrides = series_as_frame(source, role, overrides)
-    if library == "pyarrow" and hasattr(source, "scanner"):
-        return _from_dataset(source, role, overrides, projection)
+    reading = replace(reading, library=library)
+    if library == "pandas" and type(source).__name__ == "Series":
+        if reading.role == "items":
+            return _items_of_series(source), reading
+        source, overrides = series_as_frame(source, reading.role, reading.overrides)
+        return source, replace(reading, overrides=overrides)
     if library == "ranx" and hasattr(source, "to_dict"):  # Run and Qrels
-        source = source.to_dict()
+        return source.to_dict(), reading
     if library == "datasets" and hasattr(source, "with_format") and hasattr(source, "num_rows"):
-        source = source.with_format("arrow")[:]  # the rows that are selected, in their order
+        return source.with_format("arrow")[:], reading  # the selected rows, in their order
+    return source, reading
+
+
+def _from_memory(source: Any, reading: _Reading) -> Table:
+    """Read a table, mapping, list of rows, array or matrix."""
+    role = reading.role
+    if reading.library == "pyarrow" and hasattr(source, "scanner"):
+        return _from_dataset(source, reading)
     refuse_frame(source, role)
     if isinstance(source, np.ndarray) and source.dtype.names:
         source = from_mapping_of_columns(structured_columns(source, role), role)
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
-        refuse_tuples(_cells_of(source), role, overrides)
-        return from_frame(readable_columns(source, role), role, overrides, role, f"{library} table")
+        return _from_frame(source, reading)
     if isinstance(source, Mapping):
-        frame, layout = from_mapping(source, role)
-        if names_no_columns(layout):
-            return as_table(frame, role, role, layout)
-        refuse_tuples(
-            source if layout == "columns" else columns_of(chain(*source.values())), role, overrides
-        )
-        return from_frame(frame, role, overrides, role, layout)
+        return _from_mapping(source, reading)
     if role != "items" and isinstance(source, list | tuple) and (kinds := types_of_rows(source)):
-        frame, layout = from_rows(source, kinds, role)
-        if layout == "records":
-            refuse_tuples(columns_of(source), role, overrides)
-            return from_frame(frame, role, overrides, role, layout)
-        return as_table(frame, role, role, layout)
+        return _from_rows(source, kinds, reading)
     return _from_numbers(source, role)
+
+
+def _from_frame(source: Any, reading: _Reading) -> Table:
+    """Read a table of Polars, pandas, PyArrow or another library of Arrow's interface."""
+    role, overrides = reading.role, reading.overrides
+    refuse_tuples(_cells_of(source), role, overrides)
+    frame = readable_columns(source, role)
+    return from_frame(frame, role, overrides, role, f"{reading.library} table")
+
+
+def _from_mapping(source: Mapping[Any, Any], reading: _Reading) -> Table:
+    """Read columns by name, or items by user."""
+    role, overrides = reading.role, reading.overrides
+    frame, layout = from_mapping(source, role)
+    if names_no_columns(layout):
+        return as_table(frame, role, role, layout)
+    columns = source if layout == "columns" else columns_of(chain(*source.values()))
+    refuse_tuples(columns, role, overrides)
+    return from_frame(frame, role, overrides, role, layout)
+
+
+def _from_rows(source: Sequence[Any], kinds: Any, reading: _Reading) -> Table:
+    """Read a list of rows: records with names, or tuples."""
+    role, overrides = reading.role, reading.overrides
+    frame, layout = from_rows(source, kinds, role)
+    if layout != "records":
+        return as_table(frame, role, role, layout)
+    refuse_tuples(columns_of(source), role, overrides)
+    return from_frame(frame, role, overrides, role, layout)
 
 
 def _items_of_series(source: Any) -> Any:
@@ -478,10 +533,9 @@ def _items_of_series(source: Any) -> Any:
     return {"item": [*found], name: [*found.values()]}
 
 
-def _from_dataset(
-    source: Any, role: TableRole, overrides: Mapping[str, str | None], projection: Projection | None
-) -> Table:
+def _from_dataset(source: Any, reading: _Reading) -> Table:
     """Read the required columns of a PyArrow dataset as a table."""
+    role, overrides, projection = reading.role, reading.overrides, reading.projection
     schema = readable_columns(source.schema.empty_table(), role).schema
     chosen = schema if projection is None else projection(schema)
     names = [name for name in schema if name in chosen]
