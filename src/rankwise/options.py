@@ -21,6 +21,7 @@ from rankwise.core.arguments import (
     check_positive,
     is_slice_of_truth,
 )
+from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.errors import ParameterError
 
 __all__ = [
@@ -43,7 +44,6 @@ __all__ = [
     "NotOn",
     "Options",
     "OrderBy",
-    "Population",
     "Ranks",
     "Relevance",
     "Road",
@@ -55,16 +55,13 @@ __all__ = [
     "choice_values",
     "compared_options",
     "declare_option",
-    "members",
     "options_of",
-    "widest_population",
 ]
 
 Duplicates: TypeAlias = Literal["error", "first"]
 IdType: TypeAlias = Literal["typed", "text"]
 OrderBy: TypeAlias = Literal["rank", "score"]
 MeanOver: TypeAlias = Literal["requests", "users"]
-Population: TypeAlias = Literal["truth", "both", "recommended", "judged", "judged_both", "all"]
 CatalogueRule: TypeAlias = Literal["items", "train"]
 Ranks: TypeAlias = Literal["close", "keep"]
 Relevance: TypeAlias = Literal["positive", "any", "graded"]
@@ -74,29 +71,6 @@ ScorePrecision: TypeAlias = Literal["float64", "float32"]
 Ties: TypeAlias = Literal["input", "expected", "item", "item_desc", "optimistic", "pessimistic"]
 Undefined: TypeAlias = Literal["skip", "zero", "nan"]
 WithoutList: TypeAlias = Literal["skip", "zero"]
-
-
-def members(population: Population, relevant: Any, listed: Any, judged: Any) -> Any:
-    """Return which users belong to a population.
-
-    Parameters
-    ----------
-    population : str
-        The population.
-    relevant, listed, judged : array of bool, shape (U,)
-        Whether each user has a relevant item, a list, and a row in the ground truth.
-    """
-    if population == "truth":
-        return relevant
-    if population == "both":
-        return relevant & listed
-    if population == "recommended":
-        return listed
-    if population == "judged":
-        return judged
-    if population == "judged_both":
-        return listed & judged
-    return relevant | listed
 
 
 Agreement: TypeAlias = Literal["equal", "per_metric", "ties", "where_counted", "where_read"]
@@ -252,7 +226,7 @@ class Choices:
             ),
         ),
     )
-    population: Population = declare_option(
+    population: PopulationName = declare_option(
         "truth",
         'Which users are evaluated. ``"truth"``: users with a relevant item; '
         '``"both"``: users with a relevant item and a recommendation list; '
@@ -260,7 +234,7 @@ class Choices:
         'truth, relevant or not; ``"judged_both"``: those of them who have a list; ``"all"``: '
         "users with a relevant item or a list. The population is the same for all metrics, unless "
         "a convention has another one for some.",
-        choices=Population,
+        choices=PopulationName,
         scope="population",
         per_metric=True,
     )
@@ -390,11 +364,11 @@ def choice_values(*scopes: Scope, per_metric: bool | None = None) -> dict[str, A
 class AveragingRule:
     """The population of a metric, and the value of users for whom the metric is undefined."""
 
-    population: Population = Choices.population
+    population: PopulationName = Choices.population
     undefined: Undefined = Choices.undefined
     without_list: WithoutList = Choices.without_list
 
-    def includes(self, evaluated: Population, n_relevant: Any, list_length: Any) -> Any:
+    def includes(self, evaluated: PopulationName, n_relevant: Any, list_length: Any) -> Any:
         """Return which of the evaluated users belong to the population, shape (U,).
 
         Parameters
@@ -411,8 +385,11 @@ class AveragingRule:
         """
         if self.population == evaluated:
             return None
-        judged = evaluated in ("judged", "judged_both")  # they all are, or nobody asks
-        return members(self.population, n_relevant > 0, list_length > 0, judged)
+        return POPULATIONS[self.population].includes(
+            relevant=n_relevant > 0,
+            listed=list_length > 0,
+            judged="judged" in POPULATIONS[evaluated].needs,  # they all are, or nobody asks
+        )
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> AveragingRule:
@@ -422,7 +399,7 @@ class AveragingRule:
     @property
     def counts_irrelevant(self) -> bool:
         """Whether users without relevant items belong to the population."""
-        return self.population not in ("truth", "both")
+        return not POPULATIONS[self.population].needs_relevant
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -441,34 +418,6 @@ class AveragingRules:
 
 DEFAULT_RULE = AveragingRule()
 DEFAULT_RULES = AveragingRules()
-
-_WIDER: dict[Population, tuple[Population, ...]] = {
-    "both": ("truth", "recommended", "judged_both", "judged", "all"),
-    "truth": ("judged", "all"),
-    "recommended": ("all",),
-    "judged_both": ("judged",),
-    "judged": (),
-    "all": (),
-}
-"""The populations of which an evaluation knows who belongs to each one, the narrowest first.
-
-Such a population includes the other. Not all that do are here: among users with a list nobody asks
-who is judged."""
-
-
-def widest_population(populations: Iterable[Population]) -> Population | None:
-    """Return the narrowest population that includes all of these; None if there is none.
-
-    >>> widest_population(["both", "recommended"]), widest_population(["truth", "recommended"])
-    ('recommended', 'all')
-    >>> widest_population(["judged", "recommended"]) is None
-    True
-    """
-    wanted = set(populations)
-    for candidate in _WIDER:
-        if all(one == candidate or candidate in _WIDER[one] for one in wanted):
-            return candidate
-    return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

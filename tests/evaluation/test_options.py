@@ -19,6 +19,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.convention.convention import CHOICES, ENTRY_CHOICES
+from rankwise.core.populations import POPULATIONS, PopulationName, widest_population
 from rankwise.errors import ParameterError
 from rankwise.evaluation import settings
 from rankwise.evaluation.across_conventions import CHOICE_NAMES
@@ -26,11 +27,8 @@ from rankwise.options import (
     AveragingRule,
     Choices,
     Options,
-    Population,
     Scope,
     choice_values,
-    members,
-    widest_population,
 )
 
 NEW = """
@@ -248,9 +246,12 @@ def test_new_option_is_in_the_matrix_of_options_and_roads(package):
 def test_populations_that_include_another_and_know_who_belongs_to_it():
     relevant, listed, judged = np.array(list(product([False, True], repeat=3))).T
     judged |= relevant
-    for inner, outer in product(get_args(Population), repeat=2):
+    for inner, outer in product(get_args(PopulationName), repeat=2):
         if widest_population([inner, outer]) == outer:
-            belongs = [members(one, relevant, listed, judged) for one in (inner, outer)]
+            belongs = [
+                POPULATIONS[one].includes(relevant=relevant, listed=listed, judged=judged)
+                for one in (inner, outer)
+            ]
             assert not (belongs[0] & ~belongs[1]).any(), (inner, outer)
     # The users with a list include those who are judged as well, but nobody asks there who is judged.
     assert widest_population(["judged_both", "recommended"]) is None

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise.core.populations import PopulationName
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.evaluation.engine import finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.metrics import registry
-from rankwise.options import Population
 from strategies import fewer, worlds
 
-POPULATIONS = get_args(Population)
+POPULATIONS = get_args(PopulationName)
 CELLS = [
     "ndcg@3",
     "recall@3",

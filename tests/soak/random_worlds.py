@@ -14,7 +14,8 @@ from spark_worlds import frames
 import rankwise as rw
 from metrics.test_against_functional import CATALOGUE, PER_USER, RATING
 from metrics.test_against_functional_with_facts import TWINS, WHOLE, at
-from rankwise.options import Population, Relevance, Ties, Undefined, WithoutList
+from rankwise.core.populations import PopulationName
+from rankwise.options import Relevance, Ties, Undefined, WithoutList
 from strategies import World, worlds
 
 PLAIN = [*PER_USER, *CATALOGUE, *RATING, *TWINS, *WHOLE]
@@ -217,7 +218,7 @@ def options(draw: st.DrawFn, order: str, convention: str | None) -> dict[str, An
     }
     always: dict[str, Any] = {}
     if convention is None:
-        always = {"population": Population, "undefined": Undefined, "without_list": WithoutList}
+        always = {"population": PopulationName, "undefined": Undefined, "without_list": WithoutList}
         often_default |= {
             "relevance_threshold": [0, 1, 2, 3, 4.5],
             "relevance": get_args(Relevance),

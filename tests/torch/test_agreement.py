@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise.core.populations import PopulationName
 from rankwise.errors import EmptyError
-from rankwise.options import Population
 from strategies import examples, fewer, worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -51,7 +51,7 @@ def test_scores_like_lists(world, ties, tied, batch):
 @examples(12)
 @given(
     SCORED,
-    st.sampled_from(get_args(Population)),
+    st.sampled_from(get_args(PopulationName)),
     st.sampled_from(["skip", "zero", "nan"]),
     st.sampled_from([None, 2]),
     st.sampled_from(["skip", "zero"]),

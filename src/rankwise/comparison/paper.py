@@ -33,6 +33,7 @@ from rankwise.comparison.view import (
     tests_of,
 )
 from rankwise.core import __version__
+from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import (
     Cell,
     Marked,
@@ -528,7 +529,8 @@ def _left_out(result: Result) -> str:
 
 def left_out_users(result: Result) -> int:
     """Count the users of the ground truth who are in no mean for lack of a relevant item."""
-    if result.provenance.get("settings", {}).get("population") not in ("truth", "both"):
+    population = POPULATIONS.get(result.provenance.get("settings", {}).get("population", ""))
+    if population is None or not population.needs_relevant:
         return 0
     return result.counts.get("truth_users_without_relevant_items", 0)
 
@@ -644,16 +646,6 @@ def _relevance(result: Result) -> str:
     )
 
 
-_WHOM = {
-    "truth": "with a relevant item",
-    "both": "with a relevant item and a list",
-    "recommended": "with a list",
-    "judged": "of the ground truth",
-    "judged_both": "of the ground truth with a list",
-    "all": "with a relevant item or a list",
-}
-
-
 def _population_clause(
     table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]
 ) -> str:
@@ -666,9 +658,8 @@ def _population_clause(
         for r in results.values()
     ]
     populations = {str(evaluated_population(result.provenance)) for result in results.values()}
-    whom = _WHOM.get(
-        populations.pop() if len(populations) == 1 else "", _missing("which users count")
-    )
+    population = POPULATIONS.get(populations.pop() if len(populations) == 1 else "")
+    whom = _missing("which users count") if population is None else population.words
     text = f"Means are over the {sample_of(rows, unit.recorded())} {whom}"
     left = max(map(left_out_users, results.values()))
     text += (

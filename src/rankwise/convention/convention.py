@@ -11,12 +11,13 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args
 
 from rankwise.core.arguments import check_choice, described
+from rankwise.core.populations import PopulationName
 from rankwise.core.terminal import TableView
 from rankwise.errors import MetricError, ParameterError, UsageError, nearest
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, parse, show_value
 from rankwise.metrics.registry import key, made_of, make, parse_text, several_metrics
-from rankwise.options import Choices, Population, choice_values
+from rankwise.options import Choices, choice_values
 
 __all__ = [
     "CHOICES",
@@ -435,7 +436,7 @@ def _changed(metric: Metric, parameters: dict[str, Any]) -> Metric:
 
 CHOICES: dict[str, Any] = {
     **ENTRY_CHOICES,
-    "list_population": Population,
+    "list_population": PopulationName,
     **choice_values(per_metric=False),
 }
 """The values of each choice of a convention."""
@@ -516,7 +517,7 @@ class Convention(Choices):
     name: str
     base: Convention | str | None = field(default=None, kw_only=True, repr=False)
     metrics: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
-    list_population: Population | None = field(default=None, kw_only=True)
+    list_population: PopulationName | None = field(default=None, kw_only=True)
     library: str = field(default="", kw_only=True)
     note: str = field(default="", kw_only=True, repr=False)
 

@@ -15,6 +15,7 @@ import polars as pl
 from rankwise.blocks.block import WHOLE_LIST, WHOLE_LISTS, Needs
 from rankwise.blocks.encoded import Encoded
 from rankwise.blocks.lists import Lists, Truth
+from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.core.ragged import Ints
 from rankwise.encoding.lists import (
     IdSpace,
@@ -33,13 +34,12 @@ from rankwise.encoding.side_information import (
     encode_side_information,
 )
 from rankwise.errors import ParameterError
-from rankwise.options import Choices, Options, Population, Ties
+from rankwise.options import Choices, Options, Ties
 from rankwise.tables.requests import users_of_requests
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 
 __all__ = ["Encoder", "EncodingRules", "normalise", "ties_for"]
 
-_WITH_LIST = ("both", "recommended", "judged_both")
 """The populations that only users with a list belong to."""
 
 
@@ -90,7 +90,7 @@ class EncodingRules:
     """
 
     options: Options
-    evaluated: Population = "truth"
+    evaluated: PopulationName = "truth"
     needs: Needs = frozenset()
     numbers_items: bool = False
     exact: bool = False
@@ -250,7 +250,7 @@ class Encoder:
         ``users`` are all who have been evaluated, ``items`` all that were seen, if they count.
         Only for ground truth that all pieces share.
         """
-        if self.rules.evaluated in _WITH_LIST:
+        if POPULATIONS[self.rules.evaluated].needs_list:
             return None
         evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
         if not self._kept:  # all pieces were encoded elsewhere: their ids tell the types
@@ -321,7 +321,7 @@ class Encoder:
         """Return the codes of the evaluated users without a list who belong to this piece."""
         if without_list is not None:
             return ids.users.encode(without_list.frame["user"])
-        if piece.truth is not None and self.rules.evaluated not in _WITH_LIST:
+        if piece.truth is not None and not POPULATIONS[self.rules.evaluated].needs_list:
             unlisted = counted.copy()
             unlisted[lists.user] = False
             return np.flatnonzero(unlisted)

@@ -21,6 +21,7 @@ from rankwise.core.ids import (
     places_of,
     vocabulary_for,
 )
+from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.core.ragged import Ints, offsets, owners
 from rankwise.errors import (
     ColumnError,
@@ -32,7 +33,7 @@ from rankwise.errors import (
     ParameterError,
     ScoreError,
 )
-from rankwise.options import ANY_ROW, Duplicates, IdType, Population, Ties, members
+from rankwise.options import ANY_ROW, Duplicates, IdType, Ties
 from rankwise.tables.columns import empty_table
 from rankwise.tables.table import Recommendations, Table, is_absent
 from rankwise.tables.training import align_kinds
@@ -319,7 +320,7 @@ def later_rows(lists: Lists, repeated: Ints) -> Ints:
 
 
 def users_evaluated(
-    population: Population, lists: Lists, truth: Truth, n_users: int, counts: Counter[str]
+    population: PopulationName, lists: Lists, truth: Truth, n_users: int, counts: Counter[str]
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return whether each user is evaluated, and count lists without relevant items."""
     relevant = np.zeros(n_users, dtype=bool)
@@ -329,19 +330,18 @@ def users_evaluated(
     counts["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
     judged = relevant.copy()
     judged[users_of_truth("judged", truth)] = True
-    evaluated: np.ndarray[tuple[int], np.dtype[np.bool_]] = members(
-        population, relevant, has_list, judged
+    evaluated: np.ndarray[tuple[int], np.dtype[np.bool_]] = POPULATIONS[population].includes(
+        relevant=relevant, listed=has_list, judged=judged
     )
     return evaluated
 
 
-def users_of_truth(population: Population, truth: Truth) -> Codes:
+def users_of_truth(population: PopulationName, truth: Truth) -> Codes:
     """Return the users whom the ground truth alone makes evaluated, with or without a list."""
-    if population == "judged":
-        return truth.user[truth.n_judged > 0]
-    if population in ("truth", "all"):
-        return truth.user[truth.n_relevant > 0]
-    return truth.user[:0]
+    if POPULATIONS[population].needs_list:
+        return truth.user[:0]
+    is_judged = "judged" in POPULATIONS[population].needs
+    return truth.user[(truth.n_judged if is_judged else truth.n_relevant) > 0]
 
 
 _DESCRIBING = {"recommended", "overlap_history", "overlap_reference"}

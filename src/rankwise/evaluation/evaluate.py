@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar, Unpack
 import polars as pl
 
 from rankwise.blocks.partial import Partial
+from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseError
@@ -481,10 +482,6 @@ def _cells_of_shown(result: Result) -> list[str]:
     ]
 
 
-_OF_TRUTH = ("truth", "both", "judged", "judged_both")
-"""Populations that need a ground truth."""
-
-
 @takes_options(ListOptions)
 def evaluate(
     recommendations: Any,
@@ -623,7 +620,8 @@ def without_truth(settings: Settings, options: Mapping[str, Any]) -> Settings:
     if settings.grades is not None:
         raise no_truth_error()
     has_threshold = settings.relevance_threshold not in (None, ANY_ROW)
-    if has_threshold or options.get("population") in _OF_TRUTH:
+    population = POPULATIONS.get(options.get("population", ""))
+    if has_threshold or (population is not None and population.needs_truth):
         raise ParameterError(
             "without a ground truth there are no relevant items",
             found=f"relevance_threshold={settings.relevance_threshold}, "

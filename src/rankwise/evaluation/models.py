@@ -13,6 +13,7 @@ import polars as pl
 from rankwise.candidates import Candidates
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.core.kernels import check_not_forked
+from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.core.terminal import progress_bar
 from rankwise.errors import (
     ColumnError,
@@ -36,7 +37,7 @@ from rankwise.evaluation.settings import (
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.models.requests import ModelLists, Predictions, asks_many, check_model, request_lists
-from rankwise.options import MeanOver, Population
+from rankwise.options import MeanOver
 from rankwise.ranking.pool import make_pool
 from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
@@ -386,9 +387,12 @@ def evaluate_model(
     return replace(result, provenance={**result.provenance, "model": about})
 
 
-def _users_requested(truth: Table, threshold: float | None, population: Population) -> pl.Series:
+def _users_requested(
+    truth: Table, threshold: float | None, population: PopulationName
+) -> pl.Series:
     """Return the users whose lists are requested: only users who will be evaluated."""
-    frame = truth.relevant(threshold) if population in ("truth", "both") else truth.frame
+    needs_relevant = POPULATIONS[population].needs_relevant
+    frame = truth.relevant(threshold) if needs_relevant else truth.frame
     return frame["user"].unique(maintain_order=True)
 
 

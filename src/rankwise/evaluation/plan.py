@@ -26,6 +26,7 @@ from rankwise.blocks.block import (
 from rankwise.blocks.partial import BlockValues
 from rankwise.convention.convention import Convention
 from rankwise.core.arrays import Array, is_tensor
+from rankwise.core.populations import POPULATIONS, PopulationName, widest_population
 from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation.settings import Settings, choices_for, requested
 from rankwise.metrics.base import Metric, MetricLike
@@ -37,10 +38,8 @@ from rankwise.options import (
     AveragingRule,
     AveragingRules,
     CatalogueRule,
-    Population,
     Ties,
     choice_values,
-    widest_population,
 )
 from rankwise.tables.table import Protocol, Recommendations, Table
 
@@ -58,16 +57,6 @@ __all__ = [
     "sums_same_lists",
     "whole_settings",
 ]
-
-_SAME_LISTS: dict[Population, str] = {
-    "truth": "truth",
-    "both": "truth",
-    "judged": "judged",
-    "judged_both": "judged",
-    "recommended": "all",
-    "all": "all",
-}
-"""Populations that have the same lists, because they differ in users without a list alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,7 +182,7 @@ class Plan:
             for column in self.by
         ]
 
-    def check_sums(self, evaluated: Population) -> None:
+    def check_sums(self, evaluated: PopulationName) -> None:
         """Raise if a metric sums over items for a population other than the evaluated one.
 
         Raises
@@ -302,13 +291,13 @@ def _unknown(block: Block) -> dict[str, Array]:
     return counts
 
 
-def sums_same_lists(metric: Metric, population: Population, evaluated: Population) -> bool:
+def sums_same_lists(metric: Metric, population: PopulationName, evaluated: PopulationName) -> bool:
     """Whether sums over items are the same for a population as for all evaluated users."""
     sums = [leaf for leaf in metric.leaves if leaf.sums_items]
     if not sums or population == evaluated:
         return True
-    same = _SAME_LISTS[population] == _SAME_LISTS[evaluated]
-    return same and not any(leaf.reads_truth for leaf in sums)
+    one, other = POPULATIONS[population], POPULATIONS[evaluated]
+    return one.needs_of_lists == other.needs_of_lists and not any(leaf.reads_truth for leaf in sums)
 
 
 def plan_passes(

@@ -26,6 +26,7 @@ from typing import (
 )
 
 from rankwise.core.arguments import SMALL_GROUP, check_number, described
+from rankwise.core.populations import PopulationName, widest_population
 from rankwise.errors import ParameterError, nearest
 from rankwise.options import (
     ANY_ROW,
@@ -40,7 +41,6 @@ from rankwise.options import (
     MeanOver,
     Options,
     OrderBy,
-    Population,
     Ranks,
     Relevance,
     Road,
@@ -51,7 +51,6 @@ from rankwise.options import (
     choice_values,
     declare_option,
     options_of,
-    widest_population,
 )
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class AveragingOptions(TypedDict, total=False):
     relevance_threshold: float | None
     relevance: Relevance | Mapping[str, float]
     convention: str | Convention | None
-    population: Population
+    population: PopulationName
     undefined: Undefined
     without_list: WithoutList
 
@@ -519,7 +518,7 @@ class Settings(Options):
         return AveragingRules(AveragingRule.of(vars(self)), dict(self.exceptions))
 
     @cached_property
-    def evaluated(self) -> Population:
+    def evaluated(self) -> PopulationName:
         """The population of all metrics together.
 
         Raises
@@ -580,7 +579,7 @@ class Settings(Options):
 
 def check_population(users: object) -> None:
     """Raise if a population was given in place of the users table."""
-    if isinstance(users, str) and users in get_args(Population):
+    if isinstance(users, str) and users in get_args(PopulationName):
         raise ParameterError(
             "users= takes a table of users; population= selects the users who are evaluated",
             found=f"users={users!r}",

@@ -28,12 +28,13 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.ids import digest_of, rows_among
+from rankwise.core.populations import PopulationName
 from rankwise.encoding.side_columns import category_lists, find_columns, read_categories
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import UserTable, merge_results
 from rankwise.metrics.base import Metric
-from rankwise.options import AveragingRule, Population
+from rankwise.options import AveragingRule
 from rankwise.results.intervals import CROSSED, in_order, is_truth_slice
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import item_column
@@ -584,7 +585,7 @@ def _of_slice(settings: Settings, metrics: tuple[Metric, ...]) -> Settings:
     return replace(settings, metrics=metrics, jackknife=None, warm_and_cold=False, of_slice=True)
 
 
-def _inside(population: Population) -> Population:
+def _inside(population: PopulationName) -> PopulationName:
     """Return the population within a slice, which excludes users without items in the slice."""
     return {"all": "truth", "recommended": "both"}.get(population, population)  # type: ignore[return-value]
 

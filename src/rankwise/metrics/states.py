@@ -20,9 +20,10 @@ import polars as pl
 
 from rankwise.blocks.block import Groups
 from rankwise.core.arrays import ExactTotal, exact_bincount
+from rankwise.core.populations import PopulationName
 from rankwise.core.ragged import bucket
 from rankwise.metrics.inputs import CatalogueSums
-from rankwise.options import DEFAULT_RULE, DEFAULT_RULES, AveragingRule, AveragingRules, Population
+from rankwise.options import DEFAULT_RULE, DEFAULT_RULES, AveragingRule, AveragingRules
 
 __all__ = [
     "AggregateState",
@@ -53,7 +54,7 @@ class UserColumns:
     groups: Mapping[str, Groups] = field(default_factory=dict)
     catalogue_size: int = 0
     rules: AveragingRules = DEFAULT_RULES
-    evaluated: Population = "truth"
+    evaluated: PopulationName = "truth"
     rule: AveragingRule = DEFAULT_RULE
     """The rule of the metric at hand."""
     inside: Any = None

@@ -28,6 +28,7 @@ from rankwise.comparison.view import (
     system_order,
     verdict_sentences,
 )
+from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import brief, change, count_of, level_text, signed
 from rankwise.reporting.report_data import ReportData
 from rankwise.results.display import sample_text, split_words
@@ -193,13 +194,11 @@ def _single_facts(material: ReportData) -> list[Fact]:
 
 def _nobody_left_out(result: Result) -> str:
     """Explain why no user is left out, as far as the result's settings tell."""
-    population = result.provenance.get("settings", {}).get("population")
+    population = POPULATIONS.get(result.provenance.get("settings", {}).get("population", ""))
     row = result.sampling_unit.row
-    return (
-        f"Every {row} has a relevant item."
-        if population in ("truth", "both")
-        else f"No {row} is left out."
-    )
+    if population is not None and population.needs_relevant:
+        return f"Every {row} has a relevant item."
+    return f"No {row} is left out."
 
 
 def _means(row: Mapping[str, Any]) -> str:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankwise.core.populations import POPULATIONS, widest_population
 from rankwise.core.terminal import TableView, first_names, number
 from rankwise.errors import MetricError
 from rankwise.metrics.base import Metric, parse
 from rankwise.metrics.inputs import read_label
-from rankwise.options import widest_population
 from rankwise.results.sampling_unit import REQUESTS, USERS
 from rankwise.results.values import labelled_values, wide_cells
 from rankwise.tables.table import in_words, names_no_columns
@@ -34,14 +34,6 @@ __all__ = [
     "split_words",
 ]
 
-_POPULATIONS = {
-    "truth": "with a relevant item",
-    "both": "with a relevant item and a list",
-    "recommended": "with a list",
-    "judged": "in the ground truth, with or without a relevant item",
-    "judged_both": "in the ground truth, with or without a relevant item, and with a list",
-    "all": "with a relevant item or a list",
-}
 _COUNTS = {
     "users_without_list": "without a list",
     "users_without_relevant_items": "without a relevant item",
@@ -324,7 +316,7 @@ def footnote(
     """
     settings, inputs = provenance["settings"], provenance["inputs"]
     population = evaluated_population(provenance)
-    who = f" {_POPULATIONS[population]}" if population else ""
+    who = f" {POPULATIONS[population].words}" if population else ""
     notes = [sample_text(counts) + who]
     if counts.get("hits") == 0:
         notes.append("no recommended item is relevant (do the item ids agree?)")
@@ -389,12 +381,13 @@ def _population_notes(provenance: Mapping[str, Any]) -> list[str]:
     if provenance.get("convention") is not None:
         return [_exception(name, rule, settings) for name, rule in rules.items()]
     others = [text for text in settings["metrics"] if text.partition("@")[0] not in rules]
-    if (
-        not rules or not others or settings["population"] in ("recommended", "all")
-    ):  # all rows, for every metric
+    if not rules or not others:
         return []
-    rest = f"the others over users {_POPULATIONS[settings['population']]}"
-    return [f"{', '.join(rules)} over every row that was shown, {rest}"]
+    population = POPULATIONS[settings["population"]]
+    if not population.needs_of_lists:  # all rows, for every metric
+        return []
+    shown = f"{', '.join(rules)} over every row that was shown"
+    return [f"{shown}, the others over users {population.words}"]
 
 
 def sample_text(counts: Mapping[str, int]) -> str:
@@ -514,7 +507,7 @@ def _exceptions(
         for name in counts
         if name.startswith(("recommendations_without_", "users_without_group"))
     }
-    if population in ("truth", "both"):
+    if population is not None and POPULATIONS[population].needs_relevant:
         words = {
             **words,
             "truth_users_without_relevant_items": "users without a relevant item, left out",

@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 
 from rankwise.blocks.partial import Partial
 from rankwise.core.arguments import check_count
+from rankwise.core.populations import POPULATIONS
 from rankwise.encoding.encoder import normalise, ties_for
 from rankwise.encoding.side_information import Counted
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
@@ -423,10 +424,11 @@ class Engine:
     def _lists_of(self, population: str) -> DataFrame:
         """Return the lists of the users of a population."""
         lists, truth = self.tables["recommendations"].frame, self.tables["truth"]
-        if population in ("recommended", "all"):
+        needs = POPULATIONS[population].needs_of_lists
+        if not needs:
             return lists
         rows = truth.frame
-        if population in ("truth", "both"):
+        if "relevant" in needs:
             rows = relevant_rows(truth, self.settings.relevance_threshold)
         return lists.join(rows.select("user").distinct(), "user", "left_semi")
 

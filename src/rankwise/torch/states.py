@@ -23,12 +23,12 @@ from torchmetrics import Metric
 from rankwise.blocks.partial import BlockValues, GroupSums, ItemColumn, Partial
 from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
 from rankwise.core.digests import FINALISER, added, start_and_factors
+from rankwise.core.populations import POPULATIONS
 from rankwise.core.saved_forms import STATE_DICT
 from rankwise.errors import DuplicateError, InputError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job
 from rankwise.evaluation.plan import Plan
 from rankwise.metrics.base import MetricFailure
-from rankwise.options import members
 from rankwise.tables.table import PASSED, Protocol
 from rankwise.torch.batch import MetricSpec
 from rankwise.torch.blocks import SideTensors, cut, is_relevant, mapped
@@ -232,7 +232,9 @@ def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTe
     relevant = is_relevant(ranked.judged, spec.settings.relevance_threshold)
     n_relevant = sum_whole(ranked.judged.rows.row, relevant, size)
     is_judged = count(ranked.judged.rows.row, size) > 0
-    counted: Tensor = members(spec.settings.evaluated, n_relevant > 0, ranked.length > 0, is_judged)
+    counted: Tensor = POPULATIONS[spec.settings.evaluated].includes(
+        relevant=n_relevant > 0, listed=ranked.length > 0, judged=is_judged
+    )
     rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
     measured = _metric(spec, ranked if rows is None else ranked.select(rows), facts, plan)
     values = [measured.columns[name].to(torch.float64) for name in layout.columns]
