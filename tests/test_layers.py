@@ -150,8 +150,6 @@ EXTRAS = {
     "yaml": "experiments/",
 }
 """Libraries of the extras plot, report and config, with the files that may import them."""
-METHODS = "rankwise.results.methods"
-"""The only module that imports from above: typed methods of results that draw, report and log them."""
 BY_STRING = {"rankwise.cli.main", "rankwise.metrics", "rankwise.metrics.registry"}
 """Modules that import others of rankwise by their names: commands, exports, and the families of metrics."""
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -169,11 +167,17 @@ MODULES = {module_of(path): path for path in FILES}
 
 @cache
 def nodes(path):
-    """Return the imports and the calls of a file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [
-        node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)
-    ]
+    """Return the imports and the calls of a file, without imports for type checkers alone."""
+    found, inside = [], [ast.parse(path.read_text(encoding="utf-8"))]
+    while inside:
+        node = inside.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            inside += node.orelse
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Call):
+            found.append(node)
+        inside += ast.iter_child_nodes(node)
+    return found
 
 
 @cache
@@ -216,7 +220,6 @@ def test_who_imports_whom(path):
             package in ALLOWED
             and package_of(name) not in (package, "")
             and name.startswith("rankwise.")
-            and module_of(path) != METHODS
         ):
             assert package_of(name) in ALLOWED[package], f"{path.name} imports {name}"
 
@@ -245,15 +248,8 @@ def test_evaluating_loads_no_extra():
 def test_no_file_imports_in_a_circle():
     levels(
         {module: imports(path) & MODULES.keys() for module, path in MODULES.items()}
-        | {"rankwise": set(), METHODS: set()}
+        | {"rankwise": set()}
     )
-
-
-def test_methods_import_from_above_only_when_they_are_called():
-    tree = ast.parse(MODULES[METHODS].read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            assert not (getattr(node, "module", None) or "").startswith("rankwise.")
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)

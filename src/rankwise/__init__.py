@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rankwise.core import __version__ as __version__
+from rankwise.core.presenters import register_presenter
 
 if TYPE_CHECKING:
     from rankwise import candidates as candidates
@@ -109,6 +111,14 @@ _HOME_OF = {
 }
 """The functions, then the classes, with their modules; `rankwise.metrics` has the metrics."""
 
+_PRESENTERS = {
+    "ResultPlots": "rankwise.reporting.plots",
+    "ComparisonPlots": "rankwise.reporting.plots",
+    "LoggedPlots": "rankwise.reporting.logged",
+    "make_report": "rankwise.reporting.report",
+}
+"""The functions behind methods of results that draw and report, with their modules."""
+
 _PACKAGES = {
     **{
         name: f"rankwise.{name}"
@@ -123,6 +133,19 @@ _ENGINES = {"torch": "torchmetrics", "spark": "pyspark"}
 
 if not TYPE_CHECKING:  # type checkers take what is imported above, the metrics included
     __all__ = [*_HOME_OF, *_PACKAGES, "__version__"]
+
+
+def _load_at_call(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that calls the one of a module, which is loaded at the first call."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments, **options)
+
+    return call
+
+
+for _name, _module in _PRESENTERS.items():
+    register_presenter(_name, _load_at_call(_module, _name))
 
 
 if not TYPE_CHECKING:  # a type checker would otherwise accept every name

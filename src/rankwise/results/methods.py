@@ -1,13 +1,14 @@
-"""Methods of results and comparisons that draw, report and log them, imported when they are called.
+"""Methods of results and comparisons that draw, report and log them.
 
-`Result` and `Comparison` hold data; what shows them stands above them. This is the only file that
-may import from above (`tests/test_layers.py`), and only inside functions.
+`Result` and `Comparison` hold data; the presenters of `rankwise.core.presenters` stand above them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from rankwise.core.presenters import present
 
 if TYPE_CHECKING:
     from rankwise.comparison.comparison import Comparison
@@ -34,9 +35,8 @@ def result_plots(result: Result) -> ResultPlots:
 
     Install with ``pip install "rankwise[plot]"`` (Altair).
     """
-    from rankwise.reporting.plots import ResultPlots
-
-    return ResultPlots(result)
+    plots: ResultPlots = present("ResultPlots", result)
+    return plots
 
 
 def comparison_plots(comparison: Comparison) -> ComparisonPlots:
@@ -44,9 +44,10 @@ def comparison_plots(comparison: Comparison) -> ComparisonPlots:
 
     Install with ``pip install "rankwise[plot]"`` (Altair).
     """
-    from rankwise.reporting.plots import ComparisonPlots
-
-    return ComparisonPlots(comparison.table, comparison.settings, comparison.results)
+    plots: ComparisonPlots = present(
+        "ComparisonPlots", comparison.table, comparison.settings, comparison.results
+    )
+    return plots
 
 
 def logged_plots(result: OffPolicy) -> LoggedPlots:
@@ -54,9 +55,8 @@ def logged_plots(result: OffPolicy) -> LoggedPlots:
 
     Install with ``pip install "rankwise[plot]"`` (Altair).
     """
-    from rankwise.reporting.logged import LoggedPlots
-
-    return LoggedPlots(result)
+    plots: LoggedPlots = present("LoggedPlots", result)
+    return plots
 
 
 def report_result(
@@ -88,11 +88,10 @@ def report_result(
     -------
     Report
     """
-    from rankwise.reporting.report import make_report
-
     runs = {} if recommendations is None else {"result": recommendations}
     tables = {"truth": truth, "train": train, "items": items}
-    return make_report(
+    report: Report = present(
+        "make_report",
         {"result": result},
         None,
         title=title,
@@ -101,6 +100,7 @@ def report_result(
         columns=columns,
         audit=audit,
     )
+    return report
 
 
 def report_comparison(
@@ -115,11 +115,10 @@ def report_comparison(
     audit: Any = None,
 ) -> Report:
     """Make an HTML report of this comparison; parameters as in `rankwise.report`."""
-    from rankwise.reporting.report import make_report
-
     tables = {"truth": truth, "train": train, "items": items}
     compared = (comparison.table, comparison.settings)
-    return make_report(
+    report: Report = present(
+        "make_report",
         comparison.results,
         compared,
         title=title,
@@ -128,6 +127,7 @@ def report_comparison(
         columns=columns,
         audit=audit,
     )
+    return report
 
 
 def log_mlflow(result: Result, *, prefix: str = "", artifacts: bool = True) -> None:

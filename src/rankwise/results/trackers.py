@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankwise.core.terminal import finite
 from rankwise.errors import (
@@ -24,7 +24,9 @@ from rankwise.errors import (
     UsageError,
     printable,
 )
-from rankwise.results.result import Result
+
+if TYPE_CHECKING:
+    from rankwise.results.result import Result
 
 __all__ = ["log_mlflow", "log_wandb", "metric_key"]
 
