@@ -1017,6 +1017,24 @@ def from_frame(
     names, whole = frame.columns, frame
     if role not in KEEP_OTHERS:
         frame, names = one_row_per_item(frame, role, overrides, source)
+    _refuse_lists_in_text(frame, role, overrides, source)
+
+    columns = recognise(frame.columns, role, overrides, source)
+    _check_decided(frame, role, columns, could_decide(names, role, columns, overrides), source)
+
+    kept, unread = _columns_kept(frame, role, columns, source)
+    out = _with_floats(pl.DataFrame(kept), columns, source)
+    table = as_table(out, role, source, layout, columns, unread=tuple(unread))
+    if whole is frame or "request" not in columns:
+        return table
+    requests = whole.select(pl.col(columns[name]).alias(name) for name in ("user", "request"))
+    return replace(table, empty_lists=requests.join(out, on=["user", "request"], how="anti"))
+
+
+def _refuse_lists_in_text(
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
+) -> None:
+    """Raise if a column holds lists of items that are written as text."""
     text = list_in_text(frame, role, overrides)
     if text is not None:
         raise ColumnError(
@@ -1026,45 +1044,57 @@ def from_frame(
             hint=f'columns={{"item": {text!r}}} reads lists in square brackets; write ids without '
             "brackets",
         )
-    columns = recognise(frame.columns, role, overrides, source)
-    deciding = [
-        name
-        for name in could_decide(names, role, columns, overrides)
-        if _holds_numbers(frame[name])
-    ]
+
+
+def _check_decided(
+    frame: pl.DataFrame,
+    role: TableRole,
+    columns: Mapping[str, str],
+    candidates: Iterable[str],
+    source: str,
+) -> None:
+    """Raise if a column of numbers could order the lists, or define relevance, and none does.
+
+    ``candidates`` are the columns whose names do not tell.
+    """
+    deciding = [name for name in candidates if _holds_numbers(frame[name])]
+    if not deciding:
+        return
     if role != "truth" and any(name.lower() in ("iteration", "iter") for name in deciding):
         raise swapped(QRELS, role, source, frame.columns)
-    if deciding:
-        ranks = [
-            name
-            for name in deciding
-            if "rank" in ROLES[role] and _counts_up(frame, columns["user"], name)
-        ]
-        raise undecided(role, deciding, source, ranks)
+    ranks: list[str] = []
+    if "rank" in ROLES[role]:
+        ranks = [name for name in deciding if _counts_up(frame, columns["user"], name)]
+    raise undecided(role, deciding, source, ranks)
+
+
+def _columns_kept(
+    frame: pl.DataFrame, role: TableRole, columns: Mapping[str, str], source: str
+) -> tuple[dict[str, pl.Series], list[str]]:
+    """Return the columns of a table by their names here, and the names of those not read."""
     kept = {column: frame[name] for column, name in columns.items()}
     if EVENT in kept:
         kept[EVENT] = as_labels(kept[EVENT], source)
-    wrong = next((column for column in kept.values() if column.dtype == pl.Object), None)
-    if wrong is not None:
-        raise unreadable(wrong, source)
+    for column in kept.values():
+        if column.dtype == pl.Object:
+            raise unreadable(column, source)
+
     unread = [name for name in frame.columns if name not in columns.values()]
-    if role in KEEP_OTHERS:
-        others = [
-            name for name in unread if name not in columns
-        ]  # nor what is called as a column in its place
-        kept |= {name: frame[name] for name in others if frame.schema[name] != pl.Object}
-        unread = [name for name in unread if name in columns or name not in kept]
-    out = pl.DataFrame(kept)
+    if role not in KEEP_OTHERS:
+        return kept, unread
+    free = [name for name in unread if name not in columns]  # not called as a column in its place
+    kept |= {name: frame[name] for name in free if frame.schema[name] != pl.Object}
+    return kept, [name for name in unread if name in columns or name not in kept]
+
+
+def _with_floats(frame: pl.DataFrame, columns: Mapping[str, str], source: str) -> pl.DataFrame:
+    """Return a frame whose columns of numbers are floats, except whole ranks, and text as it is."""
     for column in NUMBERS:
-        if column not in columns or out[column].dtype == pl.String:
+        if column not in columns or frame[column].dtype == pl.String:
             continue
-        if column != "rank" or out[column].dtype.is_decimal():
-            out = out.with_columns(_as_float(out[column], columns[column], source))
-    table = as_table(out, role, source, layout, columns, unread=tuple(unread))
-    if whole is frame or "request" not in columns:
-        return table
-    requests = whole.select(pl.col(columns[name]).alias(name) for name in ("user", "request"))
-    return replace(table, empty_lists=requests.join(out, on=["user", "request"], how="anti"))
+        if column != "rank" or frame[column].dtype.is_decimal():
+            frame = frame.with_columns(_as_float(frame[column], columns[column], source))
+    return frame
 
 
 def swapped(content: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:
