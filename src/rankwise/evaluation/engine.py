@@ -61,8 +61,21 @@ from rankwise.metrics.base import MetricFailure
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
 from rankwise.tables.requests import by_user, check_no_requests, naming_requests
-from rankwise.tables.table import Recommendations, Table, Tables, absent_truth, is_absent
-from rankwise.tables.training import check_train_groups, keep_judged, seen_counts, train_groups
+from rankwise.tables.table import (
+    Recommendations,
+    Table,
+    TableRole,
+    Tables,
+    absent_truth,
+    is_absent,
+)
+from rankwise.tables.training import (
+    TrainGroups,
+    check_train_groups,
+    keep_judged,
+    seen_counts,
+    train_groups,
+)
 
 __all__ = [
     "Job",
@@ -209,34 +222,21 @@ def prepare(
     InputError
         If a table does not have what is asked of it.
     """
-    refuse_truth_slices(settings.by)
-    needs_all_lists = (
-        settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
-    )
-    if needs_all_lists and not settings.adjusted:
-        raise ParameterError(
-            "exclude_seen, warm_and_cold and jackknife need all lists at once",
-            hint="pass them to rankwise.evaluate, which adjusts the tables",
-        )
-    for metric in settings.metrics:
-        metric.require_scores()
+    _check_prepared(settings)
     shared = normalise(shared, settings)
     shared = replace(shared, truth=largest_grades(shared.truth, settings.grades))
-    groups = () if settings.jackknife is None else (JACKKNIFE,)
-    if counted is None:
-        check_train_groups(settings.by, shared.users, shared.train)
-        made = train_groups(settings.by, shared.train)
-    else:
-        made = dict(counted.train_groups)
+
+    made = _train_groups(settings, shared, counted)
     user_table = UserTable.check(shared.users, settings.by, settings.weights, made)
+    groups = () if settings.jackknife is None else (JACKKNIFE,)
     plan = Plan(settings.metrics, settings.rules, (*settings.by, *groups), settings.exact)
-    tables = {**shared.by_role}
+    tables: dict[TableRole, Table] = {**shared.by_role}
     tables.pop("truth", None)
     if settings.exact and not complete:
         check_exact(plan, tables)
     facts = SideTables(plan.facts, tables, settings.columns, counted, made)
-    if settings.ranks == "keep":
-        check_kept(plan.needs, numbers_items=plan.numbers_items)
+    _check_plan(plan, settings, shared)
+
     # Of requests in pieces, as of buckets of users, one piece may have no relevant item.
     whole_truth = counted is None and not (settings.by_request and shared.truth is None)
     rules = EncodingRules(
@@ -251,25 +251,6 @@ def prepare(
         by_request=settings.by_request,
         users_by_request=settings.users_by_request,
     )
-    plan.check_sums(settings.evaluated)
-    check_catalogue(plan, settings.catalogue, shared.by_role)
-    plan.check_missing_lists()  # raises as well where a part would have two rules
-    about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
-    about["jackknife"] = str(settings.jackknife)
-    about["catalogue"] = settings.catalogue
-    about["rules"] = repr(settings.exceptions)
-    if settings.by_request:
-        about["by_request"] = "True"
-    about["facts"] = ", ".join(
-        f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts)
-    )
-    frames: dict[str, pl.DataFrame] = {r: table.frame for r, table in shared.by_role.items()}
-    if user_table.weights is not None:
-        frames["weights"] = user_table.weights.frame
-    if all_truth is not None:
-        frames["truth"] = all_truth.frame
-    if "reference" in frames and not {"rank", "score"} & set(frames["reference"].columns):
-        frames["reference"] = frames["reference"].with_row_index("row")  # its order is its ranks
     return Job(
         settings,
         shared,
@@ -277,11 +258,74 @@ def prepare(
         facts,
         user_table,
         Encoder(rules, shared, facts),
-        JobFingerprint(about, frames),
+        _fingerprint(settings, plan, facts, _frames_of_job(shared, user_table, all_truth)),
         counted,
         None if settings.items_named else item_names(settings, shared.items),
         all_truth,
     )
+
+
+def _check_prepared(settings: Settings) -> None:
+    """Raise if the tables have to be adjusted before a job can be made."""
+    refuse_truth_slices(settings.by)
+    needs_all_lists = (
+        settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
+    )
+    if needs_all_lists and not settings.adjusted:
+        raise ParameterError(
+            "exclude_seen, warm_and_cold and jackknife need all lists at once",
+            hint="pass them to rankwise.evaluate, which adjusts the tables",
+        )
+    for metric in settings.metrics:
+        metric.require_scores()
+
+
+def _train_groups(
+    settings: Settings, shared: Tables, counted: Counted | None
+) -> dict[str, TrainGroups]:
+    """Return the groups of users that training makes, counted here or over all users before."""
+    if counted is not None:
+        return dict(counted.train_groups)
+    check_train_groups(settings.by, shared.users, shared.train)
+    return train_groups(settings.by, shared.train)
+
+
+def _check_plan(plan: Plan, settings: Settings, shared: Tables) -> None:
+    """Raise if the metrics of a plan cannot be evaluated together, or on these tables."""
+    if settings.ranks == "keep":
+        check_kept(plan.needs, numbers_items=plan.numbers_items)
+    plan.check_sums(settings.evaluated)
+    check_catalogue(plan, settings.catalogue, shared.by_role)
+    plan.check_missing_lists()  # raises as well where a part would have two rules
+
+
+def _frames_of_job(
+    shared: Tables, user_table: UserTable, all_truth: Table | None
+) -> dict[str, pl.DataFrame]:
+    """Return the rows that all pieces share, by which partials are told to be of one job."""
+    frames: dict[str, pl.DataFrame] = {role: table.frame for role, table in shared.by_role.items()}
+    if user_table.weights is not None:
+        frames["weights"] = user_table.weights.frame
+    if all_truth is not None:
+        frames["truth"] = all_truth.frame
+    if "reference" in frames and not {"rank", "score"} & set(frames["reference"].columns):
+        frames["reference"] = frames["reference"].with_row_index("row")  # its order is its ranks
+    return frames
+
+
+def _fingerprint(
+    settings: Settings, plan: Plan, facts: SideTables, frames: dict[str, pl.DataFrame]
+) -> JobFingerprint:
+    """Return the question of a job: every setting that can change a value, and its tables."""
+    about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
+    about["jackknife"] = str(settings.jackknife)
+    about["catalogue"] = settings.catalogue
+    about["rules"] = repr(settings.exceptions)
+    if settings.by_request:
+        about["by_request"] = "True"
+    columns = (f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts))
+    about["facts"] = ", ".join(columns)
+    return JobFingerprint(about, frames)
 
 
 def item_names(settings: Settings, items: Table | None) -> ItemNames | None:

@@ -122,26 +122,41 @@ def result_views(
     every = [] if slices is None else slices.to_dicts()
     groups = every if full else _first_groups(every)
     more = _more_groups(every, groups)
-    if intervals is not None and more:
-        shown = {(row["by"], row["group"]) for row in groups}
-        intervals = intervals.filter(
-            [key in shown for key in intervals.select("by", "group").iter_rows()]
-        )
     wide = [name for metric in metrics for name in metric.cells if _is_wide(values, name)]
     long = [metric for metric in metrics if not {*metric.cells} & {*wide}]
-    views = [_value_view(long, values, f"metric{corner}", interval_of)] if long or not wide else []
+
+    views = []
+    if long or not wide:
+        views.append(_value_view(long, values, f"metric{corner}", interval_of))
     if intervals is not None:
-        views += [_with_more(_interval_view(intervals, f"group{corner}"), more)]
+        shown = _intervals_of(intervals, groups) if more else intervals
+        views.append(_with_more(_interval_view(shown, f"group{corner}"), more))
     elif groups and long:
-        views += [_with_more(_group_view(groups, f"group{corner}", wide, min_size), more)]
+        views.append(_with_more(_group_view(groups, f"group{corner}", wide, min_size), more))
     views += [_with_more(_wide_view(name, values, groups, corner), more) for name in wide]
+
     title = _title(notes)
-    marks = (
-        [f"* fewer than {min_size} users"] if any(row["users"] < min_size for row in every) else []
-    )
-    marks += ["all groups are in result.slices, and in the output as CSV or JSON"] if more else []
     views = [replace(view, title=f"{view.title} {title}") for view in views]
-    return [*views[:-1], replace(views[-1], notes=[*(notes if full else notes[:-1]), *marks])]
+    below = [*(notes if full else notes[:-1]), *_group_notes(every, more, min_size)]
+    return [*views[:-1], replace(views[-1], notes=below)]
+
+
+def _intervals_of(intervals: pl.DataFrame, groups: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return the intervals of the given groups."""
+    keys = {(row["by"], row["group"]) for row in groups}
+    return intervals.filter([key in keys for key in intervals.select("by", "group").iter_rows()])
+
+
+def _group_notes(
+    groups: Sequence[Mapping[str, Any]], more: Mapping[str, int], min_size: int
+) -> list[str]:
+    """Return notes on groups that are small, and on groups that are not shown."""
+    notes = []
+    if any(row["users"] < min_size for row in groups):
+        notes.append(f"* fewer than {min_size} users")
+    if more:
+        notes.append("all groups are in result.slices, and in the output as CSV or JSON")
+    return notes
 
 
 def _first_groups(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -183,25 +198,41 @@ def _value_view(
 ) -> TableView:
     """Return one row per metric or cell, one column per cut-off, and a column of intervals."""
     columns: list[int | None] = [*sorted({k for metric in metrics for k in metric.k})]
-    columns += [] if all(metric.k for metric in metrics) else [None]
-    rows: list[tuple[str, ...]] = []
-    for metric in metrics:
-        by_label: dict[str, dict[int | None, str]] = {}
-        for k, name in zip(metric.k or (None,), metric.cells, strict=True):
-            for label, value in labelled_values(values, name):
-                by_label.setdefault(label, dict.fromkeys(columns, ""))[k] = number(value)
-        name, last = str(metric @ ()), max(zip(metric.k or (0,), metric.cells, strict=False))[1]
-        if by_label and "" not in by_label:
-            rows.append((name, *("" for _ in columns), ""))
-        for label, texts in by_label.items():
-            interval = "" if label or interval_of is None else interval_of(last)
-            rows.append((f"  {label}" if label else name, *texts.values(), interval))
+    if not all(metric.k for metric in metrics):
+        columns.append(None)
+    rows = [row for metric in metrics for row in _value_rows(metric, values, columns, interval_of)]
     head = (corner, *("whole" if k is None else f"@{k}" for k in columns))
     view = TableView(head, [row[:-1] for row in rows], title="Values", label="rankwise-values")
     if not any(row[-1] for row in rows):
         return view
     title = "95 % interval" + (" of the last" if len(columns) > 1 else "")
     return replace(view, head=(*head, title), rows=rows, leaving=(len(head),))
+
+
+def _value_rows(
+    metric: Metric,
+    values: Mapping[str, float],
+    columns: Sequence[int | None],
+    interval_of: Callable[[str], str] | None,
+) -> list[tuple[str, ...]]:
+    """Return the rows of a metric, one per label of its cells, each with its interval at the end."""
+    by_label: dict[str, dict[int | None, str]] = {}
+    for k, cell in zip(metric.k or (None,), metric.cells, strict=True):
+        for label, value in labelled_values(values, cell):
+            by_label.setdefault(label, dict.fromkeys(columns, ""))[k] = number(value)
+
+    name = str(metric @ ())
+    rows: list[tuple[str, ...]] = []
+    if by_label and "" not in by_label:
+        rows.append((name, *("" for _ in columns), ""))
+    _, last = max(zip(metric.k or (0,), metric.cells, strict=False))
+    for label, texts in by_label.items():
+        if label:
+            rows.append((f"  {label}", *texts.values(), ""))
+        else:
+            interval = "" if interval_of is None else interval_of(last)
+            rows.append((name, *texts.values(), interval))
+    return rows
 
 
 def _is_wide(values: Mapping[str, float], name: str) -> bool:
@@ -314,32 +345,57 @@ def footnote(
     Doubts come first; the last three lines are who, the rules, and what was read. ``short_lists``
     is the note that `short_lists` makes.
     """
-    settings, inputs = provenance["settings"], provenance["inputs"]
+    who = _who_notes(counts, diagnostics, provenance, short_lists)
+    rules = _rule_notes(counts, provenance, candidates, split)
+    read = _read_notes(provenance, split)
+    doubts = [f"check: {doubt}" for doubt in provenance.get("doubts", ())]
+    return [*doubts, *("; ".join(filter(None, line)) for line in (who, rules, read))]
+
+
+def _who_notes(
+    counts: Mapping[str, int],
+    diagnostics: Mapping[str, Mapping[str, float]],
+    provenance: Mapping[str, Any],
+    short_lists: str,
+) -> list[str]:
+    """Return notes on the evaluated users, and on everything unusual that was counted."""
     population = evaluated_population(provenance)
     who = f" {POPULATIONS[population].words}" if population else ""
     notes = [sample_text(counts) + who]
     if counts.get("hits") == 0:
         notes.append("no recommended item is relevant (do the item ids agree?)")
-    notes += [*_exceptions(counts, population, _in_id_order(counts, settings)), short_lists]
+    notes += _exceptions(counts, population, _in_id_order(counts, provenance["settings"]))
+    notes.append(short_lists)
     if unknown := provenance.get("unknown_names"):
         notes.append(f"of no item, such as {', '.join(map(repr, unknown))}")
-    for name, row in diagnostics.items():
-        sizes = f"{row['effective_sample_size']:,.0f} of {row['relevant_items']:,.0f}"
-        sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
-        largest = f"largest weight {row['largest_weight_share']:.1%}"
-        notes.append(f"{name}: effective sample size {sizes}, {largest}")
-    rules = [_convention_rule(provenance), relevance_rule(settings, inputs)]
-    notes += _population_notes(provenance)
+    notes += [_weight_note(name, row) for name, row in diagnostics.items()]
+    return notes + _population_notes(provenance)
+
+
+def _weight_note(metric: str, row: Mapping[str, float]) -> str:
+    """Return the note on the inverse propensity weights of a metric."""
+    sizes = f"{row['effective_sample_size']:,.0f} of {row['relevant_items']:,.0f}"
+    if "clip" in row:
+        sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}"
+    largest = f"largest weight {row['largest_weight_share']:.1%}"
+    return f"{metric}: effective sample size {sizes}, {largest}"
+
+
+def _rule_notes(
+    counts: Mapping[str, int],
+    provenance: Mapping[str, Any],
+    candidates: str | None,
+    split: Mapping[str, Any] | None,
+) -> list[str]:
+    """Return notes on the rules of the evaluation."""
+    settings = provenance["settings"]
+    rules = [_convention_rule(provenance), relevance_rule(settings, provenance["inputs"])]
     if settings.get("weights") is not None:
-        weights, unweighted = settings["weights"], provenance.get("unweighted")
-        text = "users weighted" + ("" if weights == "given" else f" by column {weights!r}")
-        rules.append(text + (f", except in {', '.join(unweighted)}" if unweighted else ""))
-    named = {kind: settings[kind] for kind in ("codes", "titles") if settings.get(kind) is not None}
-    columns = {
-        kind: "" if names == "given" else f" (column {names!r} of the items)"
-        for kind, names in named.items()
-    }
-    rules += [f"lists of {kind}{column}" for kind, column in columns.items()]
+        rules.append(_user_weights(settings["weights"], provenance.get("unweighted")))
+    for kind in ("codes", "titles"):
+        if (names := settings.get(kind)) is not None:
+            column = "" if names == "given" else f" (column {names!r} of the items)"
+            rules.append(f"lists of {kind}{column}")
     if (requests := provenance.get("requests")) is not None:
         rules += _request_rules(requests, settings)
     if candidates is not None:
@@ -348,22 +404,31 @@ def footnote(
         rules.append(split_words(split))
     if "catalogue_items" in counts:
         rules.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")
-    read = [
-        _order_rule(settings, inputs),
-        *(_columns_read(role, card) for role, card in inputs.items()),
-    ]
-    read += [] if split is None else [f"split: {in_words(split)}"]
+    return [*rules, *plan_statements([provenance])]
+
+
+def _user_weights(weights: str, unweighted: Sequence[str] | None) -> str:
+    """Return the rule by which users are weighted, and the metrics that leave it out."""
+    text = "users weighted" + ("" if weights == "given" else f" by column {weights!r}")
+    return f"{text}, except in {', '.join(unweighted)}" if unweighted else text
+
+
+def _read_notes(provenance: Mapping[str, Any], split: Mapping[str, Any] | None) -> list[str]:
+    """Return notes on the columns that were read, and where facts, slices and groups are from."""
+    settings, inputs = provenance["settings"], provenance["inputs"]
+    read = [_order_rule(settings, inputs)]
+    read += [_columns_read(role, card) for role, card in inputs.items()]
+    if split is not None:
+        read.append(f"split: {in_words(split)}")
     facts = provenance.get("facts", {}).items()
     read += [f"{fact}: {source}" for fact, source in facts if source.startswith("column")]
     read += [f"{by}: {source}" for by, source in provenance.get("slices", {}).items()]
-    read += [
-        f"{by}: low up to {made['low_up_to']:g}, middle up to {made['middle_up_to']:g} "
-        f"({made['value']}; terciles of {made['training_users']:,} training users)"
-        for by, made in provenance.get("groups", {}).items()
-    ]
-    rules += plan_statements([provenance])
-    doubts = [f"check: {doubt}" for doubt in provenance.get("doubts", ())]
-    return [*doubts, *("; ".join(filter(None, line)) for line in (notes, rules, read))]
+    for by, made in provenance.get("groups", {}).items():
+        read.append(
+            f"{by}: low up to {made['low_up_to']:g}, middle up to {made['middle_up_to']:g} "
+            f"({made['value']}; terciles of {made['training_users']:,} training users)"
+        )
+    return read
 
 
 def evaluated_population(provenance: Mapping[str, Any]) -> Any:

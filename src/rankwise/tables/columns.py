@@ -519,38 +519,53 @@ def recognise(
     ColumnError
         If a column is missing, or two names fit one column.
     """
-    out: dict[str, str] = {}
+    columns: dict[str, str] = {}
     unresolved: dict[str, ColumnError] = {}
     chosen = {key: name for key, name in overrides.items() if not key.startswith(_OF_TRUTH)}
     for column in ROLES[role]:
         if column in chosen and not _is_of_another_table(chosen[column], names, role, column):
-            name = chosen[column]
-            if column == "request" and role == "truth" and name not in names:
-                continue  # it holds for all requests of a user
-            if name is not None and name not in names:
-                raise _unknown(f"there is no column {name!r} for the {column}", name, names, where)
-            out |= {} if name is None else {column: name}
+            columns |= _chosen_column(column, chosen[column], names, role, where)
             continue
-        taken = {name for name in (*chosen.values(), *out.values()) if name is not None}
+        taken = {*chosen.values(), *columns.values()}
         matches = names_of([name for name in names if name not in taken], role, column)
-        if len(matches) > 1 and (column, role) == ("request", "truth"):
-            continue  # lists tell whether it matters
-        if len(matches) > 1 and column == "timestamp" and role in ("truth", "train"):
-            continue  # no metric reads it; `several_columns` tells those that do
-        if len(matches) > 1:
+        if len(matches) == 1:
+            columns[column] = matches[0]
+        elif len(matches) > 1 and not _may_be_ambiguous(role, column):
             unresolved[column] = _ambiguous(role, column, matches, where)
-        elif matches:
-            out[column] = matches[0]
-        elif _is_required(role, column):
+        elif not matches and _is_required(role, column):
             unresolved[column] = _missing(
                 f"there is no column for the {column}", f"{role}.{column}", names, where
             )
     if unresolved:
-        raise _all_at_once(
-            unresolved, [name for name in names if name not in out.values()], role, chosen, out
-        )
+        unread = [name for name in names if name not in columns.values()]
+        raise _all_at_once(unresolved, unread, role, chosen, columns)
+
     of_truth = {key: name for key, name in overrides.items() if key not in chosen}
-    return out | read_columns_of_truth(names, of_truth, where)
+    return columns | read_columns_of_truth(names, of_truth, where)
+
+
+def _chosen_column(
+    column: str, name: str | None, names: Sequence[str], role: TableRole, where: str
+) -> dict[str, str]:
+    """Return a column under the name that the caller chose; empty if it is left out."""
+    if name is None:
+        return {}
+    if name in names:
+        return {column: name}
+    if column == "request" and role == "truth":
+        return {}  # the ground truth holds for all requests of a user
+    raise _unknown(f"there is no column {name!r} for the {column}", name, names, where)
+
+
+def _may_be_ambiguous(role: TableRole, column: str) -> bool:
+    """Return whether several names of a column are no error by themselves.
+
+    Lists tell whether requests of the ground truth matter, and `several_columns` tells whoever
+    reads times.
+    """
+    if column == "request":
+        return role == "truth"
+    return column == "timestamp" and role in ("truth", "train")
 
 
 def _is_of_another_table(

@@ -271,47 +271,64 @@ def _read(
     progress: bool | None,
 ) -> Table:
     check_not_forked()
-    table: Table
     is_ranked = hasattr(source, "as_table") and type(source).__module__.startswith("rankwise.")
-    if isinstance(source, Table) or is_ranked:  # checked when it was made
-        table = source if isinstance(source, Table) else source.as_table(role)
-        exact = isinstance(table, Recommendations) and table.is_exact
-        if table.frame.is_empty() and not exact:
-            raise empty_table(table)
-        return table
+    if isinstance(source, Table) or is_ranked:
+        return _checked_before(source if isinstance(source, Table) else source.as_table(role))
+
     table = _load(source, _Reading(role, overrides, progress))
     if table.is_positional:
         table = _without_columns(table, overrides, columns)
+    table = _with_checked_ids(table)
+    if table.frame.is_empty():
+        raise empty_table(table)
+    _check_numbers(table)
+    return _with_whole_ranks(table) if "rank" in table.columns else table
+
+
+def _checked_before(table: Table) -> Table:
+    """Return a table that was checked when it was made; raise if it is empty."""
+    is_exact = isinstance(table, Recommendations) and table.is_exact
+    if table.frame.is_empty() and not is_exact:
+        raise empty_table(table)
+    return table
+
+
+def _with_checked_ids(table: Table) -> Table:
+    """Return a table whose users and items are ids."""
     for column in IDS:
         if column in table.frame.columns:
             ids = table.frame[column]
             checked = checked_ids(ids, column, table)
             table = table if checked is ids else table.with_ids(column, checked)
-    if table.frame.is_empty():
-        raise empty_table(table)
+    return table
+
+
+def _check_numbers(table: Table) -> None:
+    """Raise if a column of numbers has other values, or misses one that is needed."""
     for column in NUMBERS:
         if column not in table.frame.columns or column not in table.columns:
-            continue  # only called so
+            continue  # a column that is only called so
         values = table.frame[column]
         if not may_be_missing(table.role, column):
             check_finite(values, column, table)
-        elif (
-            values.dtype != pl.Null
-        ):  # splits and training need no ratings; filters that do check them
+        elif values.dtype != pl.Null:  # splits and training need no ratings
             check_numeric(values, column, table)
-    if "rank" in table.columns:
-        rank = table.frame["rank"]
-        check_ranks(rank, table)
-        if rank.dtype != pl.Int64 and (
-            rank.dtype.is_integer() or bool((rank == rank.round()).all())
-        ):
-            try:
-                table = table.with_frame(table.frame.with_columns(rank.cast(pl.Int64)))
-            except pl.exceptions.InvalidOperationError as error:
-                raise ScoreError(
-                    "a rank is larger than any list", where=table.source, found=str(rank.max())
-                ) from error
-    return table
+
+
+def _with_whole_ranks(table: Table) -> Table:
+    """Return a table whose ranks are integers, if all are whole numbers."""
+    rank = table.frame["rank"]
+    check_ranks(rank, table)
+    if rank.dtype == pl.Int64:
+        return table
+    if not rank.dtype.is_integer() and not (rank == rank.round()).all():
+        return table
+    try:
+        return table.with_frame(table.frame.with_columns(rank.cast(pl.Int64)))
+    except pl.exceptions.InvalidOperationError as error:
+        raise ScoreError(
+            "a rank is larger than any list", where=table.source, found=str(rank.max())
+        ) from error
 
 
 def _without_columns(
