@@ -46,14 +46,19 @@ NOT_INSTALLED = {
 }
 
 
-def functions():
-    """Every function, method and constructor of rankwise."""
+def modules():
+    """Every module of rankwise that can be imported here."""
     for info in pkgutil.walk_packages(rankwise.__path__, "rankwise."):
         if info.name.endswith(("__main__", "_kernels")) or info.name.split(".")[1] in NOT_INSTALLED:
             continue
         if info.name.endswith("triton_products") and not installed("triton"):
             continue
-        module = importlib.import_module(info.name)
+        yield importlib.import_module(info.name)
+
+
+def functions():
+    """Every function, method and constructor of rankwise."""
+    for module in modules():
         for value in vars(module).values():
             if getattr(value, "__module__", None) == module.__name__:
                 members = vars(value).values() if inspect.isclass(value) else [value]

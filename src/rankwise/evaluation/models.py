@@ -429,6 +429,12 @@ def evaluate_ratings(
 ) -> Result:
     """Evaluate predicted ratings: their errors, and the ranking of the rated items.
 
+    In ``columns``, ``score`` is the predicted and ``relevance`` the true rating. The default rating
+    threshold is 3.5; of metrics of probabilities (``log_loss``, ``ece``, …) labels are clicks, and
+    every label above 0 is one. By default every user is evaluated, so that errors are means over
+    all rows. A column of requests or impressions beside the user is read as `rankwise.evaluate`
+    reads it: one user may then rate one item in several of them.
+
     Parameters
     ----------
     source : table, path, mapping or iterable
@@ -441,12 +447,6 @@ def evaluate_ratings(
     users, items, train, reference, mean_over
         As in `rankwise.evaluate`.
     %(options)s
-
-    In ``columns``, ``score`` is the predicted and ``relevance`` the true rating. The default rating
-    threshold is 3.5; of metrics of probabilities (``log_loss``, ``ece``, …) labels are clicks, and
-    every label above 0 is one. By default every user is evaluated, so that errors are means over
-    all rows. A column of requests or impressions beside the user is read as `rankwise.evaluate`
-    reads it: one user may then rate one item in several of them.
 
     Returns
     -------

@@ -443,7 +443,7 @@ class Settings(Options):
             The metrics.
         options : mapping of str to object
             The options that were given.
-        known : type, default=ListOptions
+        options_class : type, default=ListOptions
             The typed dictionary of the options that the caller takes.
         **explicit : object
             Options that the caller's signature names.
@@ -635,7 +635,7 @@ def takes_options(options_class: type, **defaults: Any) -> Callable[[_F], _F]:
 
     Parameters
     ----------
-    known : type
+    options_class : type
         The typed dictionary that ``**options`` unpacks.
     **defaults : object
         Defaults of the function, where they differ from those of `Settings`.
