@@ -15,8 +15,15 @@ from road_worlds import comparable, differing, plain, probe, refused_on, rows, s
 pytestmark = pytest.mark.usefixtures("fixed_plans")
 
 
-@pytest.mark.parametrize("text", [False, True], ids=["integers", "text"])
-@pytest.mark.parametrize("row", rows())
+def cases():
+    """Yield each row with integers and with text; half of them, in turns, only in a deep check."""
+    for at, row in enumerate(rows()):
+        for text in (False, True):
+            marks = pytest.mark.deep if text is (at % 2 == 0) else ()
+            yield pytest.param(row, text, id=f"{row}-{'text' if text else 'integers'}", marks=marks)
+
+
+@pytest.mark.parametrize(("row", "text"), [*cases()])
 def test_spark_gives_the_numbers_of_the_plain_call_or_refuses(spark, row, text):
     tried = probe(row, text=text) or probe(row, text=not text)
     refused = "spark" in refused_on(row)

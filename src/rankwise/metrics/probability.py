@@ -564,12 +564,10 @@ class ReliabilityCurve(_InBins):
     .. math:: \left(\bar p_b, \bar y_b\right) = \left(\frac{1}{n_b} \sum_b \hat p, \; \frac{1}{n_b} \sum_b y\right)
 
     The items of all lists are divided into bins b by their score :math:`\hat p`; y is 1 if the item
-    is relevant, else
-    0. Cells alone, for each ``bin``: its ends ``low`` and ``high``, the number of ``rows``, the
-       mean score
-    ``predicted`` and the share of relevant items ``observed`` (both NaN in an empty bin).
-    ``result.table`` has one row per bin, and ``result.plot.reliability()`` draws the curve. Needs
-    scores in [0, 1], or logits.
+    is relevant, else 0. Cells alone, for each ``bin``: its ends ``low`` and ``high``, the number of
+    ``rows``, the mean score ``predicted`` and the share of relevant items ``observed`` (both NaN in
+    an empty bin). ``result.table`` has one row per bin, and ``result.plot.reliability()`` draws the
+    curve. Needs scores in [0, 1], or logits.
 
     Notes
     -----
