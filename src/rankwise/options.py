@@ -625,12 +625,37 @@ class Options(Choices):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._settle_threshold()
+        self._check_numbers()
+        by = self._groupings()
+        self._check_weights()
+        self._check_columns()
+
+        plain = {
+            "by": by,
+            "exclude_seen": bool(self.exclude_seen),
+            "judged_only": bool(self.judged_only),
+            "cross": bool(self.cross),
+            "warm_and_cold": bool(self.warm_and_cold),
+            "columns": None if self.columns is None else dict(self.columns),
+            "relevance_threshold": _plain(float, self.relevance_threshold),
+        }
+        for name in ("jackknife", "threads", "block_size", "depth", "min_size"):
+            plain[name] = _plain(int, getattr(self, name))
+        for name, value in plain.items():  # plain values travel as JSON
+            object.__setattr__(self, name, value)
+
+    def _settle_threshold(self) -> None:
+        """Set the threshold that the rule of relevance says; raise if it is no number."""
         if self.relevance_threshold != ANY_ROW:
             check_number("relevance_threshold", self.relevance_threshold)
         if self.relevance == "any" and self.relevance_threshold is None:
             object.__setattr__(self, "relevance_threshold", ANY_ROW)
         if self.relevance == "graded":
             object.__setattr__(self, "relevance_threshold", None)
+
+    def _check_numbers(self) -> None:
+        """Raise if a number is too small, or means are over nothing that has a name."""
         check_choice("mean_over", self.mean_over, MeanOver)
         check_positive(
             threads=self.threads,
@@ -638,47 +663,43 @@ class Options(Choices):
             depth=self.depth,
             min_size=self.min_size,
         )
+        if self.jackknife is not None:
+            check_count(least=2, jackknife=self.jackknife)
+
+    def _groupings(self) -> tuple[str, ...]:
+        """Return the names of ``by``, each once; raise if these are no names, or none to cross."""
         if self.cross and len(self.by if isinstance(self.by, tuple | list) else ()) < 2:
             raise ParameterError(
                 "cross= takes the groups of several names together", found=f"by={self.by!r}"
             )
-        if self.jackknife is not None:
-            check_count(least=2, jackknife=self.jackknife)
         given: Any = () if self.by is None else self.by
         by = (given,) if isinstance(given, str) else given
         by = bounded("by", by, 1_000) if isinstance(by, Iterable) else by
         if not isinstance(by, list) or not all(isinstance(name, str) for name in by):
             raise ParameterError("by names columns of the users", found=f"by={given!r}")
+        return tuple(dict.fromkeys(by))
+
+    def _check_weights(self) -> None:
+        """Raise if weights are neither a name nor a mapping."""
         if isinstance(self.weights, Real | Sequence) and not isinstance(self.weights, str):
             raise ParameterError(
                 "weights is the name of a column of the users, or a mapping of users",
                 found=f"weights={self.weights!r}"[:80],
                 hint='pass weights={"ann": 0.5, …}',
             )
+
+    def _check_columns(self) -> None:
+        """Raise if columns are no mapping of names to names."""
         named = self.columns if isinstance(self.columns, Mapping) else {}
-        words = all(
+        are_names = all(
             isinstance(key, str) and isinstance(name, str | None) for key, name in named.items()
         )
-        if not isinstance(self.columns, Mapping | None) or not words:
+        if not isinstance(self.columns, Mapping | None) or not are_names:
             raise ParameterError(
                 "columns maps roles to names of columns",
                 found=f"columns={self.columns!r}",
                 hint='write columns={"user": "uid"}',
             )
-        plain = {
-            "by": tuple(dict.fromkeys(by)),
-            "exclude_seen": bool(self.exclude_seen),
-            "judged_only": bool(self.judged_only),
-            "cross": bool(self.cross),
-            "warm_and_cold": bool(self.warm_and_cold),
-            "columns": None if self.columns is None else dict(self.columns),
-            "relevance_threshold": _plain(float, self.relevance_threshold),
-        } | {
-            name: _plain(int, getattr(self, name))
-            for name in ("jackknife", "threads", "block_size", "depth", "min_size")
-        }
-        for name, value in plain.items():  # plain values travel as JSON
-            object.__setattr__(self, name, value)
 
 
 def _plain(kind: type[Any], value: Any) -> Any:

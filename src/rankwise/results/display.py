@@ -567,38 +567,44 @@ def _exceptions(
 
     ``in_id_order`` are the metrics that take tied items in order of id.
     """
-    words = _COUNTS | {
-        name: _without_fact(name)
-        for name in counts
-        if name.startswith(("recommendations_without_", "users_without_group"))
-    }
+    notes: dict[str, str] = {}
+    for name, text in _count_words(counts, population).items():
+        count = counts.get(name, 0)
+        if not count or _is_told_elsewhere(name, counts):
+            continue
+        firsts, addition = _SAID_WITH.get(name, ((), ""))
+        first = next((first for first in firsts if counts.get(first) == count), None)
+        if first is not None:
+            notes[first] += addition
+            continue
+        notes[name] = _counted(count, text) + _within(counts, name)
+        if name == "tied_rows" and in_id_order:
+            notes[name] += f" (in order of id for {first_names(in_id_order)})"
+    return list(notes.values())
+
+
+def _count_words(counts: Mapping[str, int], population: str | None) -> dict[str, str]:
+    """Return the words of every count that a note may be about."""
+    words = dict(_COUNTS)
+    for name in counts:
+        if name.startswith(("recommendations_without_", "users_without_group")):
+            words[name] = _without_fact(name)
     if population is not None and POPULATIONS[population].needs_relevant:
-        words = {
-            **words,
-            "truth_users_without_relevant_items": "users without a relevant item, left out",
-        }
+        left_out = "users without a relevant item, left out"
+        words["truth_users_without_relevant_items"] = left_out
     if "requests" in counts:  # each is counted like a user
         words = {name: re.sub(r"\busers\b", "requests", text) for name, text in words.items()}
-    notes: dict[str, str] = {}
-    left_out = counts.get("truth_users_without_relevant_items", 0)
-    names_of_no_item = sum(
-        counts.get(name, 0) for name in ("codes_unknown", "codes_truncated", "titles_unknown")
-    )
-    for name, text in words.items():
-        if name == "lists_without_relevant_items" and counts.get(name, 0) <= left_out:
-            continue  # those of users who are left out
-        if name == "recommendations_outside_catalogue" and counts.get(name) == names_of_no_item:
-            continue  # they are told below
-        if count := counts.get(name):
-            firsts, addition = _SAID_WITH.get(name, ((), ""))
-            first = next((first for first in firsts if counts.get(first) == count), None)
-            if first is None:
-                notes[name] = _counted(count, text) + _within(counts, name)
-                if name == "tied_rows" and in_id_order:
-                    notes[name] += f" (in order of id for {first_names(in_id_order)})"
-            else:
-                notes[first] += addition
-    return list(notes.values())
+    return words
+
+
+def _is_told_elsewhere(name: str, counts: Mapping[str, int]) -> bool:
+    """Return whether the note of another count tells a count: users left out, names of no item."""
+    if name == "lists_without_relevant_items":
+        return counts[name] <= counts.get("truth_users_without_relevant_items", 0)
+    if name == "recommendations_outside_catalogue":
+        of_no_item = ("codes_unknown", "codes_truncated", "titles_unknown")
+        return counts[name] == sum(counts.get(each, 0) for each in of_no_item)
+    return False
 
 
 def _in_id_order(counts: Mapping[str, int], settings: Mapping[str, Any]) -> list[str]:

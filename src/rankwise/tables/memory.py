@@ -320,19 +320,8 @@ def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> p
 
 def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
     """Return columns by name as a frame; None if the mapping is not of this layout."""
-    has_names = any(issubclass(kind, str) for kind in {*map(type, source)})
-    names = [name for name in source if isinstance(name, str)] if has_names else []
-    ids = (
-        [role[:-1]]
-        if role in ("users", "items")
-        else ["item"]
-        if role in LOG_ROLES
-        else ["user", "item"]
-    )
-    names = names if may_have_names(names, role, ids) else []  # of users, mostly
-    columns = [name for column in ids for name in names_of(names, role, column)]
-    if len(columns) == 1 and len(ids) == 2 and names_of(columns, role, "user"):
-        columns += [name for name in names if name not in columns and _holds_lists(source[name])]
+    ids = _ids_of_role(role)
+    columns = _columns_of_ids(source, role, ids)
     if len(columns) < len(ids) or not all(_is_column(source[name]) for name in columns):
         if role == "items":
             raise InputError(
@@ -341,6 +330,7 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
                 hint='pass {"item": [...], "genres": [...]}, a table, or the ids of the catalogue',
             )
         return None
+
     lengths = {name: len(source[name]) for name in columns}
     if len(set(lengths.values())) > 1:
         raise InputError(
@@ -350,6 +340,25 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
             hint="pass a table, which is unambiguous",
         )
     return from_mapping_of_columns(source, role)
+
+
+def _ids_of_role(role: TableRole) -> list[str]:
+    """Return the columns of ids that a table of a role has at least."""
+    if role in ("users", "items"):
+        return [role[:-1]]
+    return ["item"] if role in LOG_ROLES else ["user", "item"]
+
+
+def _columns_of_ids(source: Mapping[Any, Any], role: TableRole, ids: Sequence[str]) -> list[str]:
+    """Return the keys of a mapping that are names of columns of ids, or hold lists beside a user."""
+    has_names = any(issubclass(kind, str) for kind in {*map(type, source)})
+    names = [name for name in source if isinstance(name, str)] if has_names else []
+    if not may_have_names(names, role, ids):
+        return []  # of users, mostly
+    columns = [name for column in ids for name in names_of(names, role, column)]
+    if len(columns) == 1 and len(ids) == 2 and names_of(columns, role, "user"):
+        columns += [name for name in names if name not in columns and _holds_lists(source[name])]
+    return columns
 
 
 def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFrame:
