@@ -519,3 +519,16 @@ def test_a_decision_is_exported(format_):
         assert json.loads(text)["outcome"] == found.outcome
     if format_ == "csv":
         assert len(text.splitlines()) == 1 + len(found.checks)
+
+
+def test_a_loss_that_its_guardrail_allows_is_worse_and_passes():
+    results = pair(gain=0.05, rail=-0.01, spread=0.02)
+    rule = {"success": "ndcg@5", "guardrails": {"recall@5": 0.03}, "deterioration": "recall@5"}
+    made = rw.decide(results, **rule)
+    assert made.outcome == "ship"
+    (row,) = made.checks.filter(role="deterioration").to_dicts()
+    assert (row["outcome"], row["shown"]) == ("passed", "worse")
+    assert row["high"] < 0
+    assert "no loss shown" not in repr(made)
+    stopped = rw.decide(results, **rule | {"guardrails": {}})
+    assert stopped.outcome == "stop"

@@ -124,9 +124,9 @@ class Decision(DetailedDisplay):
         One row per check: its ``role`` (success, guardrail, deterioration), metric, slice, users,
         both means, the difference and the relative ``change`` with intervals of the test and the
         level that decide (``confidence``), margin, the p-value that decides, ``outcome`` (passed,
-        failed, not shown, not checked; of a deterioration metric also no loss shown), what that
-        p-value has ``shown`` (better, not worse, worse; null if nothing), for guardrails the number
-        of users needed, and ``flags``.
+        failed, not shown, not checked; of a deterioration metric also no loss shown, and passed
+        where its guardrail allows the loss), what that p-value has ``shown`` (better, not worse,
+        worse; null if nothing), for guardrails the number of users needed, and ``flags``.
     small_slices : list of str
         Slices with too few users to be checked.
     record : dict
@@ -248,6 +248,7 @@ _SAID = {
     ("success", "passed"): "✓ better",
     ("guardrail", "passed"): "✓ within",
     ("guardrail", "failed"): "✕ loses",
+    ("deterioration", "passed"): "✓ within",
     ("deterioration", "no loss shown"): "· no loss shown",
 }
 """What a reader is told of an outcome; of any other, that it failed, is not shown or was not checked."""
@@ -1060,6 +1061,8 @@ def _deterioration(
         outcome, shown = "not shown", None
         if failed:
             outcome, shown = "failed", "worse"
+        elif worse:  # a loss that its guardrail allows
+            outcome, shown = "passed", "worse"
         elif p == p and row["users"] > 1:
             outcome = "no loss shown"
         limits = _limits(row, level, shown=p < rule.alpha)
