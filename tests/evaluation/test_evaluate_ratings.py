@@ -102,3 +102,10 @@ def test_groups():
 def test_bad_input(error, source):
     with pytest.raises(error):
         rw.evaluate_ratings(source)
+
+
+@pytest.mark.parametrize("metric", ["rmse", "precision@1", "log_loss"])
+def test_a_table_without_rows_is_said_to_be_empty(metric):
+    columns = {"user": pl.Int64, "item": pl.Int64, "prediction": pl.Float64, "rating": pl.Float64}
+    with pytest.raises(EmptyError, match="is empty"):
+        rw.evaluate_ratings(pl.DataFrame(schema=columns), metric)

@@ -545,24 +545,21 @@ def _default_threshold(metrics: Sequence[Metric], labels: pl.Series) -> float | 
 
 def _label_warnings(metrics: Sequence[Metric], labels: pl.Series) -> list[str]:
     """Return a warning about click labels other than 0 and 1, or about ratings above 5."""
-    compares_clicks = any(leaf.compares_clicks for metric in metrics for leaf in metric.leaves)
+    if labels.is_empty():
+        return []  # an error, when the tables are read
     values = labels.to_numpy()
     low, high = float(values.min()), float(values.max())
-    if compares_clicks:
-        is_doubtful, rule, share = (
-            not labels.is_in([0.0, 1.0]).all(),
-            "above 0 is a click",
-            np.mean(values > 0),
-        )
+    if any(leaf.compares_clicks for metric in metrics for leaf in metric.leaves):
+        is_doubtful = not labels.is_in([0.0, 1.0]).all()
+        rule, share = "above 0 is a click", np.mean(values > 0)
     else:
-        is_doubtful = high > LARGEST_OF_FIVE_STARS and any(
-            metric.family != "rating" for metric in metrics
-        )
+        reads_relevance = any(metric.family != "rating" for metric in metrics)
+        is_doubtful = reads_relevance and high > LARGEST_OF_FIVE_STARS
         rule, share = f"from {RATING_THRESHOLD:g} is relevant", np.mean(values >= RATING_THRESHOLD)
     if not is_doubtful:
         return []
-    rule = f"every label {rule} ({share:.0%} of the rows): threshold= sets another rule"
-    return [f"labels run from {low:g} to {high:g}, and {rule}"]
+    text = f"every label {rule} ({share:.0%} of the rows): threshold= sets another rule"
+    return [f"labels run from {low:g} to {high:g}, and {text}"]
 
 
 def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
