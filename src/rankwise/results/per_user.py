@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ class _Columns:
             groups=_groups_of(frame),
             cells=cells,
             metrics=metrics,
-            has_weights=_weighted(frame, where),
+            has_weights=_has_weights(frame, where),
             is_over_users=_means_over_users(frame, where),
             protocol=_protocol(frame, where),
         )
@@ -147,9 +148,15 @@ class _Columns:
                 values[cell] = mean_of(units[cell], weights)
         return Values(values)
 
+    @cached_property
+    def _sums(self) -> frozenset[str]:
+        """The cells of metrics whose value is a sum over users."""
+        sums = (metric for metric in self.metrics if metric.value_kind == "sum")
+        return frozenset(cell for metric in sums for cell in metric.cells)
+
     def kind(self, cell: str) -> ValueKind:
         """Return how the value of a cell adds up over users."""
-        if any(cell in metric.cells and metric.value_kind == "sum" for metric in self.metrics):
+        if cell in self._sums:
             return "sum"
         return "weighted mean" if self.has_weights else "mean"
 
@@ -276,7 +283,7 @@ def _means_over_users(frame: pl.DataFrame, where: str) -> bool:
     return True
 
 
-def _weighted(frame: pl.DataFrame, where: str) -> bool:
+def _has_weights(frame: pl.DataFrame, where: str) -> bool:
     """Return whether there are weights; raise if a user has none, or they have no sum."""
     if WEIGHT not in frame.columns:
         return False

@@ -72,14 +72,14 @@ def log_mlflow(result: Result, prefix: str, artifacts: bool) -> None:
             if name not in kept
         ),
     ]
-    tags = scalars.facts | ({"not_logged": _listed(not_logged)} if not_logged else {})
+    tags = scalars.facts | ({"not_logged": _count_and_names(not_logged)} if not_logged else {})
     with nullcontext() if mlflow.active_run() else mlflow.start_run():
         mlflow.log_params(kept)  # first: it fails if the run has other values of them
         for start in range(0, len(metrics), _BATCH):
             mlflow.log_metrics(dict(metrics[start : start + _BATCH]))
         mlflow.set_tags({f"{prefix}rankwise.{name}": text for name, text in tags.items()})
         if artifacts:
-            with _saved(result) as folder:
+            with _saved_folder(result) as folder:
                 mlflow.log_artifacts(str(folder), artifact_path=f"{prefix}rankwise")
 
 
@@ -94,7 +94,7 @@ def log_wandb(result: Result, prefix: str, artifacts: bool) -> None:
         if artifacts:
             name = re.sub(r"[^\w.-]", "-", f"{prefix}rankwise-{run.id}")
             artifact = wandb.Artifact(name, type="rankwise-result")
-            with _saved(result) as folder:
+            with _saved_folder(result) as folder:
                 artifact.add_dir(str(folder), name="rankwise")
                 run.log_artifact(artifact)
 
@@ -141,7 +141,7 @@ def _scalars(result: Result, prefix: str) -> _Scalars:
     return _Scalars(
         {key: float(values[name]) for key, name in keys.items()} | counts,
         dict(data["settings"]),
-        {name: _shortened(printable(text)) for name, text in facts.items() if text},
+        {name: _shorten(printable(text)) for name, text in facts.items() if text},
         [f"{name}: {value}" for name, value in result.values.items() if name not in values],
     )
 
@@ -170,15 +170,15 @@ def _library(name: str, needed_by: str) -> Any:
 
 
 @contextmanager
-def _saved(result: Result) -> Iterator[Path]:
+def _saved_folder(result: Result) -> Iterator[Path]:
     """Save a result into a temporary folder, which lasts while the result is logged."""
     with TemporaryDirectory(prefix="rankwise-") as folder:
         yield result.save(Path(folder) / "rankwise")
 
 
-def _listed(names: list[str]) -> str:
-    return _shortened(f"{len(names)}: {printable(', '.join(names))}")
+def _count_and_names(names: list[str]) -> str:
+    return _shorten(f"{len(names)}: {printable(', '.join(names))}")
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_TAG else text[: _LONGEST_TAG - 1] + "…"
