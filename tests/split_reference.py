@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from rankwise.core.ids import combined, hash_of_column
+from rankwise.core.hashing import combined, hash_of_column
 
 
 def tables(max_size=30, users=5, items=6, times=8, min_size=1, timed=True):

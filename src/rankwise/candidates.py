@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_choice, check_number, check_positive
-from rankwise.core.ids import whole_numbers
 from rankwise.core.ragged import Ints, bucket, offsets, ragged_rows
+from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.tables.columns import Columns, check_columns
 from rankwise.tables.read import SPARSE, read_table

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rankwise.blocks import lists as module
 from rankwise.blocks.lists import arrange
-from rankwise.core.ids import IntegerVocabulary
+from rankwise.core.vocabularies import IntegerVocabulary
 
 USERS = pl.Series([4, 4, 2, 2, 2])
 ITEMS = np.array([7, 1, 3, 9, 5])

@@ -10,7 +10,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.comparison.comparison import HEAD, folder_names, is_comparison
-from rankwise.core.ids import json_hash
+from rankwise.core.hashing import json_hash
 from rankwise.errors import FileError, OutputError
 
 NAMES = ["../../x", "a/b", "a:b", "", "😀", "A/B", "con", "x" * 300, "..", "a\x00b"]

@@ -420,8 +420,11 @@ static void texts(void) {
     uint8_t plain[N][MOST];
     int32_t length[N], behind[2] = {0};
     int64_t rows[N], changed = 0, expected = 0;
-    uint64_t hashes[N];
-    rw_view views[N];
+    int32_t codes[N];
+    int64_t used[2] = {0}, origins[32];
+    uint64_t few[64] = {0}, many[256] = {0};
+    rw_view views[N], known[32];
+    uint8_t *pool = malloc(N * MOST);
     for (int at = 0; at < N; at++) {
         length[at] = (int32_t)(below(4) ? 10 + below(5) : below(MOST));
         for (int letter = 0; letter < length[at]; letter++)
@@ -446,16 +449,29 @@ static void texts(void) {
     }
     const uint8_t *const *read = (const uint8_t *const *)buffers;
     changed = rw_text_changes(views, read, 1, N, rows);
-    rw_text_hashes(views, read, 0, N, hashes);
+    /* the pool is too small, until it has room; all slots are moved on the way */
+    int64_t row = 0, room = 0, bits = 6;
+    for (; row < N; room += MOST) {
+        const int64_t before = row;
+        row = rw_text_codes(views, read, row, N, bits == 6 ? few : many, bits, known, pool, room,
+                            used, origins, codes);
+        check(row > before || room < MOST, "a text that fits");
+        if (bits == 6)
+            rw_spread_slots(few, 64, many, bits = 8);
+    }
+    check(rw_text_codes(views, read, 0, N, few, 5, known, pool, 0, used, origins, codes) == 0,
+          "a table that is full");
     for (int at = 0; at < N; at++)
         for (int other = 0; other < N; other++) {
             int same = length[at] == length[other] &&
                        !memcmp(plain[at], plain[other], (size_t)length[at]);
-            check(same == (hashes[at] == hashes[other]), "hashes of texts");
+            check(same == (codes[at] == codes[other]), "codes of texts");
             expected += other == at + 1 && !same;
         }
+    for (int at = 0; at < N; at++)
+        check(origins[codes[at]] <= at && codes[at] < used[0], "the first row of a text");
     check(changed == expected, "changes of texts");
-    free(buffers[0]), free(buffers[1]);
+    free(buffers[0]), free(buffers[1]), free(pool);
 }
 
 static void ties(void) {

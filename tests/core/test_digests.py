@@ -17,7 +17,7 @@ from rankwise.core.digests import (
     set_words,
     text_words,
 )
-from rankwise.core.ids import hash_of_text
+from rankwise.core.hashing import hash_of_text
 
 NOTHING = 0x9E3779B97F4A7C15
 A, B = 5373181477853876416, 1112341248167845503  # the hashes of words 3 and 4

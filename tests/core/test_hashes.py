@@ -12,17 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.core import ids, kernels
-from rankwise.core.ids import (
-    combined,
-    digest_of,
-    hash_of_column,
-    hash_of_text,
-    id_numbers,
-    labels,
-    places_of,
-    rows_among,
-)
+from rankwise.core import hashing, kernels
+from rankwise.core.hashing import combined, digest_of, hash_of_column, hash_of_text, id_numbers
+from rankwise.core.texts import labels
+from rankwise.core.vocabularies import places_of, rows_among
 
 NULL = 0x9E3779B97F4A7C15
 
@@ -51,7 +44,7 @@ def test_a_row_is_mixed_as_by_splitmix64(seed):
 def test_hashes_of_rows_do_not_depend_on_steps(monkeypatch):
     columns = [np.arange(7, dtype=np.uint64), np.arange(7, dtype=np.uint64) % np.uint64(3)]
     whole = combined(columns, 3)
-    monkeypatch.setattr(ids, "_CHUNK", 2)
+    monkeypatch.setattr(hashing, "_CHUNK", 2)
     assert combined(columns, 3).tolist() == whole.tolist()
     assert len(set(whole.tolist())) == 7
     assert int(whole.max()) < 2**63

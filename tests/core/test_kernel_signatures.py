@@ -29,6 +29,7 @@ ELEMENTS = {
     "int32_t": "int32",
     "int64_t": "int64",
     "uint64_t": "uint64",
+    "rw_view": "uint64",  # two of them
     "float": "float32",
     "double": "float64",
 }

@@ -23,8 +23,8 @@ from rankwise.blocks.lists import arrange
 from rankwise.blocks.matching import match
 from rankwise.core import kernels, ragged
 from rankwise.core.arrays import ExactTotal
-from rankwise.core.ids import IntegerVocabulary
 from rankwise.core.ragged import bucket, group, owners
+from rankwise.core.vocabularies import IntegerVocabulary
 from rankwise.errors import ScoreError
 from rankwise.stats import cliffs_delta
 from rankwise.stats.differences import SortedColumn, moments_of_pairs, paired_differences

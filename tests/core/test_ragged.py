@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.core import kernels, ragged
-from rankwise.core.ids import IntegerVocabulary, vocabulary_for
 from rankwise.core.ragged import (
     UserItems,
     are_distinct,
@@ -28,6 +27,7 @@ from rankwise.core.ragged import (
     spread,
     user_runs,
 )
+from rankwise.core.vocabularies import IntegerVocabulary, vocabulary_for
 
 
 @given(st.lists(st.integers(0, 9)))

@@ -12,16 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rankwise.core.ids
+import rankwise.core.texts
 from rankwise.core import kernels
-from rankwise.core.ids import (
-    StringVocabulary,
-    hash_of_column,
-    plain_strings,
-    string_views,
-    text_hashes,
-)
+from rankwise.core.hashing import hash_of_column
 from rankwise.core.ragged import user_runs
+from rankwise.core.texts import plain_strings, string_views
+from rankwise.core.vocabularies import StringVocabulary
 
 needs_kernels = pytest.mark.skipif(
     kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}"
@@ -44,12 +40,20 @@ def column_of(values, cut, chunked):
     return pl.Series("id", ["cut off"] * cut + values, dtype=pl.String)[cut:]
 
 
-@needs_kernels
-@given(st.lists(texts, min_size=1, max_size=40), st.integers(0, 3), st.booleans())
-def test_hashes_are_equal_where_texts_are(values, cut, chunked):
-    hashes = text_hashes(column_of(values, cut, chunked)).tolist()
-    assert len(set(zip(values, hashes, strict=True))) == len(set(values)) == len(set(hashes))
-    assert text_hashes(pl.Series(values[::-1], dtype=pl.String)).tolist() == hashes[::-1]
+@pytest.mark.parametrize("compiled", [True, False])
+@given(
+    columns=st.lists(st.lists(texts, max_size=40), min_size=1, max_size=4),
+    cut=st.integers(0, 3),
+    chunked=st.booleans(),
+)
+def test_texts_are_numbered_as_they_come(compiled, columns, cut, chunked):
+    vocabulary, code_of = StringVocabulary(), {}
+    for values in columns:
+        with nullcontext() if compiled else kernels.disabled():
+            codes = vocabulary.encode(column_of(values, cut, chunked))
+        assert codes.tolist() == [code_of.setdefault(text, len(code_of)) for text in values]
+    assert vocabulary.size == len(code_of)
+    assert vocabulary.decode(np.arange(len(code_of))).to_list() == list(code_of)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -72,16 +76,26 @@ def test_runs_of_text_ids(compiled, runs, cut, chunked, threads):
     assert vocabulary.decode(codes).to_list() == [values[at] for at in heads]
 
 
-@needs_kernels
-def test_hashes_on_several_threads_are_the_same():
-    column = pl.Series([f"item_{at % 1000}" * (at % 3) for at in range(200_000)])
-    assert np.array_equal(text_hashes(column), text_hashes(column, 3))
+@pytest.mark.parametrize("make", ["{}", "user_{}", "https://example.org/items/{}?lang=en"])
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_a_table_of_texts_grows_as_pieces_come(make, pieces):
+    numbers = np.random.default_rng(7).integers(0, 120_000, 200_000)
+    vocabulary, codes = StringVocabulary(), []
+    for part in np.array_split(numbers, pieces):
+        column = pl.Series([make.format(number) for number in part])
+        codes.append(vocabulary.encode(column))
+        assert vocabulary.decode(codes[-1]).equals(column)
+    first, number_of_row = np.unique(numbers, return_index=True, return_inverse=True)[1:]
+    place = np.empty(len(first), dtype=np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    assert np.array_equal(np.concatenate(codes), place[number_of_row])
 
 
-def test_hashes_of_many_similar_ids_differ():
-    for make in ("{}", "user_{}", "item-{:08d}", "https://example.org/items/{}?lang=en"):
-        column = pl.Series([make.format(at) for at in range(100_000)])
-        assert len(np.unique(text_hashes(column))) == len(column)
+def test_texts_that_came_without_the_loops_are_known_to_them():
+    vocabulary = StringVocabulary()
+    with kernels.disabled():
+        assert vocabulary.encode(pl.Series(["b", "a", "b"])).tolist() == [0, 1, 0]
+    assert vocabulary.encode(pl.Series(["c", "a"])).tolist() == [2, 1]
 
 
 @needs_kernels
@@ -140,7 +154,7 @@ def test_categories_become_the_text_of_each_row(values, dtype, first):
 def test_columns_without_categories_of_their_own(monkeypatch):
     every = pl.Series([f"item {at}" for at in range(1000)], dtype=pl.Categorical)
     assert plain_strings(every).equals(every.cast(pl.String))
-    monkeypatch.setattr(rankwise.core.ids.np, "arange", lambda n: pytest.fail(f"{n} texts"))
+    monkeypatch.setattr(rankwise.core.texts.np, "arange", lambda n: pytest.fail(f"{n} texts"))
     for column in (every[-3:], every.clear(), pl.Series([None], dtype=pl.Categorical)):
         assert plain_strings(column).equals(column.cast(pl.String))
     assert plain_strings(pl.Series([1, 2])).to_list() == [1, 2]

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.core import kernels
-from rankwise.core.ids import (
-    HashedStrings,
+from rankwise.core.vocabularies import (
     IntegerVocabulary,
     PlainIntegers,
     StringVocabulary,
@@ -89,29 +88,7 @@ def test_ids_far_apart():
     assert result["coverage@2"] == 1.0
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_strings_whose_hashes_collide(monkeypatch, shuffled):
-    lists = pl.DataFrame(
-        {"user": ["u", "u", "v", "v"], "item": ["aa", "bb", "bb", "c"], "rank": [1, 2, 1, 2]}
-    )
-    lists = lists[[3, 0, 2, 1]] if shuffled else lists
-    truth = pl.DataFrame({"user": ["u", "u", "v"], "item": ["cc", "bb", "aa"]})
-    expected = rw.evaluate(lists, truth, ["mrr", "recall@2"])
-    tried = []
-
-    def by_length(self, ids):
-        tried.append(len(ids))
-        self._columns.append(ids)
-        return ids.str.len_bytes().to_numpy().astype(np.int64)
-
-    monkeypatch.setattr(HashedStrings, "encode", by_length)
-    result = rw.evaluate(lists, truth, ["mrr", "recall@2"])
-    assert tried
-    assert result.values == expected.values == {"mrr": 0.25, "recall@2": 0.25}
-    assert result.counts == expected.counts
-
-
-def test_a_repetition_is_told_with_hashes_too():
+def test_a_repetition_is_told_by_its_text():
     lists = pl.DataFrame({"user": ["u"] * 3, "item": ["a", "b", "a"]})
     with pytest.raises(rw.RankwiseError, match="item 'a' more than once"):
         rw.evaluate(lists, {"u": {"b"}}, "mrr")
@@ -189,13 +166,10 @@ def test_integers_are_their_own_codes_up_to_four_times_the_number_of_rows(n, lim
 
 def test_kinds_of_columns_have_vocabularies_of_their_own():
     text, numbers = [pl.Series(["a"])], [pl.Series([1])]
-    made = [
-        vocabulary_for(text, dense=dense, hashed=hashed)
-        for dense in (True, False)
-        for hashed in (True, False)
-    ]
-    assert [type(one) for one in made] == [HashedStrings, StringVocabulary] * 2
-    assert type(vocabulary_for(numbers, dense=True, hashed=True)) is IntegerVocabulary
+    assert [type(vocabulary_for(text, dense=dense)) for dense in (True, False)] == [
+        StringVocabulary
+    ] * 2
+    assert type(vocabulary_for(numbers, dense=True)) is IntegerVocabulary
     assert type(vocabulary_for(numbers, dense=False)) is PlainIntegers
 
 
@@ -213,19 +187,6 @@ def test_sizes_are_one_more_than_the_largest_code():
     assert strings.ordered(np.array([0, 1])).tolist() == [1, 0]
     integers.encode(pl.Series([-7, 99]))
     assert integers.ordered(np.array([5, 4, 6])).tolist() == [-7, 4, 99]
-
-
-def test_hashes_have_no_order_and_no_number_and_are_sought_for_messages():
-    vocabulary = HashedStrings(2)
-    first, second = (vocabulary.encode(pl.Series(ids)) for ids in (["a", "b"], ["c", "a"]))
-    assert first[0] == second[1]
-    latest = vocabulary.encode(pl.Series(["d"]))
-    assert vocabulary.decode(np.concatenate([latest, first])).to_list() == ["d", "a", "b"]
-    with pytest.raises(KeyError):  # neither of the first column nor of the latest
-        vocabulary.decode(second)
-    for asked in (lambda: vocabulary.size, lambda: vocabulary.ordered(first)):
-        with pytest.raises(TypeError, match="hashes"):
-            asked()
 
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.Int16, pl.UInt8, pl.UInt64, pl.Int64])

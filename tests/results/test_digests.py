@@ -19,7 +19,7 @@ from rankwise.core.digests import (
     number_words,
     row_digest,
 )
-from rankwise.core.ids import id_numbers
+from rankwise.core.hashing import id_numbers
 from rankwise.errors import ParameterError
 
 USERS = 30

@@ -250,7 +250,7 @@ def test_data_files_that_were_changed(tmp_path, file):
 
 
 def rewrite(head, **changed):
-    from rankwise.core.ids import json_hash
+    from rankwise.core.hashing import json_hash
 
     data = {**json.loads(head.read_text()), **changed}
     del data["sha256"]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankwise import splits
-from rankwise.core.ids import json_hash
+from rankwise.core.hashing import json_hash
 from rankwise.errors import FileError
 from rankwise.tables import table as tables
 from rankwise.tables.table import (

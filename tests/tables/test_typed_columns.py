@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.core import kernels
-from rankwise.core.ids import WHOLE_NUMBER
+from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import ParameterError, RankwiseError
 from rankwise.tables import delimited, files
 from rankwise.tables import delimited as typed_columns

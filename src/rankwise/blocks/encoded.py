@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
-import polars as pl
 
 from rankwise.blocks.block import (
     WHOLE_LIST,
@@ -30,7 +29,6 @@ from rankwise.blocks.hits import Hits, expect, resolve
 from rankwise.blocks.lists import Lists, RankRange, Truth
 from rankwise.blocks.matching import Matches, Ranks, match, ranks_of
 from rankwise.core import kernels
-from rankwise.core.ids import HashCollision, Vocabulary
 from rankwise.core.ragged import (
     Ints,
     UserItems,
@@ -41,44 +39,15 @@ from rankwise.core.ragged import (
     rows_of_groups,
     runs,
 )
+from rankwise.core.vocabularies import Vocabulary
 from rankwise.errors import DuplicateError
 from rankwise.options import Ties
 
-__all__ = ["Encoded", "HashCheck", "MatchedLists", "Part", "assemble", "blocks", "cut", "parts"]
+__all__ = ["Encoded", "MatchedLists", "Part", "assemble", "blocks", "cut", "parts"]
 
 _CELLS = 1 << 24  # users times categories of a block: metrics hold a few such matrices
 _ROWS = 1 << 22  # rows of a block: enough to keep Python idle, few beside those of the input
 _MOST_ROWS = 1 << 23  # rows of a block where items are so many: small beside the input
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class HashCheck:
-    """Item ids beside their hashes, to confirm that equal hashes have equal ids.
-
-    Raises `HashCollision` where two ids have one hash.
-    """
-
-    recommended: pl.Series
-    truth: pl.Series
-    origin: Ints | None
-    truth_origin: Ints | None
-
-    def matches(self, rows: Ints, judged: Ints) -> None:
-        """Confirm that rows of the lists and of the ground truth name the same items."""
-        left = _gather(self.recommended, self.origin, rows)
-        right = _gather(self.truth, self.truth_origin, judged)
-        if (left != right).any():
-            raise HashCollision
-
-    def repeated(self, row: int, rows: Ints) -> None:
-        """Confirm that the item of a row occurs twice or more among the given rows."""
-        ids = _gather(self.recommended, self.origin, rows)
-        if (ids == _gather(self.recommended, self.origin, np.array([row]))[0]).sum() < 2:
-            raise HashCollision
-
-
-def _gather(ids: pl.Series, origin: Ints | None, rows: Ints) -> pl.Series:
-    return ids.gather(rows if origin is None else origin[rows])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -98,8 +67,6 @@ class Encoded:
     numbers_items : bool
         Whether item codes are numbers from 0 that something is counted by; else items are only
         compared.
-    confirm : Confirm or None
-        Compares the ids themselves, where codes are hashes.
     facts, history, reference
         What is known beyond lists and ground truth, by code.
     seen_items : tuple of arrays of int
@@ -120,7 +87,6 @@ class Encoded:
     items: Vocabulary
     deepest: int = WHOLE_LIST
     numbers_items: bool = False
-    confirm: HashCheck | None = None
     facts: Facts = field(default_factory=dict)
     history: UserItems | None = None
     reference: UserItems | None = None
@@ -408,8 +374,6 @@ def _listed(encoded: Encoded, chosen: slice) -> Block:
     matches = match(lists.items, lists.starts, truth.items, truth.starts, groups)
     if len(matches.repeated):
         raise _duplicate(encoded, first_row + int(matches.repeated.min()))
-    if encoded.confirm is not None:
-        encoded.confirm.matches(matches.rows + first_row, matches.judged)
     counted = encoded.is_counted(lists.user)
     number = np.arange(len(counted))
     if not counted.all():
@@ -440,9 +404,6 @@ def _unlisted(encoded: Encoded, users: Ints) -> Block:
 def _duplicate(encoded: Encoded, row: int) -> DuplicateError:
     lists = encoded.lists
     owner = owners(lists.starts, np.array([row]))
-    if encoded.confirm is not None:
-        first, last = lists.starts[owner[0]], lists.starts[owner[0] + 1]
-        encoded.confirm.repeated(row, np.arange(first, last))
     user = encoded.users.decode(lists.user[owner])[0]
     item = encoded.items.decode(lists.items[[row]])[0]
     return DuplicateError(

@@ -21,7 +21,6 @@ import polars as pl
 
 from rankwise.core import kernels
 from rankwise.core.arrays import reaches
-from rankwise.core.ids import Codes, Vocabulary
 from rankwise.core.kernels import each, gather, shares
 from rankwise.core.ragged import (
     Counts,
@@ -41,6 +40,7 @@ from rankwise.core.ragged import (
     spread,
     user_runs,
 )
+from rankwise.core.vocabularies import Codes, Vocabulary
 from rankwise.errors import ScoreError
 from rankwise.options import Ties
 
@@ -102,8 +102,6 @@ class Lists:
     scores: np.ndarray[tuple[int], np.dtype[np.float64]] | None
     has_ties: bool
     """Whether equal scores inside a list are ties that the metrics have to handle."""
-    origin: Ints | None = None
-    """The row of each row in the table; None where rows have its order, or it is not needed."""
     gaps: int = 0
     """The number of lists with gaps between ranks; the gaps were closed."""
     dropped: Ints | None = None
@@ -154,9 +152,8 @@ class Lists:
         lengths = np.add.reduceat(keep, self.starts[:-1], dtype=np.int64)
         scores = None if self.scores is None else self.scores[keep]
         starts = offsets(lengths)
-        origin = None if self.origin is None else self.origin[keep]
         items, dropped = self.items[keep], np.diff(self.starts) - lengths
-        return Lists(self.user, starts, items, scores, self.has_ties, origin, self.gaps, dropped)
+        return Lists(self.user, starts, items, scores, self.has_ties, self.gaps, dropped)
 
 
 def arrange(
@@ -169,7 +166,6 @@ def arrange(
     ties: Ties = "input",
     item_order: Callable[[Codes], Ints] | None = None,
     threads: int = 1,
-    by_row: bool = False,
     in_order: bool = True,
 ) -> Lists:
     """Return lists made of rows.
@@ -192,8 +188,6 @@ def arrange(
         Returns numbers that grow with the ids of item codes; called for items that tie.
     threads : int, default=1
         Threads to use for tables that are not grouped.
-    by_row : bool, default=False
-        Return row numbers instead of items if rows have to be moved.
     in_order : bool, default=True
         Whether lists are needed best first; otherwise scores order only what is matched.
 
@@ -203,7 +197,6 @@ def arrange(
         One list for each user that has a row.
     """
     starts, codes = user_runs(users, vocabulary, threads)
-    item_codes = items
     copied = False  # whether items and score are copies, which may be reordered in place
     tie_order = TieOrder(ties, item_order)
     has_ties = score is not None and rank is None and tie_order.is_open
@@ -211,7 +204,6 @@ def arrange(
         groups = Groups.of_runs(codes, starts)
     else:
         codes = spread(codes, starts, len(users))
-        items = _row_numbers(items) if by_row else items
         if rank is not None:
             lists = _by_rank(codes, vocabulary.size, items, rank, score, threads, base=1)
             if lists is None and rank.min() == 0:
@@ -231,11 +223,10 @@ def arrange(
     gaps, may_tie = 0, True
     if rank is not None:
         if not _counts_up(groups.starts, rank, threads):
-            items = _row_numbers(items) if by_row and not copied else items
             columns = [np.array(rank), items, *([] if score is None else [score])]
             rank, items, *rest = reorder(groups.starts, rank, columns, in_place=copied)
             score = rest[0] if rest else None
-            gaps = _gaps(groups, rank, item_codes[items] if by_row else items, vocabulary)
+            gaps = _gaps(groups, rank, items, vocabulary)
     elif score is not None:
         strictly, unordered = ties != "input", copied and not in_order
         if not unordered and _falls(groups.starts, score, threads, strictly=strictly):
@@ -243,7 +234,6 @@ def arrange(
         elif not in_order:
             return Lists(groups.user, groups.starts, items, score, has_ties, tie_order=tie_order)
         else:
-            items = _row_numbers(items) if by_row and not copied else items
             score, items = reorder(
                 groups.starts,
                 score,
@@ -254,10 +244,6 @@ def arrange(
                 threads=threads,
             )
     return Lists(groups.user, groups.starts, items, score, has_ties, gaps=gaps, may_tie=may_tie)
-
-
-def _row_numbers(items: Codes) -> Codes:
-    return np.arange(len(items), dtype=np.int32 if len(items) < 2**31 else np.int64)
 
 
 def _narrow(items: Codes) -> Codes:
@@ -393,8 +379,6 @@ class Truth:
     """The relevance of every row; None without such a column: every row counts 1."""
     relevant: np.ndarray[tuple[int], np.dtype[np.bool_]] | None
     """Which rows are relevant; None if all are."""
-    origin: Ints | None = None
-    """The row of each row in the table; None where rows have its order."""
 
     @classmethod
     def none(cls) -> Truth:
@@ -475,4 +459,4 @@ def arrange_truth(
         relevant = relevance > 0 if threshold is None else reaches(relevance, threshold)
     if relevant is not None and relevant.all():
         relevant = None
-    return Truth(groups.user, groups.starts, items, relevance, relevant, groups.order)
+    return Truth(groups.user, groups.starts, items, relevance, relevant)

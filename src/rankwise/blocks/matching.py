@@ -28,7 +28,6 @@ import numpy as np
 
 from rankwise.blocks.lists import Lists
 from rankwise.core import kernels
-from rankwise.core.ids import Codes
 from rankwise.core.ragged import (
     Ints,
     offsets,
@@ -40,6 +39,7 @@ from rankwise.core.ragged import (
     rows_of_groups,
     similar,
 )
+from rankwise.core.vocabularies import Codes
 
 __all__ = ["Matches", "Ranks", "match", "ranks_of"]
 

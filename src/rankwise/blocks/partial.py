@@ -31,7 +31,7 @@ import polars as pl
 from rankwise.blocks.encoded import Encoded
 from rankwise.core.arrays import Array
 from rankwise.core.digests import added
-from rankwise.core.ids import digest_of
+from rankwise.core.hashing import digest_of
 from rankwise.core.kernels import sorted_whole
 from rankwise.core.ragged import runs
 from rankwise.core.sample_counts import SampleCounts

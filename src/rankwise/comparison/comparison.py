@@ -20,7 +20,7 @@ from rankwise.comparison.rows import COLUMNS, PairRow, columns_of, table_of
 from rankwise.comparison.view import comparison_views
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice, check_count, check_number, check_path
-from rankwise.core.ids import json_hash
+from rankwise.core.hashing import json_hash
 from rankwise.core.saved_forms import COMPARISON
 from rankwise.core.terminal import (
     Detail,

@@ -18,8 +18,9 @@ import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
-from rankwise.core.ids import combined, hash_of_text, id_numbers, plain_strings
+from rankwise.core.hashing import combined, hash_of_text, id_numbers
 from rankwise.core.kernels import default_threads, each
+from rankwise.core.texts import plain_strings
 
 __all__ = [
     "FINALISER",

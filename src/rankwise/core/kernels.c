@@ -196,12 +196,100 @@ static uint64_t rw_text_hash(const rw_view *view, const uint8_t *const *buffers)
     return rw_mixed(hash, word);
 }
 
-/* Write a hash of each text. */
-RW_API void rw_text_hashes(const rw_view *views, const uint8_t *const *buffers, int64_t first,
-                           int64_t stop, uint64_t *hashes) {
-    for (int64_t row = first; row < stop; row++) {
-        RW_SOON(views + row);
-        hashes[row] = rw_text_hash(views + row, buffers);
+static uint64_t rw_final(uint64_t hash) {
+    hash = (hash ^ (hash >> 30)) * 0xBF58476D1CE4E5B9u;
+    hash = (hash ^ (hash >> 27)) * 0x94D049BB133111EBu;
+    return hash ^ (hash >> 31);
+}
+
+/* A vocabulary of texts, which are numbered as they come. `known` has the text of each number, as a
+   view whose tail is a place in `pool` where the text has more than 12 bytes. `slots` has 2^bits
+   places, at most 2^32: 0, or one more than the number of a text and above it the high half of the
+   text's hash, in whose highest bits the search for the text begins. used[0] is the number of texts,
+   used[1] that of bytes in the pool. */
+#define RW_BATCH 32
+
+#ifdef __GNUC__
+#define RW_NOW(ADDRESS) __builtin_prefetch((const void *)(ADDRESS))
+#else
+#define RW_NOW(ADDRESS)
+#endif
+
+static int rw_is_known(const rw_view *known, const uint8_t *pool, const rw_view *view,
+                       const uint8_t *const *buffers) {
+    if (known->head != view->head)
+        return 0;
+    if (rw_length(view) <= 12)
+        return known->tail == view->tail;
+    return !memcmp(pool + known->tail, rw_text(view, buffers), (size_t)rw_length(view));
+}
+
+/* Write the number of each text, and of a text that is new its row to `origins`. Returns the row before which it stopped because half the slots are taken, or because a
+   text does not fit the `room` of the pool. A row with the view of the row before is the same text.
+   The table is asked for ahead of time, for as many rows as there is always room for. */
+RW_API int64_t rw_text_codes(const rw_view *views, const uint8_t *const *buffers, int64_t first,
+                             int64_t stop, uint64_t *slots, int64_t bits,
+                             rw_view *known, uint8_t *pool, int64_t room, int64_t *used,
+                             int64_t *origins, int32_t *codes) {
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    for (int64_t row = first; row < stop;) {
+        uint64_t hashes[RW_BATCH];
+        const int64_t start = row, end = stop - row < RW_BATCH ? stop : row + RW_BATCH;
+        if ((uint64_t)(used[0] + RW_BATCH) > (mask + 1) / 2)
+            return row;
+        for (int64_t at = row; at < end; at++) {
+            RW_SOON(views + at);
+            hashes[at - start] = rw_final(rw_text_hash(views + at, buffers));
+            RW_NOW(slots + (hashes[at - start] >> (64 - bits)));
+        }
+        for (int64_t at = row; at < end; at++) {
+            const uint64_t slot = slots[hashes[at - start] >> (64 - bits)];
+            RW_NOW(known + (slot ? (uint32_t)slot - 1 : 0));
+        }
+        for (; row < end; row++) {
+            const rw_view *view = views + row;
+            if (row > first && view->head == view[-1].head && view->tail == view[-1].tail) {
+                codes[row] = codes[row - 1];
+                continue;
+            }
+            const uint64_t hash = hashes[row - start];
+            uint64_t slot = hash >> (64 - bits);
+            while (slots[slot] &&
+                   ((slots[slot] ^ hash) >> 32 ||
+                    !rw_is_known(known + (uint32_t)slots[slot] - 1, pool, view, buffers)))
+                slot = (slot + 1) & mask;
+            if (slots[slot]) {
+                codes[row] = (int32_t)((uint32_t)slots[slot] - 1);
+                continue;
+            }
+            const int64_t length = rw_length(view);
+            rw_view *text = known + used[0];
+            *text = *view;
+            if (length > 12) {
+                if (used[1] + length > room)
+                    return row;
+                memcpy(pool + used[1], rw_text(view, buffers), (size_t)length);
+                text->tail = (uint64_t)used[1];
+                used[1] += length;
+            }
+            codes[row] = (int32_t)used[0];
+            origins[used[0]++] = row;
+            slots[slot] = (hash >> 32 << 32) | (uint64_t)used[0];
+        }
+    }
+    return stop;
+}
+
+/* Put what `n` slots hold into a larger table of 2^bits slots, which are all 0. */
+RW_API void rw_spread_slots(const uint64_t *slots, int64_t n, uint64_t *larger, int64_t bits) {
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    for (int64_t at = 0; at < n; at++) {
+        if (!slots[at])
+            continue;
+        uint64_t slot = slots[at] >> (64 - bits);
+        while (larger[slot])
+            slot = (slot + 1) & mask;
+        larger[slot] = slots[at];
     }
 }
 
@@ -243,12 +331,6 @@ RW_API void rw_id_numbers(const rw_view *views, const uint8_t *const *buffers, i
 }
 
 /* The finaliser of SplitMix64. */
-static uint64_t rw_final(uint64_t hash) {
-    hash = (hash ^ (hash >> 30)) * 0xBF58476D1CE4E5B9u;
-    hash = (hash ^ (hash >> 27)) * 0x94D049BB133111EBu;
-    return hash ^ (hash >> 31);
-}
-
 /* Return the sum of the hashes of rows: of `start` and each word times the factor of its column. */
 RW_API uint64_t rw_row_digest(const uint64_t *const *columns, const uint64_t *factors, int64_t n_columns, int64_t rows,
                               uint64_t start) {

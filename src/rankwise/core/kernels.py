@@ -226,9 +226,9 @@ _BYTES, _INT32, _INT64, _UINT64, _FLOAT32, _FLOAT64 = (
     ArrayPointer(np.dtype(name))
     for name in ("uint8", "int32", "int64", "uint64", "float32", "float64")
 )
-_OUT_INT32, _OUT_INT64, _OUT_UINT64, _OUT_FLOAT32, _OUT_FLOAT64 = (
+_OUT_BYTES, _OUT_INT32, _OUT_INT64, _OUT_UINT64, _OUT_FLOAT32, _OUT_FLOAT64 = (
     ArrayPointer(pointer.dtype, writable=True)
-    for pointer in (_INT32, _INT64, _UINT64, _FLOAT32, _FLOAT64)
+    for pointer in (_BYTES, _INT32, _INT64, _UINT64, _FLOAT32, _FLOAT64)
 )
 _TEXTS = (
     c_void_p,
@@ -260,7 +260,21 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
         f"rw_changes_{ids.dtype}": ((ids, *_SHARE, _OUT_INT64), c_int64) for ids in (_INT32, _INT64)
     },
     "rw_text_changes": ((*_TEXTS, *_SHARE, _OUT_INT64), c_int64),
-    "rw_text_hashes": ((*_TEXTS, *_SHARE, _OUT_UINT64), None),
+    "rw_text_codes": (
+        (
+            *_TEXTS,
+            *_SHARE,
+            _OUT_UINT64,
+            c_int64,
+            _OUT_UINT64,
+            _OUT_BYTES,
+            c_int64,
+            *2 * (_OUT_INT64,),
+            _OUT_INT32,
+        ),
+        c_int64,
+    ),
+    "rw_spread_slots": ((_UINT64, c_int64, _OUT_UINT64, c_int64), None),
     "rw_id_numbers": ((*_TEXTS, *_SHARE, _OUT_INT64), None),
     "rw_row_digest": ((ColumnPointers(_UINT64), _UINT64, c_int64, c_int64, c_uint64), c_uint64),
     "rw_ends": ((_INT64, _INT64, c_int64, _INT64, c_int64, c_int64, _OUT_INT64), None),

@@ -16,8 +16,9 @@ import polars as pl
 
 from rankwise.core import kernels
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.ids import Codes, Vocabulary, string_views
 from rankwise.core.kernels import each, shares
+from rankwise.core.texts import string_views
+from rankwise.core.vocabularies import Codes, Vocabulary
 
 __all__ = [
     "Counts",

@@ -9,7 +9,7 @@ from typing import Self
 import polars as pl
 
 from rankwise.core.digests import id_words
-from rankwise.core.ids import combined
+from rankwise.core.hashing import combined
 
 __all__ = ["SampleCounts"]
 

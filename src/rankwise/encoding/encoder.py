@@ -23,7 +23,6 @@ from rankwise.encoding.lists import (
     encode_ranks,
     encode_truth,
     fill_rank_gaps,
-    hash_check,
     no_ranks,
     users_evaluated,
     users_of_truth,
@@ -147,13 +146,6 @@ class Encoder:
     def __reduce__(self) -> Any:
         return Encoder, (self.rules, self.shared, self.facts)
 
-    def may_hash(self, recommendations: Table | None) -> bool:
-        """Return whether item ids may be compared by hash: nothing asks for order or number."""
-        rules = self.rules
-        if recommendations is None or rules.numbers_items or self.facts.facts:
-            return False
-        return rules.options.duplicates == "error" and rules.ties_of(recommendations) == "input"
-
     @contextmanager
     def unless_it_fails(self) -> Iterator[None]:
         """Discard the codes of a first piece if the work in this context fails."""
@@ -164,7 +156,7 @@ class Encoder:
             self._kept[:] = kept
             raise
 
-    def encode(self, piece: Tables, *, hashed: bool = False, threads: int = 1) -> Encoded:
+    def encode(self, piece: Tables, *, threads: int = 1) -> Encoded:
         """Encode a piece.
 
         Parameters
@@ -172,20 +164,13 @@ class Encoder:
         piece : Tables
             Recommendations with or without their part of the ground truth; or users who are to be
             evaluated although they have no list.
-        hashed : bool, default=False
-            Compare item ids by hash, which needs `may_hash`.
         threads : int, default=1
             Threads for rows that are not in order.
-
-        Raises
-        ------
-        HashCollision
-            If two ids have one hash: the piece must then be encoded without hashes.
         """
         with self._lock:  # codes grow as pieces come: one piece at a time
-            return self._encode(piece, hashed=hashed, threads=threads)
+            return self._encode(piece, threads)
 
-    def _encode(self, piece: Tables, *, hashed: bool, threads: int) -> Encoded:
+    def _encode(self, piece: Tables, threads: int) -> Encoded:
         rules, context_tables = self.rules, self._context_tables
         tables = [
             piece.recommendations,
@@ -194,7 +179,7 @@ class Encoder:
             piece.items,
             *context_tables.values(),
         ]
-        codes = self._codes(piece, tables, hashed=hashed, threads=threads)
+        codes = self._codes(piece, tables)
         ids, counts = codes.ids, Counter[str]()
         recommended, truth_table, unlisted, _, *others = ids.align(tables)
         if (
@@ -221,9 +206,6 @@ class Encoder:
             self._kept[:] = [codes]
         else:
             counts.update(codes.truth_counts)
-        confirm = None
-        if isinstance(recommended, Table):
-            confirm = hash_check(ids, recommended, truth_table, lists, truth)
         return Encoded(
             lists=lists,
             truth=truth,
@@ -235,7 +217,6 @@ class Encoder:
             users=ids.users,
             items=ids.items,
             numbers_items=rules.numbers_items,
-            confirm=confirm,
             facts=context.facts,
             history=context.history,
             reference=context.reference,
@@ -273,16 +254,11 @@ class Encoder:
         coded = (*self.facts.coded, "train")
         return {role: t for role, t in self.shared.by_role.items() if role in coded}
 
-    def _codes(
-        self, piece: Tables, tables: list[Table | None], *, hashed: bool, threads: int
-    ) -> _Codes:
+    def _codes(self, piece: Tables, tables: list[Table | None]) -> _Codes:
         """Return the codes that are kept, if they serve this piece, or new ones."""
         if piece.truth is None and self._kept:
-            kept = self._kept[0]  # hashes serve users without a list: they have no items to match
-            if hashed or not kept.ids.hashed or piece.recommendations is None:
-                return kept
-        numbered = self.rules.numbers_items
-        return _Codes(IdSpace(tables, count_items=numbered, hashed=hashed, threads=threads))
+            return self._kept[0]
+        return _Codes(IdSpace(tables, count_items=self.rules.numbers_items))
 
     def _lists(
         self,

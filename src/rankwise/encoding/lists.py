@@ -10,19 +10,11 @@ import numpy as np
 import polars as pl
 
 from rankwise.blocks.block import Needs
-from rankwise.blocks.encoded import HashCheck
 from rankwise.blocks.lists import Lists, RankRange, Truth, arrange, arrange_truth
 from rankwise.blocks.matching import match
-from rankwise.core.ids import (
-    Codes,
-    HashCollision,
-    HashedStrings,
-    Vocabulary,
-    places_of,
-    vocabulary_for,
-)
 from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.core.ragged import Ints, offsets, owners
+from rankwise.core.vocabularies import Codes, Vocabulary, places_of, vocabulary_for
 from rankwise.errors import (
     ColumnError,
     DuplicateError,
@@ -45,7 +37,6 @@ __all__ = [
     "encode_ranks",
     "encode_truth",
     "fill_rank_gaps",
-    "hash_check",
     "later_rows",
     "no_ranks",
     "repeated_item",
@@ -66,8 +57,6 @@ class IdSpace:
         tables: list[Table | None],
         *,
         count_items: bool,
-        hashed: bool = False,
-        threads: int = 1,
     ) -> None:
         self._text: dict[str, bool] = {}
         aligned = self.align(tables)
@@ -77,10 +66,7 @@ class IdSpace:
             for role in ("user", "item")
         }
         self.users = vocabulary_for(columns["user"], dense=True)
-        self.items = vocabulary_for(
-            columns["item"], dense=count_items, hashed=hashed, threads=threads
-        )
-        self.hashed = isinstance(self.items, HashedStrings)
+        self.items = vocabulary_for(columns["item"], dense=count_items)
         self.train_items: list[Ints] = []
         for table in present:
             if table.role == "train" and count_items:
@@ -150,7 +136,6 @@ def encode_truth(
     repeated = repeated_rows(truth.items, truth.starts)
     if len(repeated):
         if duplicates == "error":
-            _confirm_repeats(table, ids)
             raise repeated_item(
                 "duplicate item of a user in the truth",
                 table,
@@ -212,13 +197,11 @@ def encode_lists(
     """
     frame = table.frame
     codes = ids.items.encode(frame["item"])
-    hashed = isinstance(ids.items, HashedStrings)
     score = frame["score"].to_numpy() if "score" in frame.columns else None
     lists = arrange(
         frame["user"],
         codes,
         vocabulary=ids.users,
-        by_row=hashed,  # hashes have to be confirmed by row
         rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
         score=score,
         ties=ties,
@@ -226,8 +209,6 @@ def encode_lists(
         threads=threads,
         in_order=in_order,
     )
-    if hashed and lists.items is not codes:
-        lists = replace(lists, items=codes[lists.items], origin=lists.items)
     if "rank" in frame.columns and lists.scores is not None:
         counts["lists_whose_scores_rise"] += _rising(lists)
     counts["rows"] += len(lists.items)
@@ -265,26 +246,6 @@ def _rising(lists: Lists) -> int:
     rises = np.diff(lists.scores, append=lists.scores[-1:]) > 0
     rises[lists.starts[1:] - 1] = False
     return int(np.add.reduceat(rises, lists.starts[:-1]).astype(bool).sum())
-
-
-def hash_check(
-    ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth
-) -> HashCheck | None:
-    """Return the check of ids with equal hashes; None if codes are not hashes."""
-    if not isinstance(ids.items, HashedStrings):
-        return None
-    return HashCheck(
-        recommended=listed.frame["item"],
-        truth=truth_table.frame["item"],
-        origin=lists.origin,
-        truth_origin=truth.origin,
-    )
-
-
-def _confirm_repeats(table: Table, ids: IdSpace) -> None:
-    hashed = isinstance(ids.items, HashedStrings)
-    if hashed and not table.frame.select("user", "item").is_duplicated().any():
-        raise HashCollision
 
 
 def repeated_item(

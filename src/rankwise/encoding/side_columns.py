@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import labels, plain_strings, rows_among
+from rankwise.core.texts import labels, plain_strings
+from rankwise.core.vocabularies import rows_among
 from rankwise.errors import ColumnError, MetricError, ScoreError, nearest
 from rankwise.tables.columns import KNOWN, Columns, check_was_read, choose, known_column
 from rankwise.tables.table import Table

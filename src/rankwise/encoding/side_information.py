@@ -40,8 +40,8 @@ from rankwise.core.digests import (
     set_words,
     text_words,
 )
-from rankwise.core.ids import rows_among
 from rankwise.core.ragged import Ints, UserItems, group, offsets, ragged_rows
+from rankwise.core.vocabularies import rows_among
 from rankwise.encoding.lists import IdSpace, encode_lists, later_rows, repeated_item, repeated_rows
 from rankwise.encoding.side_columns import (
     ColumnMatch,

@@ -31,9 +31,9 @@ from rankwise.blocks.partial import (
     JobFingerprint,
     Partial,
 )
-from rankwise.core.ids import HashCollision, HashedStrings, StringVocabulary
 from rankwise.core.kernels import default_threads, each, one_blas_thread
 from rankwise.core.terminal import progress_bar
+from rankwise.core.vocabularies import StringVocabulary
 from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import Counted, SideTables
@@ -363,26 +363,20 @@ def work(job: Job, piece: Tables) -> Partial:
         outside = _outside_catalogue(job, recommendations, piece.truth)
         piece = replace(piece, recommendations=_evaluated_rows(job, recommendations, piece))
     threads = settings.threads or default_threads()
-    for hashed in (True, False) if job.encoder.may_hash(recommendations) else (False,):
-        try:
-            with job.encoder.unless_it_fails():
-                encoded = job.encoder.encode(piece, hashed=hashed, threads=threads)
-                measured = run(
-                    encoded,
-                    job.plan,
-                    threads=threads,
-                    block_size=settings.block_size,
-                    progress=settings.progress if recommendations is not None else False,
-                )
-        except HashCollision:
-            continue
-        except (DuplicateError, ScoreError) as error:
-            if recommendations is None:
-                raise
-            raise naming_requests(
-                error, recommendations, piece.truth or job.shared.truth
-            ) from error
-        break
+    try:
+        with job.encoder.unless_it_fails():
+            encoded = job.encoder.encode(piece, threads=threads)
+            measured = run(
+                encoded,
+                job.plan,
+                threads=threads,
+                block_size=settings.block_size,
+                progress=settings.progress if recommendations is not None else False,
+            )
+    except (DuplicateError, ScoreError) as error:
+        if recommendations is None:
+            raise
+        raise naming_requests(error, recommendations, piece.truth or job.shared.truth) from error
     result = _partial_of(job, piece, encoded, measured)
     if recommendations is not None:
         result = _counting_seen(result, job, recommendations, piece.truth or job.shared.truth)
@@ -509,7 +503,7 @@ def _with_truth(job: Job, piece: Tables) -> Tables:
 def _card(table: Table, encoded: Encoded) -> dict[str, Any]:
     """Return the card of a table; ids that are matched as text have the type String."""
     card, ids = table.card, {"user": encoded.users, "item": encoded.items}
-    text = [name for name in ids if isinstance(ids[name], StringVocabulary | HashedStrings)]
+    text = [name for name in ids if isinstance(ids[name], StringVocabulary)]
     card["ids"] |= dict.fromkeys(text, "String")
     return card
 

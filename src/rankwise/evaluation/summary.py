@@ -18,7 +18,8 @@ from rankwise.blocks.partial import ADDED, Partial
 from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
 from rankwise.core.digests import column_words, id_words, row_digest
-from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, rows_among
+from rankwise.core.hashing import Hashes, combined, digest_of, hash_of_column
+from rankwise.core.vocabularies import rows_among
 from rankwise.encoding.side_information import SideTables, digest_of_interactions
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, nearest
 from rankwise.evaluation.input_warnings import doubts_of_counts, inferred_protocol

@@ -27,8 +27,9 @@ from typing import Any, Self, TypeAlias, TypeVar
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import digest_of, rows_among
+from rankwise.core.hashing import digest_of
 from rankwise.core.populations import PopulationName
+from rankwise.core.vocabularies import rows_among
 from rankwise.encoding.side_columns import category_lists, find_columns, read_categories
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
 from rankwise.evaluation.settings import Settings

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.core import __version__
-from rankwise.core.ids import json_hash
+from rankwise.core.hashing import json_hash
 from rankwise.core.terminal import as_json
 from rankwise.errors import FileError, UsageError
 from rankwise.experiments.experiment import Experiment

@@ -32,8 +32,8 @@ from rankwise.core.arrays import (
     read_sums,
     sum_whole,
 )
-from rankwise.core.ids import rows_among
 from rankwise.core.ragged import runs
+from rankwise.core.vocabularies import rows_among
 
 __all__ = [
     "WIDEST",

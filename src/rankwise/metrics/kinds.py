@@ -42,7 +42,6 @@ from rankwise.blocks.block import Block, Cutoffs, Groups
 from rankwise.blocks.partial import UserSum
 from rankwise.core.arguments import GroupStatistic
 from rankwise.core.arrays import Array, ExactTotal, SortedValues, is_tensor, namespace
-from rankwise.core.ids import HashCollision
 from rankwise.core.ragged import bucket
 from rankwise.errors import MetricError, ParameterError, RankwiseError
 from rankwise.metrics.arithmetic import divide, ratio, spread
@@ -149,7 +148,7 @@ def values_checked(metric: Metric, block: Block, rule: AveragingRule) -> dict[st
     """
     try:
         columns = metric.columns(block, rule)
-    except (RankwiseError, MetricFailure, HashCollision):
+    except (RankwiseError, MetricFailure):
         raise
     except Exception as error:
         raise MetricFailure(failed_error(metric, error)) from error

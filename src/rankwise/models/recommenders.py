@@ -19,7 +19,7 @@ import polars as pl
 
 from rankwise.core.arguments import Count, check_count, check_fields, check_number
 from rankwise.core.arrays import checked_csr
-from rankwise.core.ids import combined, hash_of_column
+from rankwise.core.hashing import combined, hash_of_column
 from rankwise.errors import IdError, ParameterError, ScoreError
 from rankwise.tables.columns import Columns, check_columns, checked_ids
 from rankwise.tables.read import read_table

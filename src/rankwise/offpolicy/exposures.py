@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import id_numbers
+from rankwise.core.hashing import id_numbers
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.splits.interactions import Duration, read_times
 from rankwise.tables.columns import Columns, missing_column, quoted_columns

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_choice, check_count
-from rankwise.core.ids import id_numbers
+from rankwise.core.hashing import id_numbers
 from rankwise.errors import DuplicateError, InputError, ParameterError
 from rankwise.tables.read import read_table
 from rankwise.tables.training import align

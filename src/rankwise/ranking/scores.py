@@ -12,8 +12,9 @@ import polars as pl
 
 from rankwise.core.arguments import bounded
 from rankwise.core.arrays import is_masked
-from rankwise.core.ids import places_of, plain_strings, whole_numbers
 from rankwise.core.ragged import Ints
+from rankwise.core.texts import plain_strings
+from rankwise.core.vocabularies import places_of, whole_numbers
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import names_of, plain_name
 from rankwise.tables.containers import has_labels, is_frame, is_series, refuse_frame

@@ -29,8 +29,8 @@ from rankwise.blocks.partial import Partial, pack, unpack
 from rankwise.core import __version__
 from rankwise.core.arrays import reaches
 from rankwise.core.digests import added
-from rankwise.core.ids import labels
 from rankwise.core.saved_forms import BUCKET_USERS
+from rankwise.core.texts import labels
 from rankwise.encoding.side_columns import read_groups
 from rankwise.encoding.side_information import Counted, digest_of_interactions
 from rankwise.errors import DuplicateError, MetricError, ParameterError, RankwiseError

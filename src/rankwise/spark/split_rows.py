@@ -1,7 +1,7 @@
 """Interactions on Spark, their hashes, and values by rank.
 
 Moments and limits are found by counting; random draws and ties in time are decided by the hashes
-of `rankwise.core.ids`, computed on the executors.
+of `rankwise.core.hashing`, computed on the executors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from rankwise.core.arguments import TimeUnit
-from rankwise.core.ids import Hashes, combined, hash_of_column
+from rankwise.core.hashing import Hashes, combined, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
 from rankwise.spark.tables import active_session, is_spark, read_spark
 from rankwise.splits.interactions import (

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import combined, hash_of_column
+from rankwise.core.hashing import combined, hash_of_column
 from rankwise.core.ragged import Ints, offsets, ragged_rows
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.splits.audit_parts import PAIR, Check, Parts, Status, rows_in

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.core.arguments import Claim, TimeUnit
-from rankwise.core.ids import whole_numbers
 from rankwise.core.terminal import PAGE, Detail, Marked, TableView, html, markdown, terminal_width
+from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest, printable
 from rankwise.splits.interactions import read_times, shared_format
 from rankwise.splits.reading import read

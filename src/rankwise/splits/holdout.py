@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import Count
-from rankwise.core.ids import hash_of_column, hash_of_text
+from rankwise.core.hashing import hash_of_column, hash_of_text
 from rankwise.core.ragged import Ints, bucket, ragged_rows
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.splits.interactions import (

@@ -20,15 +20,9 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import FileFormat, TimeUnit, check_choice, check_count
-from rankwise.core.ids import (
-    Hashes,
-    Vocabulary,
-    combined,
-    hash_of_column,
-    vocabulary_for,
-    whole_numbers,
-)
+from rankwise.core.hashing import Hashes, combined, hash_of_column
 from rankwise.core.ragged import Ints, bucket, owners, positions, ragged_rows, reorder, runs
+from rankwise.core.vocabularies import Vocabulary, vocabulary_for, whole_numbers
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.tables.columns import (
     Columns,

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankwise.core.ids import hash_of_column
+from rankwise.core.hashing import hash_of_column
 from rankwise.core.ragged import Ints, runs
 from rankwise.errors import ColumnError, IdError, nearest
 from rankwise.splits.interactions import Mask, Rows

@@ -15,7 +15,8 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import hash_of_column, plain_strings
+from rankwise.core.hashing import hash_of_column
+from rankwise.core.texts import plain_strings
 from rankwise.errors import ColumnError, IdError, ParameterError, nearest
 from rankwise.tables.columns import names_of
 from rankwise.tables.table import Recommendations, Table

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import WHOLE_NUMBER, plain_strings
+from rankwise.core.texts import WHOLE_NUMBER, plain_strings
 from rankwise.errors import (
     ColumnError,
     EmptyError,

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
-from rankwise.core.ids import json_hash
+from rankwise.core.hashing import json_hash
 from rankwise.core.kernels import default_threads, each
 from rankwise.core.terminal import progress_bar
 from rankwise.errors import ColumnError, FileError

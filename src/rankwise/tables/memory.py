@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arrays import check_sparse, is_masked
-from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import default_threads, each
+from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import ColumnError, DuplicateError, FileError, IdError, InputError
 from rankwise.tables.columns import (
     EVENT,

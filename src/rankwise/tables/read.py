@@ -16,8 +16,8 @@ import polars as pl
 from polars.selectors import by_name
 
 from rankwise.core.arguments import bounded, check_count
-from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import check_not_forked
+from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError, nearest
 from rankwise.tables.columns import (
     EXACT,

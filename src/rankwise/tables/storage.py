@@ -31,7 +31,7 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.core.ids import json_hash
+from rankwise.core.hashing import json_hash
 from rankwise.core.saved_forms import RESULT, SavedForm
 from rankwise.core.terminal import as_json
 from rankwise.errors import FileError, OutputError, RankwiseError

@@ -15,7 +15,7 @@ import polars as pl
 from rankwise.core.arguments import TimeUnit
 from rankwise.core.arrays import reaches
 from rankwise.core.digests import digest_of_rows
-from rankwise.core.ids import json_hash
+from rankwise.core.hashing import json_hash
 from rankwise.core.saved_forms import SPLIT
 from rankwise.errors import FileError
 

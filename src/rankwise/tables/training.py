@@ -10,7 +10,9 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup
-from rankwise.core.ids import WHOLE_NUMBER, combined, id_numbers, whole_numbers
+from rankwise.core.hashing import combined, id_numbers
+from rankwise.core.texts import WHOLE_NUMBER
+from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError
 from rankwise.tables.spelling import other_spelling
 from rankwise.tables.table import TRAINED, Recommendations, Table, Tables

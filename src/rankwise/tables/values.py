@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from rankwise.core.ids import labels, plain_strings
+from rankwise.core.texts import labels, plain_strings
 from rankwise.errors import ColumnError
 
 __all__ = ["as_labels", "as_numbers", "numbers_in_text"]
