@@ -20,9 +20,9 @@ from rankwise.core.ragged import Ints, bucket, offsets, ragged_rows
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.tables.columns import Columns, check_columns
+from rankwise.tables.ids import align
 from rankwise.tables.read import SPARSE, read_table
 from rankwise.tables.table import Protocol, Table, TableRole
-from rankwise.tables.training import align
 
 __all__ = ["Candidates", "of_truth", "per_user", "sampled", "these"]
 

@@ -97,3 +97,66 @@ def test_widths_of_ids_change_nothing(option, world):
     tables, types = world
     wide = dict.fromkeys(types, pl.Int64)
     assert evaluated(tables, types, **OPTIONS[option]) == evaluated(tables, wide, **OPTIONS[option])
+
+
+def wide_tables(world):
+    """Return the tables of a world with ids of 64 bits."""
+    return {
+        role: table.with_columns(pl.selectors.integer().cast(pl.Int64))
+        for role, table in world[0].items()
+    }
+
+
+def renamed(tables, name):
+    """Return tables whose ids are text."""
+    return {
+        role: table.with_columns(
+            *(pl.format(name, one).alias(one) for one in ("user", "item") if one in table.columns)
+        )
+        for role, table in tables.items()
+    }
+
+
+def in_any_order(tables, **options):
+    """Return what an evaluation says, whatever the users are called."""
+    side = {role: tables[role] for role in ("train", "items", "users")}
+    try:
+        result = rw.evaluate(
+            tables["lists"], tables["truth"], ["recall@2", "ndcg@2", *DESCRIBING], **side, **options
+        )
+    except rw.errors.InputError as error:
+        return error.what
+    per_user = sorted(map(repr, result.per_user.drop("user").rows()))
+    return repr(result.values), repr(result.counts), repr(result.slices), per_user
+
+
+NAMES = ["{}", "u{}", "a name of more than twelve bytes: {}"]
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    # users are dealt to jackknife groups by their ids
+    [
+        (option, name)
+        for option in OPTIONS
+        for name in NAMES
+        if option != "jackknife" or name == "{}"
+    ],
+)
+@fewer(10)
+@given(world=worlds())
+def test_ids_of_text_change_nothing(option, name, world):
+    tables = wide_tables(world)
+    assert in_any_order(renamed(tables, name), **OPTIONS[option]) == in_any_order(
+        tables, **OPTIONS[option]
+    )
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("roles", [("users",), ("items",), ("users", "items")])
+@fewer(10)
+@given(world=worlds())
+def test_text_of_whole_numbers_is_looked_up_among_whole_numbers(option, roles, world):
+    tables = wide_tables(world)
+    mixed = tables | renamed({role: tables[role] for role in roles}, "{}")
+    assert in_any_order(mixed, **OPTIONS[option]) == in_any_order(tables, **OPTIONS[option])

@@ -6,16 +6,10 @@ import polars as pl
 import pytest
 
 from rankwise.errors import EmptyError, IdError, InputError
+from rankwise.tables.ids import align, matching
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
-from rankwise.tables.training import (
-    Terciles,
-    align,
-    matching,
-    take_out_seen,
-    user_values,
-    with_user_column,
-)
+from rankwise.tables.training import Terciles, take_out_seen, user_values, with_user_column
 
 LISTS = read_table({1: [5, 6], 2: [7]}, "recommendations")
 TRUTH = read_table({1: {6}, 2: {7, 8}}, "truth")

@@ -241,6 +241,12 @@ class Partial:
     sample: SampleCounts = field(default_factory=SampleCounts)
     outside_catalogue: pl.Series | None = None
 
+    @property
+    def id_types(self) -> dict[str, pl.DataType]:
+        """The types of users and, where there are sums of items, of items."""
+        types = {"user": self.users.schema["user"]}
+        return types if self.items is None else types | {"item": self.items.schema["item"]}
+
     def merge(self, *others: Partial) -> Partial:
         """Merge with the partials of other users, in any order, into the partial of all users.
 

@@ -293,11 +293,13 @@ def _enlarged(array: Any, size: int) -> Any:
 
 
 def rows_among(ids: pl.Series, others: pl.Series) -> Codes:
-    """Return the first row of each id in another column of the same type, -1 if absent.
+    """Return the first row of each id in another column of the same kind, -1 if absent.
 
     >>> rows_among(pl.Series([7, 5, 3]), pl.Series([3, 7, 3])).tolist()
     [1, -1, 0]
     """
+    if ids.dtype != others.dtype and ids.dtype.is_integer():  # of another width
+        ids, others = whole_numbers(ids), whole_numbers(others)
     if len(others) and others.dtype == pl.Int64 and not ids.null_count() + others.null_count():
         low, high = np.array([others.min(), others.max()], dtype=np.int64).tolist()
         if high - low <= _ROOMY * (len(ids) + len(others)):

@@ -35,7 +35,7 @@ from rankwise.encoding.side_information import (
 from rankwise.errors import ParameterError
 from rankwise.options import Choices, Options, Ties
 from rankwise.tables.requests import users_of_requests
-from rankwise.tables.table import Recommendations, Table, TableRole, Tables
+from rankwise.tables.table import Recommendations, Table, Tables
 
 __all__ = ["Encoder", "EncodingRules", "normalise", "ties_for"]
 
@@ -171,22 +171,12 @@ class Encoder:
             return self._encode(piece, threads)
 
     def _encode(self, piece: Tables, threads: int) -> Encoded:
-        rules, context_tables = self.rules, self._context_tables
-        tables = [
-            piece.recommendations,
-            piece.truth or self.shared.truth,
-            piece.unlisted,
-            piece.items,
-            *context_tables.values(),
-        ]
-        codes = self._codes(piece, tables)
-        ids, counts = codes.ids, Counter[str]()
-        recommended, truth_table, unlisted, _, *others = ids.align(tables)
-        if (
-            rules.options.ranks == "keep"
-            and isinstance(recommended, Recommendations)
-            and not rules.exact
-        ):
+        rules, counts = self.rules, Counter[str]()
+        codes = self._codes(piece)
+        ids = codes.ids
+        recommended, truth_table = piece.recommendations, piece.truth or self.shared.truth
+        assert truth_table is not None
+        if rules.options.ranks == "keep" and recommended is not None and not rules.exact:
             recommended = fill_rank_gaps(recommended)
         if codes.truth is None:
             codes.truth = encode_truth(
@@ -201,7 +191,7 @@ class Encoder:
         truth = codes.truth
         lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
         counted = users_evaluated(rules.evaluated, lists, truth, ids.users.size, counts)
-        context = self._context(codes, dict(zip(context_tables, others, strict=True)), threads)
+        context = self._context(codes, threads)
         if piece.truth is None:
             self._kept[:] = [codes]
         else:
@@ -213,7 +203,7 @@ class Encoder:
             ties=ties,
             needs=rules.needs,
             deepest=rules.deepest,
-            unlisted=self._unlisted(piece, unlisted, ids, counted, lists),
+            unlisted=self._unlisted(piece, ids, counted, lists),
             users=ids.users,
             items=ids.items,
             numbers_items=rules.numbers_items,
@@ -225,44 +215,38 @@ class Encoder:
             shared_counts=context.counts | (codes.truth_counts if piece.truth is None else {}),
         )
 
-    def without_list(self, users: pl.Series, items: pl.Series | None = None) -> Tables | None:
+    def without_list(self, users: pl.Series) -> Tables | None:
         """Return the piece of the evaluated users who are not among these; None if there is none.
 
-        ``users`` are all who have been evaluated, ``items`` all that were seen, if they count.
-        Only for ground truth that all pieces share.
+        ``users`` are all who have been evaluated. Only for ground truth that all pieces share.
         """
         if POPULATIONS[self.rules.evaluated].needs_list:
             return None
         evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
-        if not self._kept:  # all pieces were encoded elsewhere: their ids tell the types
-            seen_items = (
-                None if items is None else Table(items.to_frame("item"), "items", "", "", {})
-            )
-            self.encode(Tables(unlisted=evaluated, items=seen_items))
+        if not self._kept:  # all pieces were encoded elsewhere
+            self.encode(Tables(unlisted=evaluated))
         truth, vocabulary = self._kept[0].truth, self._kept[0].ids.users
         assert truth is not None
         evaluated_codes = users_of_truth(self.rules.evaluated, truth)
         if self.rules.evaluated != "all" and len(users) == len(evaluated_codes):
             return None
         ids = vocabulary.decode(evaluated_codes)
-        missing = ids.filter(~ids.is_in(users.cast(ids.dtype).implode())).to_frame("user")
+        missing = ids.filter(~ids.is_in(users.implode())).to_frame("user")
         return Tables(unlisted=evaluated.with_frame(missing)) if len(missing) else None
 
-    @property
-    def _context_tables(self) -> dict[TableRole, Table]:
-        """The tables, beside recommendations and ground truth, whose ids get codes."""
-        coded = (*self.facts.coded, "train")
-        return {role: t for role, t in self.shared.by_role.items() if role in coded}
-
-    def _codes(self, piece: Tables, tables: list[Table | None]) -> _Codes:
+    def _codes(self, piece: Tables) -> _Codes:
         """Return the codes that are kept, if they serve this piece, or new ones."""
         if piece.truth is None and self._kept:
             return self._kept[0]
-        return _Codes(IdSpace(tables, count_items=self.rules.numbers_items))
+        coded = (*self.facts.coded, "train")
+        shared = {role: table for role, table in self.shared.by_role.items() if role in coded}
+        tables = [piece.recommendations, piece.truth or self.shared.truth, piece.unlisted]
+        present = [table for table in [*tables, *shared.values()] if table is not None]
+        return _Codes(IdSpace(present, count_items=self.rules.numbers_items))
 
     def _lists(
         self,
-        recommended: Table | None,
+        recommended: Recommendations | None,
         truth: Table,
         ids: IdSpace,
         counts: Counter[str],
@@ -271,7 +255,6 @@ class Encoder:
         rules = self.rules
         if recommended is None:
             return (no_ranks() if rules.exact else Lists.none()), "input"
-        assert isinstance(recommended, Recommendations)
         ties = rules.ties_of(recommended)
         if rules.exact:
             lists = encode_ranks(recommended, truth, ids, ties, counts)
@@ -291,21 +274,17 @@ class Encoder:
         counts.update(recommended.counts)
         return lists, ties
 
-    def _unlisted(
-        self, piece: Tables, without_list: Table | None, ids: IdSpace, counted: Any, lists: Lists
-    ) -> Any:
+    def _unlisted(self, piece: Tables, ids: IdSpace, counted: Any, lists: Lists) -> Any:
         """Return the codes of the evaluated users without a list who belong to this piece."""
-        if without_list is not None:
-            return ids.users.encode(without_list.frame["user"])
+        if piece.unlisted is not None:
+            return ids.users.encode(piece.unlisted.frame["user"])
         if piece.truth is not None and not POPULATIONS[self.rules.evaluated].needs_list:
             unlisted = counted.copy()
             unlisted[lists.user] = False
             return np.flatnonzero(unlisted)
         return np.empty(0, dtype=np.int64)
 
-    def _context(
-        self, codes: _Codes, tables: dict[TableRole, Table], threads: int
-    ) -> EncodedSideInformation:
+    def _context(self, codes: _Codes, threads: int) -> EncodedSideInformation:
         """Encode the side information of metrics, again only if a piece brings new ids."""
         if not self.facts.facts:
             return EncodedSideInformation()
@@ -313,7 +292,7 @@ class Encoder:
         sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
         if codes.context is None or codes.sizes != sizes:
             codes.context = encode_side_information(
-                self.facts, tables, codes.ids, self.rules.options.duplicates, threads
+                self.facts, codes.ids, self.rules.options.duplicates, threads
             )
             if users is not None:
                 codes.context = codes.context.of_requests(users, self._attributes_of_requests)

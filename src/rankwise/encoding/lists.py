@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +19,6 @@ from rankwise.errors import (
     ColumnError,
     DuplicateError,
     EmptyError,
-    IdError,
     InputError,
     MetricError,
     ParameterError,
@@ -28,7 +27,6 @@ from rankwise.errors import (
 from rankwise.options import ANY_ROW, Duplicates, IdType, Ties
 from rankwise.tables.columns import empty_table
 from rankwise.tables.table import Recommendations, Table, is_absent
-from rankwise.tables.training import align_kinds
 
 __all__ = [
     "IdSpace",
@@ -47,54 +45,23 @@ __all__ = [
 
 
 class IdSpace:
-    """The users and items of several tables, with the same codes in all of them.
+    """The users and items of several tables with settled ids, and the same codes in all of them.
 
     Codes are private to the process: nothing that leaves it carries them.
     """
 
-    def __init__(
-        self,
-        tables: list[Table | None],
-        *,
-        count_items: bool,
-    ) -> None:
-        self._text: dict[str, bool] = {}
-        aligned = self.align(tables)
-        present = [table for table in aligned if table is not None]
+    def __init__(self, tables: Iterable[Table], *, count_items: bool) -> None:
+        tables = list(tables)
         columns = {
-            role: [table.frame[role] for table in present if role in table.frame.columns]
-            for role in ("user", "item")
+            kind: [table.frame[kind] for table in tables if kind in table.frame.columns]
+            for kind in ("user", "item")
         }
         self.users = vocabulary_for(columns["user"], dense=True)
         self.items = vocabulary_for(columns["item"], dense=count_items)
         self.train_items: list[Ints] = []
-        for table in present:
+        for table in tables:
             if table.role == "train" and count_items:
                 self.train_items.append(self.items.encode(table.trained.frame["item"].unique()))
-
-    def align(self, tables: list[Table | None]) -> list[Table]:
-        """Return tables with ids of one type: the type of earlier tables, if any."""
-        present = [table for table in tables if table is not None]
-        for column in ("user", "item"):
-            present = [self._fit(table, column) for table in align_kinds(present, column)]
-        aligned = iter(present)
-        return [table if table is None else next(aligned) for table in tables]  # type: ignore[misc]
-
-    def _fit(self, table: Table, column: str) -> Table:
-        """Return the table with ids of the type that codes were made of before."""
-        if column not in table.frame.columns:
-            return table
-        text = table.frame[column].dtype == pl.String
-        if self._text.setdefault(column, text) == text:
-            return table
-        if table.is_text and not text:  # integers that were text in a file
-            return table.with_ids(column, table.frame[column].cast(pl.String))
-        raise IdError(
-            f"{column} ids are of another type than in earlier chunks",
-            where=table.source,
-            found="strings" if text else "integers",
-            hint="cast the column to one type in every chunk",
-        )
 
 
 def encode_truth(
@@ -377,8 +344,7 @@ def encode_ranks(
     frame = table.frame
     kind = {role: frame[role].dtype for role in ("user", "item")}
     lengths = table.lengths.cast({"user": kind["user"]})
-    judged = truth.frame.select("user", "item").cast(kind)  # type: ignore[arg-type]
-    judged = judged.join(lengths, on="user", how="semi")
+    judged = truth.frame.select("user", "item").join(lengths, on="user", how="semi")
     lost = judged.join(frame, on=["user", "item"], how="anti")
     if table.unranked is not None and len(lost):
         lost = lost.join(table.unranked.cast(kind), on=["user", "item"], how="anti")  # type: ignore[arg-type]

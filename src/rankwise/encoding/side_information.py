@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -56,7 +56,7 @@ from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.options import Duplicates, Ties
 from rankwise.tables.columns import Columns, check_once
 from rankwise.tables.table import TRAINED, Table, TableRole
-from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching
+from rankwise.tables.training import GROUP_NAMES, TrainGroups
 
 __all__ = [
     "READERS",
@@ -116,8 +116,6 @@ class Target:
 
     Attributes
     ----------
-    tables : mapping of str to Table
-        The tables, with ids of the type of the target.
     rows : callable
         Takes a table, ids of it and their column, and returns the row of each code or id among
         them, -1 for none.
@@ -126,14 +124,8 @@ class Target:
         rows.
     """
 
-    tables: Mapping[TableRole, Table]
     rows: Callable[[Table, pl.Series, str], Ints]
     distinct: bool = False
-
-    @property
-    def train(self) -> Table:
-        """The interactions that models are trained on."""
-        return self.tables["train"].trained
 
 
 READERS: dict[str, Reader] = {}
@@ -212,16 +204,14 @@ class _ItemColumn(Reader):
     def parse(self, table: Table, columns: ColumnMatch) -> Any:
         """Return the column, row by row."""
 
-    def parsed(self, side: SideTables, fact: Fact[Any], table: Table | None = None) -> Any:
+    def parsed(self, side: SideTables, fact: Fact[Any]) -> Any:
         """Return the column, row by row, read before or now."""
-        return side.read_once(
-            fact, lambda: self.parse(table or side.tables["items"], side.columns_of[fact])
-        )
+        return side.read_once(fact, lambda: self.parse(side.tables["items"], side.columns_of[fact]))
 
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> object:
-        table = target.tables["items"]
+        table = side.tables["items"]
         row = target.rows(table, table.frame["item"], "item")
-        return self.by_row(self.parsed(side, fact, table), row)
+        return self.by_row(self.parsed(side, fact), row)
 
     @abstractmethod
     def by_row(self, parsed: Any, row: Ints) -> object:
@@ -284,7 +274,7 @@ class _Propensities(Reader, kind="propensity"):
     noun, column = "propensities", "propensity"
 
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Propensity:
-        table, (name,) = target.tables["items"], side.columns_of[fact].names
+        table, (name,) = side.tables["items"], side.columns_of[fact].names
         values = table.frame[name].cast(pl.Float64, strict=False)
         bad = (values.is_null() | ~(values > 0) | (values > 1)).fill_null(value=True)
         if bad.any():
@@ -306,7 +296,7 @@ class _Membership(Reader, kind="membership"):
     noun = "ids"
 
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Membership:
-        table = target.tables["items"]
+        table = side.tables["items"]
         return Membership(target.rows(table, table.frame["item"], "item") >= 0)
 
     def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
@@ -334,12 +324,13 @@ class _UserGroups(Reader, kind="user_group"):
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Groups:
         terciles = side.terciles(fact)
         if terciles is None:
-            table = target.tables["users"]
+            table = side.tables["users"]
             return _groups_by_row(
                 side.groups(fact), target.rows(table, table.frame["user"], "user")
             )
-        ids = terciles.frame["user"].cast(target.tables["train"].frame["user"].dtype)
-        placed = _groups_by_row(side.groups(fact), target.rows(terciles, ids, "user"))
+        placed = _groups_by_row(
+            side.groups(fact), target.rows(terciles, terciles.frame["user"], "user")
+        )
         return replace(placed, code=np.where(placed.code < 0, side.unknown(fact), placed.code))
 
     def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
@@ -355,10 +346,9 @@ class _Sources(Reader, kind="source"):
     tables, noun, column = ("train", "users"), "groups", "group"
 
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Source:
-        train = target.train
         names = side.groups(Groups.of_users(fact.column)).names
-        frame = side.read_once(fact, lambda: self._frame(side, fact, target), text=_is_text(train))
-        index, size = _targets(frame["item"], target)
+        frame = side.read_once(fact, lambda: self._frame(side, fact, target))
+        index, size = _targets(side, frame["item"], target)
         count = np.zeros((size, len(names)))
         groups = frame["group"].to_numpy()
         known = (index >= 0) & (groups >= 0)
@@ -370,12 +360,11 @@ class _Sources(Reader, kind="source"):
         """Return the distinct users of every training item per ``group`` of users."""
         if side.counted is not None:
             return side.counted.sources[fact.column]
-        train = target.train
+        train = side.train
         # Groups are numbered once, by all users; of these, those who can match are joined.
         groups, table = side.groups(Groups.of_users(fact.column)), side.tables["users"]
         coded = table.frame.select("user").with_columns(group=pl.Series(groups.code))
-        users = matching(table.with_frame(coded), "user", train.frame["user"])
-        joined = train.frame.select("user", "item").join(users, on="user", how="inner")
+        joined = train.frame.select("user", "item").join(coded, on="user", how="inner")
         return joined.group_by("item", "group").agg(_users(distinct=target.distinct))
 
     def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
@@ -388,10 +377,8 @@ class _Training(Reader):
 
 class _Popularity(_Training, kind="popularity"):
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Popularity:
-        train = target.train
-        frame, n_users = side.read_once(
-            fact, lambda: self._frame(side, target), text=_is_text(train)
-        )
+        train = side.train
+        frame, n_users = side.read_once(fact, lambda: self._frame(side, target))
         row = target.rows(train, frame["item"], "item")
         total = float(frame["count"].sum())
         return Popularity(
@@ -407,8 +394,8 @@ class _Popularity(_Training, kind="popularity"):
     def _frame(side: SideTables, target: Target) -> tuple[pl.DataFrame, int]:
         """Return training items by falling number of users, ties by id; and the number of users."""
         if side.counted is None:
-            counts = target.train.frame.group_by("item").agg(_users(distinct=target.distinct))
-            n_users = target.train.frame["user"].n_unique()
+            counts = side.train.frame.group_by("item").agg(_users(distinct=target.distinct))
+            n_users = side.train.frame["user"].n_unique()
         else:
             assert side.counted.popularity is not None
             counts, n_users = side.counted.popularity, side.counted.train_users
@@ -424,8 +411,8 @@ class _Similarities(_Training, kind="similarity"):
     of = "pair"
 
     def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Similarity:
-        train = target.train
-        codes, size = _targets(train.frame["item"], target)
+        train = side.train
+        codes, size = _targets(side, train.frame["item"], target)
         return _cosines(train.frame.select("user").with_columns(item=codes), size)
 
 
@@ -450,10 +437,6 @@ class _ReferenceLists(Reader, kind="reference"):
 
 def _words_of_names(named: Named) -> Words:
     return set_words(named.code, text_words(named.names), named.starts)
-
-
-def _is_text(table: Table) -> bool:
-    return table.frame["item"].dtype == pl.String
 
 
 def _users(*, distinct: bool) -> pl.Expr:
@@ -559,10 +542,8 @@ class SideTables:
     columns: Columns | None = None
     counted: Counted | None = None
     train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
-    _parsed: dict[tuple[Fact[Any], bool], Any] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-    """Columns that are parsed already."""
+    _parsed: dict[Fact[Any], Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was read already."""
     _user_groups: dict[Fact[Any], Named] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -602,38 +583,40 @@ class SideTables:
         """The tables whose ids must be in the vocabularies."""
         return sorted({role for fact in self.facts for role in self.tables_of(fact)})
 
-    def by_code(
-        self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool
-    ) -> dict[Fact[Any], object]:
-        """Return the facts of every code; ``tables`` are the aligned tables of `coded`."""
-        for role, table in tables.items():  # codes of train are there already; arrays come after
+    @property
+    def train(self) -> Table:
+        """The interactions that models are trained on."""
+        return self.tables["train"].trained
+
+    def by_code(self, ids: IdSpace, *, distinct: bool) -> dict[Fact[Any], object]:
+        """Return the facts of every code."""
+        for role in self.coded:  # codes of train are there already; arrays come after
+            table = self.tables[role]
             for column, vocabulary in (("user", ids.users), ("item", ids.items)):
                 if column in table.frame.columns and role not in ("train", "reference"):
                     vocabulary.encode(table.frame[column].unique())
         if any(self.terciles(fact) is not None for fact in self.facts):
-            ids.users.encode(tables["train"].frame["user"].unique())
+            ids.users.encode(self.tables["train"].frame["user"].unique())
         of_items = any(READERS[fact.kind].of in ("item", "pair") for fact in self.facts)
         sizes = {"user": ids.users.size, "item": ids.items.size if of_items else 0}
 
         def rows(table: Table, values: pl.Series, column: str) -> Ints:
             if self.counted is not None and table.role == "train":  # most items are not here
-                return _rows_among(
-                    table, values, column, ids.items.decode(np.arange(sizes[column]))
-                )
+                return rows_among(ids.items.decode(np.arange(sizes[column])), values)
             row = np.full(sizes[column], -1, dtype=np.int64)
             row[getattr(ids, f"{column}s").encode(values)] = np.arange(len(values))
             return row
 
-        return self._placed(Target(tables, rows, distinct), "item", "pair", "user")
+        return self._placed(Target(rows, distinct), "item", "pair", "user")
 
     def of_items(self, ids: pl.Series, *, similarities: bool = False) -> dict[Fact[Any], object]:
         """Return the facts of these items, in their order; similarities only where asked for."""
         places: tuple[Place, ...] = ("item", "pair") if similarities else ("item",)
-        return self._placed(Target(self.tables, partial(_rows_among, ids_of_rows=ids)), *places)
+        return self._placed(_among(ids), *places)
 
     def of_users(self, ids: pl.Series) -> dict[str, Groups]:
         """Return the groups of these users, in their order, by column."""
-        placed = self._placed(Target(self.tables, partial(_rows_among, ids_of_rows=ids)), "user")
+        placed = self._placed(_among(ids), "user")
         return {
             fact.column: groups for fact, groups in placed.items() if isinstance(groups, Groups)
         }
@@ -681,11 +664,11 @@ class SideTables:
         all_groups = None if self.counted is None else self.counted.groups[column]
         return read_groups(self.tables["users"], column, all_groups)
 
-    def read_once(self, fact: Fact[Any], read: Callable[[], Any], *, text: bool = False) -> Any:
-        """Parse a column once; where the ids matter, once for integers and once for strings."""
-        if (fact, text) not in self._parsed:
-            self._parsed[fact, text] = read()
-        return self._parsed[fact, text]
+    def read_once(self, fact: Fact[Any], read: Callable[[], Any]) -> Any:
+        """Read what a fact comes from once."""
+        if fact not in self._parsed:
+            self._parsed[fact] = read()
+        return self._parsed[fact]
 
 
 def digest_of_interactions(table: Table) -> int:
@@ -693,23 +676,19 @@ def digest_of_interactions(table: Table) -> int:
     return digest_of_rows(table.frame, TRAINED)
 
 
-def _targets(ids: pl.Series, target: Target) -> tuple[Ints, int]:
+def _among(ids: pl.Series) -> Target:
+    """Return the target of these ids, in their order."""
+    return Target(lambda _table, known, _column: rows_among(ids, known))
+
+
+def _targets(side: SideTables, ids: pl.Series, target: Target) -> tuple[Ints, int]:
     """Return the code of each training item, -1 for none, and the number of codes."""
     items = ids.unique(maintain_order=True)
-    row = target.rows(target.train, items, "item")
+    row = target.rows(side.train, items, "item")
     codes = np.full(len(items), -1, dtype=np.int64)
     codes[row[row >= 0]] = np.flatnonzero(row >= 0)
     number = ids.replace_strict(items, np.arange(len(items)), return_dtype=pl.Int64)
     return codes[number.to_numpy().astype(np.int64)], len(row)
-
-
-def _rows_among(table: Table, ids: pl.Series, role: str, ids_of_rows: pl.Series) -> Ints:
-    """Return the row of each id among the ids of a table, -1 if absent."""
-    numbered = pl.DataFrame({role: ids, "row": np.arange(len(ids))})
-    rows = matching(table.with_frame(numbered), role, ids_of_rows)
-    return np.append(rows["row"].to_numpy(), -1)[
-        rows_among(ids_of_rows, rows[role])
-    ]  # at the end what -1 stands for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -751,28 +730,21 @@ class EncodedSideInformation:
 
 
 def encode_side_information(
-    facts: SideTables,
-    tables: Mapping[TableRole, Table],
-    ids: IdSpace,
-    duplicates: Duplicates,
-    threads: int,
+    facts: SideTables, ids: IdSpace, duplicates: Duplicates, threads: int
 ) -> EncodedSideInformation:
-    """Encode the side information that metrics need beyond lists and ground truth.
-
-    ``tables`` are those that the facts come from, with their ids aligned.
-    """
+    """Encode the side information that metrics need beyond lists and ground truth."""
     kinds = {fact.kind for fact in facts.facts}
     counts: dict[str, int] = {}
     reference = None
     if "reference" in kinds:
         reference, counts["reference_duplicates_dropped"] = _reference(
-            tables["reference"], ids, duplicates, threads
+            facts.tables["reference"], ids, duplicates, threads
         )
     history, repeated = None, 0
     if kinds & {"history", "popularity", "similarity", "source"}:
-        history, repeated = _history(tables["train"], ids)
+        history, repeated = _history(facts.tables["train"], ids)
         counts["train_rows_repeated"] = repeated
-    by_code = facts.by_code(ids, tables, distinct=not repeated)
+    by_code = facts.by_code(ids, distinct=not repeated)
     return EncodedSideInformation(by_code, history, reference, counts)
 
 

@@ -32,9 +32,9 @@ from rankwise.ranking.rank import Ranks
 from rankwise.stats.differences import check_level
 from rankwise.stats.sampled_metrics import Method, estimate, rank_bounds, rank_probabilities
 from rankwise.tables.columns import Columns, check_columns
+from rankwise.tables.ids import settle_ids
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Recommendations, Table, Tables
-from rankwise.tables.training import align
 
 __all__ = ["correct", "curve"]
 
@@ -160,7 +160,7 @@ def correct(
     requested = parse_all(metrics)
     m, size = _sample(ranks, n_items)
     check_columns(columns, ["truth"])
-    counts = _counts(ranks, _positives(ranks, read_table(truth, "truth", columns)), m)
+    counts = _counts(ranks, read_table(truth, "truth", columns), m)
     probabilities = rank_probabilities(size, m, replacement=ranks.protocol.replacement)
     values, sampled = _at_every_rank(requested, size), _at_every_rank(requested, m + 1)
     shares = counts.sum(axis=0) / counts.shape[0]
@@ -250,11 +250,8 @@ def _sample(ranks: Ranks, n_items: int | None) -> tuple[int, int]:
 
 
 def _positives(ranks: Ranks, truth: Table) -> pl.DataFrame:
-    """Return the relevant users and items of the truth, with ids of the kind that ranks have."""
-    for role in ("user", "item"):
-        truth = align([ranks.as_table(), truth], role)[1]
-    kind = {role: ranks.frame[role].dtype for role in ("user", "item")}
-    relevant = truth.relevant(ranks.protocol.relevance_threshold).select("user", "item").cast(kind)  # type: ignore[arg-type]
+    """Return the relevant users and items of the ground truth."""
+    relevant = truth.relevant(ranks.protocol.relevance_threshold).select("user", "item")
     again = relevant.filter(relevant.is_duplicated())
     if len(again):
         raise DuplicateError(
@@ -265,7 +262,7 @@ def _positives(ranks: Ranks, truth: Table) -> pl.DataFrame:
     return relevant
 
 
-def _counts(ranks: Ranks, relevant: pl.DataFrame, m: int) -> Any:
+def _counts(ranks: Ranks, truth: Table, m: int) -> Any:
     """Return a sparse array (n_users, m + 1) of sampled ranks, each user weighing 1 in all.
 
     Tied scores are spread evenly over the ranks that they leave open. A user whose relevant items
@@ -273,12 +270,16 @@ def _counts(ranks: Ranks, relevant: pl.DataFrame, m: int) -> Any:
     """
     from scipy.sparse import csr_array
 
+    tables = settle_ids(Tables(truth=truth, recommendations=ranks.as_table()))
+    assert tables.truth is not None
+    assert tables.recommendations is not None
+    relevant = _positives(ranks, tables.truth)
     n_users = relevant["user"].n_unique()
     ranked = (
         relevant.with_columns(
             code=pl.col("user").rank("dense") - 1, share=1.0 / pl.len().over("user")
         )
-        .join(ranks.frame, on=["user", "item"], how="inner")
+        .join(tables.recommendations.frame, on=["user", "item"], how="inner")
         .sort("user", "item")  # the same bits for any order of rows
     )
     if ranked.is_empty():
@@ -418,8 +419,9 @@ def curve(
         needs=frozenset({"ideal"}),
         exact=True,
     )
-    encoder = Encoder(rules, Tables(truth=table))
-    encoded = encoder.encode(Tables(recommendations=ranks.as_table()))
+    tables = settle_ids(Tables(truth=table, recommendations=ranks.as_table()))
+    encoder = Encoder(rules, Tables(truth=tables.truth))
+    encoded = encoder.encode(Tables(recommendations=tables.recommendations))
     last = int(encoded.lists.length.max()) if upto is None else upto
     steps = {name: np.zeros(last + 1) for name in requested}
     for block in blocks(encoded):

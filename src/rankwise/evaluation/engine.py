@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -33,7 +33,6 @@ from rankwise.blocks.partial import (
 )
 from rankwise.core.kernels import default_threads, each, one_blas_thread
 from rankwise.core.terminal import progress_bar
-from rankwise.core.vocabularies import StringVocabulary
 from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import Counted, SideTables
@@ -60,11 +59,12 @@ from rankwise.evaluation.truth_slices import refuse_truth_slices
 from rankwise.metrics.base import MetricFailure
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
+from rankwise.tables.ids import settle_ids
+from rankwise.tables.read import read_table
 from rankwise.tables.requests import by_user, check_no_requests, naming_requests
 from rankwise.tables.table import (
     Recommendations,
     Table,
-    TableRole,
     Tables,
     absent_truth,
     is_absent,
@@ -79,6 +79,7 @@ from rankwise.tables.training import (
 
 __all__ = [
     "Job",
+    "evaluate_piece",
     "finish",
     "merge",
     "prepare",
@@ -178,8 +179,7 @@ class Job:
         shared, facts = replace(self.shared, **parts), self.facts.for_users(parts)
         user_table = self.user_table
         if "users" in parts:
-            settings = self.settings
-            user_table = user_table.for_users(parts["users"], settings.by, settings.weights)
+            user_table = _user_table(self.settings, shared, user_table.train_groups)
         return replace(
             self,
             shared=shared,
@@ -187,6 +187,28 @@ class Job:
             user_table=user_table,
             encoder=Encoder(self.encoder.rules, shared, facts),
         )
+
+    def settled(
+        self, piece: Tables, known: Mapping[str, pl.DataType] | None = None
+    ) -> tuple[Job, Tables]:
+        """Return the job and a piece with one type of each kind of id in all their tables.
+
+        ``known`` are the types of ids in earlier pieces. The job is made anew if its shared tables
+        have another type than they have beside the piece.
+        """
+        together = settle_ids(self.shared.with_tables(piece.by_role), known).by_role
+        own = {role: together[role] for role in piece.by_role}
+        shared = {role: together[role] for role in self.shared.by_role if role not in own}
+        piece = piece.with_tables(own)
+        if all(table is self.shared.by_role[role] for role, table in shared.items()):
+            return self, piece
+        return prepare(
+            self.settings,
+            self.shared.with_tables(shared),
+            complete=True,
+            counted=self.counted,
+            all_truth=self.all_truth,
+        ), piece
 
 
 def prepare(
@@ -223,15 +245,16 @@ def prepare(
         If a table does not have what is asked of it.
     """
     _check_prepared(settings)
-    shared = normalise(shared, settings)
+    shared = normalise(_with_weights(shared, settings), settings)
     shared = replace(shared, truth=largest_grades(shared.truth, settings.grades))
+    shared = settle_ids(shared)
 
     made = _train_groups(settings, shared, counted)
-    user_table = UserTable.check(shared.users, settings.by, settings.weights, made)
+    user_table = _user_table(settings, shared, made)
     groups = () if settings.jackknife is None else (JACKKNIFE,)
     plan = Plan(settings.metrics, settings.rules, (*settings.by, *groups), settings.exact)
-    tables: dict[TableRole, Table] = {**shared.by_role}
-    tables.pop("truth", None)
+    beside = ("train", "items", "users", "reference")
+    tables = {role: table for role, table in shared.by_role.items() if role in beside}
     if settings.exact and not complete:
         check_exact(plan, tables)
     facts = SideTables(plan.facts, tables, settings.columns, counted, made)
@@ -263,6 +286,19 @@ def prepare(
         None if settings.items_named else item_names(settings, shared.items),
         all_truth,
     )
+
+
+def _with_weights(shared: Tables, settings: Settings) -> Tables:
+    """Return the shared tables with the weights of users that were passed by user."""
+    if settings.weights is None or isinstance(settings.weights, str) or shared.weights is not None:
+        return shared
+    return replace(shared, weights=read_table(settings.weights, "users"))
+
+
+def _user_table(settings: Settings, shared: Tables, made: Mapping[str, TrainGroups]) -> UserTable:
+    """Return the groups and weights of the users."""
+    weights = settings.weights if isinstance(settings.weights, str) else shared.weights
+    return UserTable.check(shared.users, settings.by, weights, made)
 
 
 def _check_prepared(settings: Settings) -> None:
@@ -351,15 +387,31 @@ def work(job: Job, piece: Tables) -> Partial:
     InputError
         If the piece cannot be evaluated as it is.
     """
+    return evaluate_piece(job, piece)[1]
+
+
+def evaluate_piece(
+    job: Job, piece: Tables, known: Mapping[str, pl.DataType] | None = None
+) -> tuple[Job, Partial]:
+    """Evaluate a piece as `work` does; also return the job with the types of ids that it has now.
+
+    ``known`` are the types of ids in earlier pieces.
+    """
     check_no_requests(piece.recommendations, "an evaluation in pieces")
     piece = normalise(piece, job.settings)
     piece = replace(piece, truth=largest_grades(piece.truth, job.settings.grades))
-    job = job.for_users(piece)
+    if piece.recommendations is not None:
+        piece = replace(piece, recommendations=_of_items(job, piece.recommendations))
+    job, piece = job.settled(piece, known)
+    return job, _work(job.for_users(piece), piece)
+
+
+def _work(job: Job, piece: Tables) -> Partial:
+    """Evaluate a piece whose ids have the types of the job's."""
     settings, recommendations = job.settings, piece.recommendations
     piece = _with_truth(job, piece)
     outside = None
     if recommendations is not None:
-        recommendations = _of_items(job, recommendations)
         outside = _outside_catalogue(job, recommendations, piece.truth)
         piece = replace(piece, recommendations=_evaluated_rows(job, recommendations, piece))
     threads = settings.threads or default_threads()
@@ -421,7 +473,7 @@ def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Serie
     """Add the ids outside the catalogue, and the counts of their rows and lists, to a partial."""
     if outside.is_empty():
         return result
-    rows = lists.frame.filter(pl.col("item").cast(outside.dtype).is_in(outside.implode()))
+    rows = lists.frame.filter(pl.col("item").is_in(outside.implode()))
     counts = {
         "recommendations_outside_catalogue": len(rows),
         "lists_with_items_outside_catalogue": rows["user"].n_unique(),
@@ -467,11 +519,11 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues
     recommendations, truth = piece.recommendations, piece.truth or job.shared.truth
     assert truth is not None
     split = None if truth.split is None else dict(truth.split)
-    inputs = {} if is_absent(truth) else {"truth": [{**_card(truth, encoded), "split": split}]}
+    inputs = {} if is_absent(truth) else {"truth": [{**truth.card, "split": split}]}
     protocol = ""
     if recommendations is not None:
         protocol = recommendations.protocol.write() if recommendations.protocol else ""
-        inputs["recommendations"] = [_card(recommendations, encoded)]
+        inputs["recommendations"] = [recommendations.card]
     digests = digest_of_truth(piece.truth)
     if job.counted is not None:  # rows that repeat are this piece's, not those of all
         digests |= digests_of_tables(
@@ -500,14 +552,6 @@ def _with_truth(job: Job, piece: Tables) -> Tables:
     )
 
 
-def _card(table: Table, encoded: Encoded) -> dict[str, Any]:
-    """Return the card of a table; ids that are matched as text have the type String."""
-    card, ids = table.card, {"user": encoded.users, "item": encoded.items}
-    text = [name for name in ids if isinstance(ids[name], StringVocabulary)]
-    card["ids"] |= dict.fromkeys(text, "String")
-    return card
-
-
 def finish(job: Job, partials: Iterable[Partial]) -> Result:
     """Merge the partials, add the users without a list, and summarise.
 
@@ -518,10 +562,10 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
     """
     merged = merge(partials)
     job.about.check(merged.about)
+    job, _ = job.settled(Tables(), merged.id_types)
     merged = with_train_items(job, merged)
     if job.shared.truth is not None:
-        items = None if merged.items is None else merged.items["item"]
-        piece = job.encoder.without_list(merged.users["user"], items)
+        piece = job.encoder.without_list(merged.users["user"])
         if piece is not None:
             merged = merged.merge(replace(work(job, piece), protocol=merged.protocol))
     return summarise(
@@ -542,7 +586,7 @@ def with_train_items(job: Job, merged: Partial) -> Partial:
     counted = None if job.counted is None else job.counted.popularity
     if counted is None or merged.items is None:
         return merged
-    kind = merged.items.schema["item"]
+    kind = merged.items.schema["item"]  # of 64 bits
     unseen = counted.select(pl.col("item").cast(kind)).join(merged.items, on="item", how="anti")
     zeros = [pl.lit(0, pl.Int64).alias(name) for name in merged.items.columns if name != "item"]
     items = pl.concat([merged.items, unseen.with_columns(zeros)]).sort("item")

@@ -17,7 +17,14 @@ from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseError
-from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
+from rankwise.evaluation.engine import (
+    evaluate_piece,
+    finish,
+    item_names,
+    merge,
+    prepare,
+    work,
+)
 from rankwise.evaluation.grades import no_truth_error, with_grades
 from rankwise.evaluation.input_warnings import check_dense, doubts, doubts_of_piece, low_ratings
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
@@ -49,6 +56,7 @@ from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.columns import check_columns
 from rankwise.tables.files import table_hash
+from rankwise.tables.ids import settle_ids
 from rankwise.tables.read import Chunks, check_shared_names, read_tables
 from rankwise.tables.requests import (
     check_same_units,
@@ -60,7 +68,7 @@ from rankwise.tables.requests import (
 from rankwise.tables.spelling import check_common_items
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
-from rankwise.tables.training import matching, take_out_seen, with_user_column
+from rankwise.tables.training import take_out_seen, with_user_column
 
 __all__ = [
     "Evaluator",
@@ -279,7 +287,11 @@ class Evaluator:
             check_requests(settings, piece.recommendations)
         if has_requests(piece.recommendations):
             self._take_requests()
-        partial = work(self._job, piece) if self._requests is None else self._requests.work(piece)
+        known = self._partials[0].id_types if self._partials else None
+        if self._requests is None:
+            self._job, partial = evaluate_piece(self._job, piece, known)
+        else:
+            self._requests, partial = self._requests.work(piece, known)
         without_hits = self._items_without_hits(piece, partial)
         warnings = doubts_of_piece(self.shared, piece, is_first=not self._partials)
         self._merged([partial])
@@ -409,10 +421,9 @@ def with_history(tables: Tables) -> Tables:
     assert train is not None
     if truth is None:
         raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
-    training: Table = train
+    warm = train.frame["user"].unique()
 
     def state(ids: pl.Series) -> pl.Series:
-        warm = matching(training, "user", ids)["user"].unique()
         return ids.is_in(warm.implode()).replace_strict({True: "warm", False: "cold"})
 
     named = [truth] if recommendations is None else [truth, recommendations]
@@ -422,7 +433,7 @@ def with_history(tables: Tables) -> Tables:
 
 def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
     """Split the ground truth into warm items, which are in training, and cold items."""
-    warm = matching(train.trained, "item", truth.frame["item"])["item"].unique()
+    warm = train.trained.frame["item"].unique()
     is_warm = truth.frame["item"].is_in(warm.implode())
     parts = {"warm": is_warm, "cold": ~is_warm}
     return {name: truth.with_frame(truth.frame.filter(keep)) for name, keep in parts.items()}
@@ -589,6 +600,7 @@ def evaluate(
         tables, settings
     )  # once: passes differ only in choices that a metric may have of its own
     tables, unknown_names = _with_items_named(tables, settings, requested_metrics)
+    tables = settle_ids(tables)
     passes = [replace(each, items_named=True) for each in passes]
     result = merge_results([evaluate_tables(each, tables) for each in passes], requested_metrics)
     return (
@@ -644,6 +656,7 @@ def check_reads_no_truth(metric: Metric) -> None:
 def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, all users in one chunk."""
     check_whole(settings, tables.train)
+    tables = settle_ids(normalise(tables, settings))
     assert tables.recommendations is not None
     warnings = [*doubts(tables), *low_ratings(tables.truth, settings.relevance_threshold)]
     settings = replace(settings, exact=tables.recommendations.is_exact)

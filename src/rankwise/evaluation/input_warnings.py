@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,10 +11,11 @@ import polars as pl
 from rankwise.core.sample_counts import SampleCounts
 from rankwise.errors import InputError
 from rankwise.tables.columns import ROLES, plain_name
+from rankwise.tables.ids import settle_all
 from rankwise.tables.requests import unread_requests
 from rankwise.tables.spelling import have_one_look, other_spelling
 from rankwise.tables.table import INFERRED, Protocol, Recommendations, Table, Tables
-from rankwise.tables.training import COMPARED, SEEN, SEEN_TRUTH, align
+from rankwise.tables.training import COMPARED, SEEN, SEEN_TRUTH
 
 __all__ = [
     "LARGEST_OF_FIVE_STARS",
@@ -225,12 +225,14 @@ def protocol_of_lists(tables: Tables, threshold: float | None) -> tuple[Protocol
     if lists is None or truth is None or not _may_be_sampled(lists):
         return None if lists is None else lists.protocol, []
     relevant = truth.with_frame(truth.relevant(threshold))
-    aligned: list[Table] = [
-        replace(table, is_text=True) for table in (lists, relevant)
-    ]  # as some conventions match
-    for column in ("user", "item"):
-        aligned = align(aligned, column)
-    return inferred_protocol(SampleCounts.of_lists(*(table.frame for table in aligned)))
+    settled = settle_all(  # integers match text, as they do under some conventions
+        {
+            "recommendations": replace(lists, is_text=True),
+            "truth": replace(relevant, is_text=True),
+        }
+    )
+    frames = (settled[role].frame for role in ("recommendations", "truth"))
+    return inferred_protocol(SampleCounts.of_lists(*frames))
 
 
 def swapped(lists: Table, truth: Table) -> list[str]:
@@ -276,8 +278,6 @@ def _same_pairs(left: Table, right: Table) -> bool:
     pair = ["user", "item"]
     if any(_sums_differ(left.frame[column], right.frame[column]) for column in pair):
         return False
-    for column in pair:
-        left, right = align([left, right], column)
     return _digest(left, pair) == _digest(right, pair)
 
 
@@ -291,8 +291,5 @@ def _sums_differ(left: pl.Series, right: pl.Series) -> bool:
 
 def _digest(table: Table, pair: list[str]) -> tuple[int, ...]:
     """Return sums of the hashes of all rows, which do not depend on their order."""
-    types: dict[Any, Any] = {
-        name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair
-    }
-    hashes = table.frame.select(pair).cast(types, strict=False).hash_rows(seed=7).to_numpy()
+    hashes = table.frame.select(pair).hash_rows(seed=7).to_numpy()
     return tuple(int((hashes >> shift).sum(dtype=np.uint64)) for shift in (0, 32))

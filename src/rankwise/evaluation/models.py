@@ -54,6 +54,7 @@ from rankwise.tables.columns import (
 )
 from rankwise.tables.containers import holds_records, record_of, refuse_frame
 from rankwise.tables.files import RawFile, read_file
+from rankwise.tables.ids import settle_all, settle_ids
 from rankwise.tables.memory import (
     columns_of,
     from_mapping_of_columns,
@@ -64,7 +65,6 @@ from rankwise.tables.memory import (
 from rankwise.tables.read import from_file
 from rankwise.tables.requests import REQUEST
 from rankwise.tables.table import Recommendations, Table, TableRole
-from rankwise.tables.training import align, matching
 from rankwise.tables.values import numbers_in_text
 
 __all__ = ["evaluate_model", "evaluate_ratings", "predicted", "recommended"]
@@ -74,7 +74,7 @@ def recommended(
     model: Any,
     users: pl.Series,
     n: int,
-    tables: Mapping[str, Table],
+    tables: Mapping[TableRole, Table],
     *,
     exclude_seen: bool,
     many: bool,
@@ -82,7 +82,7 @@ def recommended(
     progress: bool | None,
 ) -> tuple[Recommendations, dict[str, int], list[Any]]:
     """Return the lists from ``model.recommend``, counts of irregularities, and the failed users."""
-    seen = matching(tables["train"], "user", users) if "train" in tables else None
+    seen = tables["train"].frame if "train" in tables else None
     n_seen: dict[Any, int] = {}
     if exclude_seen and seen is not None:
         n_seen = dict(seen.group_by("user").agg(pl.col("item").n_unique()).iter_rows())
@@ -98,7 +98,7 @@ def recommended(
         )
     if not any(items for items, _ in lists.lists):
         raise _no_lists(lists)
-    frame, counts = _clean(lists.frame(users), n, seen, tables, exclude_seen=exclude_seen)
+    frame, counts = _clean(lists.frame(users), n, tables, exclude_seen=exclude_seen)
     counts["users_model_failed_for"] = len(lists.failed)
     counts["users_with_too_few_items"] += sum(not items for items, _ in lists.lists)
     counts["users_with_too_many_items"] = lists.too_long
@@ -126,8 +126,7 @@ def _no_lists(lists: ModelLists) -> EmptyError:
 def _clean(
     frame: pl.DataFrame,
     n: int,
-    seen: pl.DataFrame | None,
-    tables: Mapping[str, Table],
+    tables: Mapping[TableRole, Table],
     *,
     exclude_seen: bool,
 ) -> tuple[pl.DataFrame, Counter[str]]:
@@ -136,28 +135,23 @@ def _clean(
     kept = frame.filter(pl.struct("user", "item").is_first_distinct())
     counts["items_repeated"] = len(frame) - len(kept)
     lists = Recommendations(kept, "recommendations", "model", "lists of a model", {})
-    if seen is not None:
-        seen = _seen_pairs(seen, lists, tables["train"])
-        if exclude_seen:
-            unseen = kept.join(seen, on=["user", "item"], how="anti", maintain_order="left")
-            counts["seen_items_taken_out"] = len(kept) - len(unseen)
-            kept = unseen
-            if kept.is_empty():
-                raise EmptyError("every recommended item was seen in training", where="model")
+    tables = settle_all({**tables, "recommendations": lists})
+    kept = tables["recommendations"].frame
+    seen = tables["train"].frame if "train" in tables else None
+    if seen is not None and exclude_seen:
+        unseen = kept.join(seen, on=["user", "item"], how="anti", maintain_order="left")
+        counts["seen_items_taken_out"] = len(kept) - len(unseen)
+        kept = unseen
+        if kept.is_empty():
+            raise EmptyError("every recommended item was seen in training", where="model")
     kept = kept.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
     kept = kept.filter(pl.col("rank") <= n)
     if seen is not None and not exclude_seen:
         counts["seen_items_recommended"] = len(kept.join(seen, on=["user", "item"], how="semi"))
-    catalogue = [
-        tables[role]
-        for role in (["items"] if "items" in tables else ["train", "truth"])
-        if role in tables
-    ]
     if "items" in tables or "train" in tables:
-        listed, *known = [
-            table.frame["item"] for table in align([lists.with_frame(kept), *catalogue], "item")
-        ]
-        counts["items_unknown"] = int((~listed.is_in(pl.concat(known).unique().implode())).sum())
+        roles: tuple[TableRole, ...] = ("items",) if "items" in tables else ("train", "truth")
+        known = pl.concat([tables[role].frame["item"] for role in roles if role in tables])
+        counts["items_unknown"] = int((~kept["item"].is_in(known.unique().implode())).sum())
     lengths = kept.group_by("user").len()["len"].cast(pl.Int64)  # n may not fit 32 bits
     counts["users_with_too_few_items"] = int((lengths < n).sum())
     counts["users_with_too_few_items"] += frame["user"].n_unique() - len(lengths)
@@ -168,7 +162,7 @@ def predicted(
     model: Any,
     users: pl.Series,
     n: int,
-    tables: Mapping[str, Table],
+    tables: Mapping[TableRole, Table],
     *,
     exclude_seen: bool,
     candidates: Candidates | None,
@@ -203,18 +197,15 @@ def predicted(
     counts["users_with_too_few_items"] = counts["users_with_nothing_to_rank"]
     counts["users_with_too_few_items"] += counts.pop("lists_shorter_than_k")
     if "train" in tables and not exclude_seen:
-        train = matching(tables["train"], "user", users)
-        seen = _seen_pairs(train, ranking.as_table(), tables["train"])
-        recommended_again = ranking.frame.join(seen, on=["user", "item"], how="semi")
-        counts["seen_items_recommended"] = len(recommended_again)
+        lists, train = (
+            table.frame
+            for table in settle_all(
+                {"recommendations": ranking.as_table(), "train": tables["train"]}
+            ).values()
+        )
+        again = lists.join(train, on=["user", "item"], how="semi")
+        counts["seen_items_recommended"] = len(again)
     return replace(ranking.as_table(), counts={}), dict(counts), list(predictions.failed)
-
-
-def _seen_pairs(seen: pl.DataFrame, lists: Table, train: Table) -> pl.DataFrame:
-    """Return the seen user-item pairs, items typed as in the lists; raise if none can match."""
-    pairs = train.with_frame(seen.select("user", "item"))
-    align([lists, pairs], "item")  # raises
-    return matching(pairs, "item", lists.frame["item"])
 
 
 Failed: TypeAlias = Literal["zero", "leave_out"]
@@ -337,13 +328,12 @@ def evaluate_model(
         reference=reference,
         required=("truth",),
     )
+    tables = settle_ids(tables)
     if exclude_seen and tables.train is None:
         raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
     assert tables.truth is not None
     requested = _users_requested(tables.truth, settings.relevance_threshold, settings.evaluated)
-    present: dict[str, Table] = {
-        role: t for role, t in tables.by_role.items() if role not in ("users", "reference")
-    }
+    present = {role: t for role, t in tables.by_role.items() if role not in ("users", "reference")}
     if callable(getattr(model, "recommend", None)):
         if candidates is not None or ties != "expected":
             raise ParameterError(
@@ -374,7 +364,7 @@ def evaluate_model(
         )
     if failed == "leave_out" and lost:
         # Items of users who are left out belong to the catalogue all the same.
-        catalogue = tables.items or _every_item([lists, *present.values()])
+        catalogue = tables.items or _every_item({**present, "recommendations": lists})
         tables = replace(tables, items=catalogue, truth=_without(tables.truth, lost))
     lists = replace(lists, counts={**lists.counts, **counts})
     result = evaluate_tables(settings, replace(tables, recommendations=lists))
@@ -401,11 +391,10 @@ def _without(truth: Table, users: list[Any]) -> Table:
     return truth.with_frame(truth.frame.filter(~pl.col("user").is_in(gone.implode())))
 
 
-def _every_item(tables: Iterable[Table]) -> Table:
+def _every_item(tables: Mapping[TableRole, Table]) -> Table:
     """Return the catalogue: every item that occurs in a table."""
-    aligned = align(list(tables), "item")
-    kind = pl.String if aligned[0].frame["item"].dtype == pl.String else pl.Int64
-    items = pl.concat([table.trained.frame["item"].cast(kind) for table in aligned]).unique().sort()
+    settled = settle_all(tables).values()
+    items = pl.concat([table.trained.frame["item"] for table in settled]).unique().sort()
     return Table(items.to_frame(), "items", "items", "every item seen", {"item": "item"})
 
 

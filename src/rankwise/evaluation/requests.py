@@ -11,7 +11,7 @@ import polars as pl
 
 from rankwise.blocks.partial import Partial
 from rankwise.errors import ColumnError, EmptyError, ParameterError, RankwiseError
-from rankwise.evaluation.engine import Job, finish, merge, prepare, work
+from rankwise.evaluation.engine import Job, evaluate_piece, finish, merge, prepare, work
 from rankwise.evaluation.settings import Settings
 from rankwise.results.intervals import WEIGHT, group_column, mean_of
 from rankwise.results.result import Result, means_of_users
@@ -239,8 +239,12 @@ class PiecesByRequest:
         """The ground truth that all pieces share."""
         return self.job.all_truth
 
-    def work(self, piece: Tables) -> Partial:
-        """Evaluate the lists of requests whose users are in no other piece."""
+    def work(self, piece: Tables, known: Mapping[str, pl.DataType] | None) -> tuple[Self, Partial]:
+        """Evaluate the lists of requests whose users are in no other piece.
+
+        ``known`` are the types of ids in earlier pieces. Also returns the evaluation with the types
+        of ids that it has now.
+        """
         lists = piece.recommendations
         assert lists is not None
         truth = self._truth_of(lists) if piece.truth is None else piece.truth
@@ -253,7 +257,7 @@ class PiecesByRequest:
             )
         tables = one_id_per_request(replace(piece, truth=truth), requests.each)
         try:
-            partial = work(self.job, tables)
+            job, partial = evaluate_piece(self.job, tables, known)
         except RankwiseError as error:
             raise requests.explained(error) from error
         types = {"user": str(requests.user), REQUEST: str(requests.request)}
@@ -263,7 +267,7 @@ class PiecesByRequest:
             )
             for role, several in partial.inputs.items()
         }
-        return replace(partial, inputs=cards)
+        return replace(self, job=job), replace(partial, inputs=cards)
 
     def _truth_of(self, lists: Recommendations) -> Table | None:
         """Return the shared ground truth of the users, or of the requests, in the lists."""

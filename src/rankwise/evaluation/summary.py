@@ -21,7 +21,7 @@ from rankwise.core.digests import column_words, id_words, row_digest
 from rankwise.core.hashing import Hashes, combined, digest_of, hash_of_column
 from rankwise.core.vocabularies import rows_among
 from rankwise.encoding.side_information import SideTables, digest_of_interactions
-from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, nearest
+from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError, nearest
 from rankwise.evaluation.input_warnings import doubts_of_counts, inferred_protocol
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
@@ -43,11 +43,11 @@ from rankwise.results.intervals import WEIGHT, group_column
 from rankwise.results.result import Result
 from rankwise.results.values import Values
 from rankwise.tables.columns import check_once, check_was_read, where_in
-from rankwise.tables.read import read_table
+from rankwise.tables.ids import look_up
 from rankwise.tables.requests import REQUEST, counts_of_requests, users_of_requests
 from rankwise.tables.spelling import examples_of, other_spelling
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
-from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching, with_user_column
+from rankwise.tables.training import GROUP_NAMES, TrainGroups, with_user_column
 from rankwise.tables.values import as_labels, as_numbers
 
 __all__ = [
@@ -82,12 +82,13 @@ class UserTable:
         cls,
         users: Table | None,
         by: tuple[str, ...],
-        weights: str | Mapping[Any, float] | None,
+        weights: str | Table | None,
         train_groups: Mapping[str, TrainGroups] | None = None,
     ) -> UserTable:
         """Return the table of users, checked for the columns that are needed.
 
-        ``train_groups`` are the groups in ``by`` that training interactions define.
+        ``weights`` are a column of the users or a table of their own; ``train_groups`` are the
+        groups in ``by`` that training interactions define.
         """
         made = {} if train_groups is None else dict(train_groups)
         if users is not None and users.format == "weights" and weights is None and not by:
@@ -110,23 +111,16 @@ class UserTable:
                 .alias("weight")
             )
             return cls(users, users.with_frame(users.frame.select("user", weight)), made)
-        return cls(users, None if weights is None else read_table(weights, "users"), made)
-
-    def for_users(
-        self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None
-    ) -> UserTable:
-        """Return the table of the given users; weights from outside the table are kept."""
-        if isinstance(weights, str):
-            return UserTable.check(users, by, weights, self.train_groups)
-        return replace(UserTable.check(users, by, None, self.train_groups), weights=self.weights)
+        return cls(users, weights, made)
 
     def weights_of(self, users: pl.DataFrame) -> Any:
         """Return the weight of each user, in order; None if there are no weights."""
         if self.weights is None:
             return None
-        matches = matching(self.weights, "user", users["user"])
-        joined = users.select("user").join(matches, on="user", how="left", maintain_order="left")
-        bad = joined.filter(pl.col("weight").is_null() | (pl.col("weight") < 0))
+        weights = look_up(self.weights, "user", users["user"], "weight")
+        bad = users.select("user", weight=weights).filter(
+            pl.col("weight").is_null() | (pl.col("weight") < 0)
+        )
         if len(bad):
             weight = bad["weight"][0]
             raise InputError(
@@ -135,7 +129,7 @@ class UserTable:
                 found=f"{'no weight' if weight is None else weight} ({bad['user'].n_unique()} such "
                 "users)",
             )
-        return joined["weight"].cast(pl.Float64).to_numpy()
+        return weights.cast(pl.Float64).to_numpy()
 
     def check_total(self, total: float) -> None:
         """Raise unless the weights of all users add up to a number that can be divided by."""
@@ -157,12 +151,10 @@ class UserTable:
         if made is not None and made.table is not None:
             return made.groups_of(users, by).cast(GROUP_NAMES.dtype)
         assert self.users is not None
-        matches = matching(self.users, "user", users["user"])
-        row = pl.Series(rows_among(users["user"], matches["user"]))
-        group = matches[by].alias("group").gather(row.set(row < 0, None))
+        group = look_up(self.users, "user", users["user"], by)
         if made is not None:
             return group.cast(GROUP_NAMES.dtype)
-        return as_labels(group.alias(by), self.users.source)
+        return as_labels(group, self.users.source)
 
 
 def _check_column(users: Table | None, name: str) -> None:
@@ -201,7 +193,7 @@ def assign_jackknife_groups(tables: Tables, n_groups: int, threshold: float | No
         relevant = truth.with_frame(truth.relevant(threshold))
 
     def group(ids: pl.Series) -> pl.Series:
-        is_relevant = ids.is_in(matching(relevant, "user", ids)["user"].implode())
+        is_relevant = ids.is_in(relevant.frame["user"].implode())
         users = pl.DataFrame({"is_relevant": is_relevant, "hash": user_hash(ids)})
         place = pl.col("hash").rank("ordinal").over("is_relevant").cast(pl.Int64)
         before = pl.when("is_relevant").then(0).otherwise(int(is_relevant.sum()))
@@ -792,16 +784,7 @@ def _in_catalogue(plan: Plan, items: pl.DataFrame, catalogue: Table | None) -> p
     """Return the sums of the items of the catalogue."""
     if catalogue is None:
         return items
-    ids = matching(catalogue, "item", items["item"]).select("item").unique()
-    other = catalogue.frame["item"].cast(pl.String)
-    other = other.filter(~other.is_in(ids["item"].cast(pl.String).implode()))
-    if len(other):  # text that is not written as integers are
-        raise IdError(
-            "an id of the catalogue is of another type than the items recommended",
-            where=catalogue.source,
-            found=f"{other[0]!r} beside {items['item'][0]!r} ({len(other)} such ids)",
-            hint="cast the item column to one type in both tables",
-        )
+    ids = catalogue.frame.select(pl.col("item").unique().cast(items.schema["item"]))
     outside = items.join(ids, on="item", how="anti")
     if len(outside) and any(leaf.reads.catalogue == "whole" for leaf in plan.leaves):
         raise InputError(

@@ -42,7 +42,7 @@ from rankwise.tables.catalogue import item_column
 from rankwise.tables.columns import EVENT, check_once, without_edges
 from rankwise.tables.requests import REQUEST
 from rankwise.tables.table import Recommendations, Table, Tables
-from rankwise.tables.training import check_train_groups, matching, train_groups, with_user_column
+from rankwise.tables.training import check_train_groups, train_groups, with_user_column
 from rankwise.tables.values import as_labels, as_numbers, numbers_in_text
 
 __all__ = [
@@ -489,11 +489,10 @@ def _as_in_truth(lists: Table, truth: Table, column: str) -> pl.Series:
         for name in ("user", REQUEST, "item")
         if {name} <= {*lists.frame.columns} & {*truth.frame.columns}
     ]
-    texts = [pl.col(name).cast(pl.String) for name in keys]
-    codes = truth.frame.select(*texts, column)
+    codes = truth.frame.select(*keys, column)
     codes = codes.explode(column) if isinstance(codes.schema[column], pl.List) else codes
     codes = codes.group_by(keys).agg(pl.col(column).unique())
-    rows = lists.frame.select(texts).join(codes, on=keys, how="left", maintain_order="left")
+    rows = lists.frame.select(keys).join(codes, on=keys, how="left", maintain_order="left")
     return _filled(rows[column])
 
 
@@ -562,9 +561,7 @@ def _of_relevant(
     if not metrics or rows.is_empty():
         return None
 
-    kind = lists.frame.schema["user"]
-    users = rows.select(pl.col("user").cast(kind, strict=False)).unique()
-    inside = lists.frame.join(users, "user", "semi", maintain_order="left")
+    inside = lists.frame.join(rows, "user", "semi", maintain_order="left")
     if len(inside):  # else all lists stay, which nobody of the slice has
         lists = lists.with_frame(inside)
 
@@ -651,8 +648,8 @@ def _of_population(
         settings.evaluated, per_user["n_relevant"].to_numpy(), per_user["list_length"].to_numpy()
     )
     users = per_user["user"] if belong is None else per_user["user"].filter(pl.Series(belong))
-    is_evaluated = pl.col("user").cast(pl.String).is_in(users.cast(pl.String).implode())
-    return lists.with_frame(lists.frame.filter(is_evaluated))
+    is_evaluated = rows_among(lists.frame["user"], users) >= 0
+    return lists.with_frame(lists.frame.filter(pl.Series(is_evaluated)))
 
 
 def _over_rows(
@@ -863,11 +860,11 @@ def _by_item(
     items: Table, codes: pl.Series, names: Sequence[str], unknown: int = UNKNOWN
 ) -> Slicing:
     """Return slices in which items are, ``unknown`` for items that the table lacks."""
-    coded = items.with_frame(items.frame.select("item").with_columns(codes.alias("code")))
+    coded = items.frame.select("item").with_columns(codes.alias("code"))
 
     def codes_of(table: Table) -> pl.Series:
         ids = table.frame.select("item")
-        rows = ids.join(matching(coded, "item", ids["item"]), "item", "left", maintain_order="left")
+        rows = ids.join(coded, "item", "left", maintain_order="left")
         return _filled(rows["code"], unknown)
 
     return Slicing.named(codes_of, names)
@@ -963,14 +960,10 @@ def _of_training(name: str, tables: Tables) -> Slicing:
 def _repeats(train: Table) -> Slicing:
     """Return the slices of items that the user had in training, and of new ones."""
     pair = ["user", "item"]
-    known = (
-        train.frame.select(pl.col(pair).cast(pl.String))
-        .unique()
-        .with_columns(code=pl.lit(0, pl.Int64))
-    )
+    known = train.frame.select(pair).unique().with_columns(code=pl.lit(0, pl.Int64))
 
     def codes_of(table: Table) -> pl.Series:
-        pairs = table.frame.select(pl.col(pair).cast(pl.String))
+        pairs = table.frame.select(pair)
         return _filled(pairs.join(known, pair, "left", maintain_order="left")["code"], unknown=1)
 
     return Slicing.named(codes_of, ["repeat", "new"])

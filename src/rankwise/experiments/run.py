@@ -45,10 +45,10 @@ from rankwise.splits.reading import truth_and_train
 from rankwise.tables.columns import columns_of, key_of, shared_names
 from rankwise.tables.files import is_table_folder, read_file, table_hash
 from rankwise.tables.formats import Declared
+from rankwise.tables.ids import matching
 from rankwise.tables.read import read_table
 from rankwise.tables.storage import new_file, new_folder, write_text
 from rankwise.tables.table import Recommendations, Table, TableRole, card_beside
-from rankwise.tables.training import matching
 
 __all__ = ["Outcome", "evaluate_locally", "execute", "over_candidates", "resolved"]
 

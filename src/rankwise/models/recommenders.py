@@ -22,9 +22,9 @@ from rankwise.core.arrays import checked_csr
 from rankwise.core.hashing import combined, hash_of_column
 from rankwise.errors import IdError, ParameterError, ScoreError
 from rankwise.tables.columns import Columns, check_columns, checked_ids
+from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
-from rankwise.tables.training import align
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

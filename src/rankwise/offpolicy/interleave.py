@@ -17,8 +17,8 @@ import polars as pl
 from rankwise.core.arguments import check_choice, check_count
 from rankwise.core.hashing import id_numbers
 from rankwise.errors import DuplicateError, InputError, ParameterError
+from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
-from rankwise.tables.training import align
 
 __all__ = ["Credit", "balanced", "multileave", "optimised", "team_draft"]
 

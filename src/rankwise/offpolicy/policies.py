@@ -18,9 +18,9 @@ from rankwise.core.terminal import number
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.offpolicy.exposures import ROW, Log, bad_row, check_types, read_rows
 from rankwise.tables.columns import Columns, missing_column, names_of, quoted_columns
+from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
-from rankwise.tables.training import align
 
 __all__ = [
     "Column",

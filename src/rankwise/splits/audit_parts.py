@@ -21,11 +21,11 @@ from rankwise.splits.interactions import read_times, shared_format
 from rankwise.splits.reading import read
 from rankwise.splits.split import Folds, Split
 from rankwise.tables.columns import Columns
+from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Table, TableRole
-from rankwise.tables.training import align
 
 __all__ = ["PAIR", "Audit", "Check", "Claim", "Limits", "Parts", "Status", "read_parts", "rows_in"]
 

@@ -30,10 +30,10 @@ from rankwise.splits.temporal import GlobalTime, SuccessiveTargets, TimeWindows,
 from rankwise.tables.columns import ROLES, Columns, check_columns, plain_name
 from rankwise.tables.files import is_table_folder, read_file
 from rankwise.tables.formats import Format
+from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.storage import file_hash, is_folder
 from rankwise.tables.table import CARD_FILE, Table, is_deep, read_card
-from rankwise.tables.training import align
 
 __all__ = ["FILTERS", "RULES", "from_dict", "read", "truth_and_train"]
 

@@ -19,8 +19,8 @@ from rankwise.core.hashing import hash_of_column
 from rankwise.core.texts import plain_strings
 from rankwise.errors import ColumnError, IdError, ParameterError, nearest
 from rankwise.tables.columns import names_of
+from rankwise.tables.ids import NO_ITEM
 from rankwise.tables.table import Recommendations, Table
-from rankwise.tables.training import NO_ITEM, matching
 
 __all__ = [
     "ItemNames",
@@ -331,7 +331,7 @@ def outside_catalogue(lists: Recommendations, catalogue: Iterable[Table]) -> pl.
     for table in catalogue:
         if ids.is_empty():
             break
-        for part in _parts(matching(table, "item", ids)["item"]):
+        for part in _parts(table.frame["item"]):
             ids = ids.filter(~ids.is_in(_distinct_numbers(part).unique().implode()))
             if ids.is_empty():
                 break

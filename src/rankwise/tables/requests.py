@@ -15,8 +15,8 @@ import polars as pl
 
 from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError, RankwiseError
 from rankwise.tables.columns import Columns, choose, names_of, unit_named
+from rankwise.tables.ids import align
 from rankwise.tables.table import Recommendations, Table, Tables
-from rankwise.tables.training import align
 
 __all__ = [
     "MEAN_OVER",

@@ -480,3 +480,8 @@ class Tables:
         """The tables that are present."""
         tables: dict[Any, Table | None] = {f.name: getattr(self, f.name) for f in fields(self)}
         return {role: table for role, table in tables.items() if table is not None}
+
+    def with_tables(self, tables: Mapping[TableRole, Table]) -> Tables:
+        """Return these tables with others in place of those of the same roles."""
+        changed: dict[Any, Any] = {**tables}
+        return replace(self, **changed)

@@ -1,4 +1,4 @@
-"""Training interactions beside lists: id types, seen items, groups by activity and popularity."""
+"""Training interactions beside lists: seen items, and groups of users by what is known of them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,22 @@ import polars as pl
 
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup
 from rankwise.core.hashing import combined, id_numbers
-from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.core.vocabularies import whole_numbers
-from rankwise.errors import EmptyError, IdError, InputError, ParameterError
-from rankwise.tables.spelling import other_spelling
+from rankwise.errors import EmptyError, InputError, ParameterError
+from rankwise.tables.ids import look_up
 from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
 __all__ = [
     "COMPARED",
     "GROUP_NAMES",
-    "NO_ITEM",
     "SEEN",
     "SEEN_TRUTH",
     "TRAIN_GROUPS",
     "Terciles",
     "TrainGroups",
-    "align",
-    "align_kinds",
     "check_new_column",
     "check_train_groups",
     "keep_judged",
-    "matching",
     "seen_counts",
     "take_out_seen",
     "train_groups",
@@ -39,95 +34,6 @@ __all__ = [
     "with_train_groups",
     "with_user_column",
 ]
-
-NO_ITEM = "\x00"
-"""What stands before a name that no item has, where ids are text."""
-
-
-def align(tables: list[Table], column: str) -> list[Table]:
-    """Convert the ids of a column to one type in all tables, 64-bit integers or strings, for joins.
-
-    Tables whose types are equal are returned as they are, as are those without the column; see
-    `align_kinds` for integers beside strings.
-    """
-    aligned = align_kinds(tables, column)
-    types = {table.frame.schema[column] for table in aligned if column in table.frame.columns}
-    if len(types) < 2:
-        return aligned
-    return [
-        table.with_ids(column, whole_numbers(table.frame[column]))
-        if column in table.frame.columns
-        else table
-        for table in aligned
-    ]
-
-
-def align_kinds(tables: list[Table], column: str) -> list[Table]:
-    """Return tables whose ids in a column are all integers, of any width, or all strings.
-
-    Integers that were text in a file become text again if another table has strings. Nothing is
-    lost: only text that is written as integers are was read as integers. Any other mixture is an
-    error, because ``"1"`` and ``1`` would silently never match. Tables without the column stay as
-    they are.
-    """
-    with_ids = [table for table in tables if column in table.frame.columns]
-    strings = [table for table in with_ids if table.frame[column].dtype == pl.String]
-    if not strings or len(strings) == len(with_ids):
-        return tables
-    out = []
-    for table in tables:
-        if column in table.frame.columns and table.frame[column].dtype != pl.String:
-            if not table.is_text:
-                raise _mixed(column, table, strings[0])
-            table = table.with_ids(column, table.frame[column].cast(pl.String))
-        out.append(table)
-    return out
-
-
-def matching(table: Table, column: str, ids: pl.Series) -> pl.DataFrame:
-    """Return the rows whose ids fit the type of the given ids, with ids of this type.
-
-    An id that this type cannot hold is none of the other ids.
-    """
-    evaluated = replace(
-        table, frame=ids.to_frame(column), source="the evaluated tables", is_text=True
-    )
-    aligned = align_kinds([evaluated, table], column)[1].frame
-    return _of_type(aligned, column, ids.dtype)
-
-
-def _of_type(frame: pl.DataFrame, column: str, dtype: pl.DataType) -> pl.DataFrame:
-    """Return the rows of a frame whose ids a type can hold, with ids of this type."""
-    if frame.schema[column] == dtype and not frame[column].null_count():
-        return frame
-    if frame.schema[column] == pl.String:
-        # Only text that is written as integers are can be meant: "01" is another id than 1.
-        frame = frame.filter(pl.col(column).str.contains(WHOLE_NUMBER))
-    return frame.with_columns(pl.col(column).cast(dtype, strict=False)).filter(
-        pl.col(column).is_not_null()
-    )
-
-
-def _mixed(column: str, integers: Table, strings: Table) -> IdError:
-    text = strings.frame[column]
-    numeric = text.str.contains(r"^(0|-?[1-9][0-9]*)$")  # unchanged by a cast to integer and back
-    hint = f"cast the {column} column to strings in both tables"
-    spelling = other_spelling(integers.frame[column], text)
-    types = f"{integers.frame[column].dtype} beside {text.dtype}"
-    if numeric.all():
-        types += f": {text[0]!r} is not {integers.frame[column][0]!r}"
-        hint = f"cast the {column} column to one type in both tables, e.g. .cast(pl.Int64)"
-    else:
-        written = text.filter(~numeric)[0].removeprefix(NO_ITEM).partition(NO_ITEM)[0]
-        types += f", such as {written!r}"
-    if spelling is not None and not numeric.all():
-        hint = f"name {column}s in the same way in both tables: {spelling}"
-    return IdError(
-        f"{column} ids are integers in one table and strings in another, so none would match",
-        where=f"{integers.source} has integers, {strings.source} strings",
-        found=types,
-        hint=hint,
-    )
 
 
 def take_out_seen(
@@ -144,10 +50,9 @@ def take_out_seen(
             "training interactions cannot be removed from exact ranks",
             hint="pass them to rw.rank_relevant: exclude=train",
         )
-    seen = _pairs(train, [recommendations, *([] if truth is None else [truth])])
     pair = ["user", "item"]
-    lists = recommendations.frame
-    kept = lists.join(_matching_pairs(seen, lists), on=pair, how="anti", maintain_order="left")
+    lists, seen = recommendations.frame, train.frame.select(pair).unique()
+    kept = lists.join(seen, on=pair, how="anti", maintain_order="left")
     if kept.is_empty() and required:
         raise EmptyError(
             "every recommended item was seen in training", where=recommendations.source
@@ -155,7 +60,7 @@ def take_out_seen(
     kept = _without_rank_gaps(kept)
     counts = {**recommendations.counts, "seen_items_taken_out": len(lists) - len(kept)}
     if truth is not None:
-        n_seen = len(truth.frame.join(_matching_pairs(seen, truth.frame), on=pair, how="semi"))
+        n_seen = len(truth.frame.join(seen, on=pair, how="semi"))
         counts["truth_rows_seen_in_training"] = n_seen
         if required and 0 < len(truth.frame) == n_seen:
             raise InputError(
@@ -196,15 +101,12 @@ def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, in
     share = 1 << (max(len(train.frame) - 1, 0) // _MOST_TRAINING).bit_length()
     if share > 1:
         tables = [table.with_frame(_of_some_users(table.frame, share)) for table in tables]
-    for column in pair:
-        tables = align(tables, column)
     recommended, known, *judged = (table.frame for table in tables)
-    known = _matching_pairs(known, recommended)
     counts = {SEEN: len(recommended.join(known, on=pair, how="semi"))}
     if share > 1:
         counts[COMPARED] = len(recommended)
     for frame in judged:
-        met_again = _matching_pairs(frame, known).join(known, on=pair, how="semi")
+        met_again = frame.join(known, on=pair, how="semi")
         if len(met_again):
             met_again = met_again.join(recommended, on=unit, how="semi")
         counts[SEEN_TRUTH] = len(met_again)
@@ -227,11 +129,9 @@ def keep_judged(recommendations: Recommendations, truth: Table) -> Recommendatio
     rows = truth.frame
     if "relevance" in rows.columns:
         rows = rows.filter(pl.col("relevance") >= 0)
-    judged = _pairs(truth.with_frame(rows), [recommendations])
+    pair = ["user", "item"]
     lists = recommendations.frame
-    kept = lists.join(
-        _matching_pairs(judged, lists), on=["user", "item"], how="semi", maintain_order="left"
-    )
+    kept = lists.join(rows.select(pair), on=pair, how="semi", maintain_order="left")
     counts = {**recommendations.counts, "unjudged_items_taken_out": len(lists) - len(kept)}
     return replace(recommendations, frame=_without_rank_gaps(kept), counts=counts)
 
@@ -241,21 +141,6 @@ def _without_rank_gaps(lists: pl.DataFrame) -> pl.DataFrame:
         return lists
     unit = [name for name in ("user", "request") if name in lists.columns]
     return lists.with_columns(pl.col("rank").rank("ordinal").over(unit).cast(pl.Int64))
-
-
-def _pairs(table: Table, tables: list[Table]) -> pl.DataFrame:
-    """Return the distinct (user, item) pairs of a table, with ids of the kind in ``tables``."""
-    pairs = table.with_frame(table.frame.select("user", "item").unique())
-    for column in ("user", "item"):
-        pairs = align_kinds([*tables, pairs], column)[-1]
-    return pairs.frame
-
-
-def _matching_pairs(pairs: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs whose ids fit the types of a frame, with ids of these types."""
-    for column in ("user", "item"):
-        pairs = _of_type(pairs, column, frame.schema[column])
-    return pairs
 
 
 def check_new_column(users: Table | None, name: str, option: str) -> None:
@@ -277,16 +162,12 @@ def with_user_column(
 ) -> Table:
     """Return the users of several tables, one row per user, with a column made from their ids."""
     check_new_column(users, name, option)
-    columns = [table.frame["user"] for table in align(tables, "user")]
-    if users is not None:
-        columns.append(matching(users, "user", columns[0])["user"])
-    ids = pl.concat(columns).unique(maintain_order=True)
+    with_users = tables if users is None else [*tables, users]
+    ids = pl.concat([table.frame["user"] for table in with_users]).unique(maintain_order=True)
     frame = ids.to_frame("user").with_columns(make(ids).alias(name))
     if users is None:
         return Table(frame, "users", "users", "made of ids", {"user": "user", name: name})
-    return users.with_frame(
-        frame.join(matching(users, "user", ids), on="user", how="left", maintain_order="left")
-    )
+    return users.with_frame(frame.join(users.frame, on="user", how="left", maintain_order="left"))
 
 
 GROUP_NAMES = pl.Series(TRAIN_GROUP_NAMES, dtype=pl.Enum(TRAIN_GROUP_NAMES))
@@ -361,9 +242,7 @@ class TrainGroups:
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
         """Return the group of each user, in order, from a table of users and groups."""
         assert self.table is not None
-        groups = matching(self.table, "user", users["user"]).select("user", pl.col(by))
-        joined = users.select("user").join(groups, on="user", how="left", maintain_order="left")
-        return joined[by].fill_null(_NONE)
+        return look_up(self.table, "user", users["user"], by).fill_null(_NONE)
 
 
 def check_train_groups(by: Iterable[str], users: Table | None, train: Table | None) -> None:
@@ -442,8 +321,7 @@ def with_train_groups(
         def group(
             ids: pl.Series, trained: Table = trained, terciles: Terciles = terciles
         ) -> pl.Series:
-            values = matching(trained, "user", ids)
-            frame = ids.to_frame("user").join(values, "user", "left", maintain_order="left")
+            frame = ids.to_frame("user").join(trained.frame, "user", "left", maintain_order="left")
             return terciles.groups(frame["value"])
 
         tables = [table for table in (piece.truth, piece.recommendations) if table is not None]

@@ -28,6 +28,7 @@ from rankwise.torch.blocks import (
     check_positions,
     is_by_position,
     read_facts,
+    settle_on_axes,
 )
 from rankwise.torch.factors import CELLS, Factors, shortlist, shortlist_rows
 from rankwise.torch.ranked import Ranked, Scored, TieOrder, cells_of, rank_lists, rank_scores
@@ -121,7 +122,7 @@ class MetricSpec:
         }
         if sources["items"] is None and item_axis is not None:  # the catalogue is every column
             sources["items"] = item_axis.ids.to_frame("item")
-        tables = read_inputs(settings, **sources)
+        tables = settle_on_axes(read_inputs(settings, **sources), item_axis, user_axis)
         return cls(
             settings,
             tables,
@@ -157,7 +158,7 @@ class MetricSpec:
                     replace(self.settings, columns=None), items=axis.ids.to_frame("item")
                 ).items,
             )
-        return replace(self, items=axis, tables=tables)
+        return replace(self, items=axis, tables=settle_on_axes(tables, axis, self.users))
 
     def with_scored_items(self, n_items: int | None) -> MetricSpec:
         """Return the spec for the items of the first scores.

@@ -33,7 +33,8 @@ from rankwise.encoding.side_information import SideTables, encode_side_informati
 from rankwise.errors import IdError, InputError
 from rankwise.options import IdType
 from rankwise.ranking.scores import Axis
-from rankwise.tables.table import Table, Tables
+from rankwise.tables.ids import settle_all
+from rankwise.tables.table import Table, TableRole, Tables
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
 from rankwise.torch.user_items import PAD, Rows, find, is_whole, place_of, read_rows, uncoalesced
 
@@ -46,6 +47,7 @@ __all__ = [
     "is_by_position",
     "mapped",
     "read_facts",
+    "settle_on_axes",
 ]
 
 
@@ -118,6 +120,17 @@ class SideTensors:
     counts: Mapping[str, int]
     item_words: Tensor | None = None
     user_words: Tensor | None = None
+
+
+def settle_on_axes(tables: Tables, items: Axis | None, users: Axis | None) -> Tables:
+    """Return tables whose ids have the types of the ids of rows and columns of tensors."""
+    axes: dict[TableRole, Table] = {}
+    if users is not None:
+        axes["truth"] = Table(users.ids.to_frame("user"), "truth", "user_ids", "ids", {})
+    if items is not None:
+        axes["predictions"] = Table(items.ids.to_frame("item"), "truth", "item_ids", "ids", {})
+    settled = settle_all({**axes, **tables.by_role})
+    return tables.with_tables({role: settled[role] for role in tables.by_role})
 
 
 def read_facts(
@@ -286,10 +299,8 @@ def _user_items(
     if not facts_of_users or items is None:
         return {}, {}
     needed = SideTables(facts_of_users, {r: t for r, t in tables.by_role.items() if r != "truth"})
-    sources: list[Table | None] = [tables.by_role[role] for role in needed.coded]
-    ids = IdSpace(sources, count_items=True)
-    aligned = dict(zip(needed.coded, ids.align(sources), strict=True))
-    context = encode_side_information(needed, aligned, ids, "error", 1)
+    ids = IdSpace([needed.tables[role] for role in needed.coded], count_items=True)
+    context = encode_side_information(needed, ids, "error", 1)
     counts = dict(context.counts)
     out: dict[str, _UserItems] = {}
     user_axis = Axis("user", users.ids, len(users.ids))
