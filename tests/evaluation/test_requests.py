@@ -546,3 +546,15 @@ def test_chunks_of_a_file_have_requests(tmp_path):
     none = BY_USER.with_columns(relevance=0.0)
     with pytest.raises(EmptyError, match="no item is relevant"):
         rw.evaluate(tmp_path / "lists.parquet", none, "ndcg@2", chunk_rows=2)
+
+
+def test_requests_of_users_without_training_beside_others():
+    """Users come after those of training, in the order of ids or of rows."""
+    for name in (int, str):
+        lists = pl.DataFrame(
+            {"user": [name(9), name(1)], "request": [1, 1], "item": [5, 6], "rank": [1, 1]}
+        )
+        truth = pl.DataFrame({"user": [name(9), name(1)], "item": [5, 6]})
+        train = pl.DataFrame({"user": [name(1)], "item": [6]})
+        result = rw.evaluate(lists, truth, ["repeated@1", "recall@1"], train=train)
+        assert values(result, "repeated@1") == {(name(1), 1): 1.0, (name(9), 1): 0.0}

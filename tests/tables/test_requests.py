@@ -11,11 +11,8 @@ from rankwise.tables.requests import (
     counts_of_requests,
     has_requests,
     naming_requests,
-    one_id_per_request,
+    number_requests,
     request_ids,
-    truth_by_request,
-    users_and_requests,
-    users_as_text,
     users_of_requests,
     without_requests,
 )
@@ -49,29 +46,35 @@ def test_ids_of_requests_tell_users_and_requests():
     assert users_of_requests(pl.Series(["7", "b"])).to_list() == ["7", "b"]
 
 
-def test_lists_and_truth_have_an_id_for_each_request():
-    requests = pl.DataFrame({"user": [7, 7, 8], "request": ["a", "b", "a"]})
+REQUESTS = pl.DataFrame({"user": [7, 7, 8], "request": ["a", "b", "a"]})
+
+
+def pairs_of(table, units):
+    """Return the user and the request of each row of a table with numbers of requests."""
+    return units.frame[table.frame["user"].to_numpy()].rows()
+
+
+def test_lists_and_truth_have_a_number_for_each_request():
     users = Table(pl.DataFrame({"user": [7, 8], "age": [1, 2]}), "users", "users", "table", {})
-    made = one_id_per_request(Tables(recommendations=LISTS, truth=TRUTH, users=users), requests)
-    assert made.recommendations.frame.to_dict(as_series=False) == {
-        "user": ["7\x1fa", "7\x1fb", "8\x1fa"],
-        "item": [1, 2, 3],
-    }
+    made = number_requests(Tables(recommendations=LISTS, truth=TRUTH, users=users), REQUESTS)
+    assert made.recommendations.frame.columns == ["user", "item"]
+    assert pairs_of(made.recommendations, made.units) == REQUESTS.rows()
+    assert made.recommendations.frame["item"].to_list() == [1, 2, 3]
     assert made.recommendations.k is None
-    assert made.truth.frame.rows() == [("7\x1fa", 1), ("7\x1fb", 1), ("9\x1f", 1)]
-    assert made.users.frame["user"].to_list() == ["7", "8"]
-    assert made.users.is_text
-    of_request = one_id_per_request(
-        Tables(recommendations=LISTS, truth=with_request(["b", None])), requests
-    )
-    assert of_request.truth.frame["user"].to_list() == ["7\x1fb", "9\x1f"]
-    assert one_id_per_request(Tables(recommendations=LISTS), requests).truth is None
-    assert truth_by_request(TRUTH).frame["user"].to_list() == ["7\x1f", "9\x1f"]
-    assert truth_by_request(with_request(["x", "y"])).frame["user"].to_list() == [
-        "7\x1fx",
-        "9\x1fy",
-    ]
-    assert users_as_text({"truth": TRUTH, "items": TRUTH}) == {}
+    assert pairs_of(made.truth, made.units) == [(7, "a"), (7, "b"), (9, None)]
+    assert made.users is users
+    assert made.units.frame.rows() == [(7, "a"), (7, "b"), (8, "a"), (9, None)]
+
+
+def test_truth_of_requests_keeps_its_requests():
+    truth = with_request(["b", None])
+    made = number_requests(Tables(recommendations=LISTS, truth=truth), None)
+    assert pairs_of(made.truth, made.units) == [(7, "b"), (9, None)]
+    assert number_requests(Tables(recommendations=LISTS), None).truth is None
+    alone = number_requests(Tables(truth=with_request(["x", "y"])), None)
+    assert pairs_of(alone.truth, alone.units) == [(7, "x"), (9, "y")]
+    of_nobody = number_requests(Tables(truth=TRUTH), REQUESTS.clear())
+    assert pairs_of(of_nobody.truth, of_nobody.units) == [(7, None), (9, None)]
 
 
 def test_ids_that_would_be_mistaken_are_refused():
@@ -80,34 +83,22 @@ def test_ids_that_would_be_mistaken_are_refused():
         (["a\x1fb", "c"], "ids of a request cannot have"),
     ):
         with pytest.raises(IdError, match=said):
-            truth_by_request(with_request(request))
+            number_requests(Tables(truth=with_request(request)), None)
     odd = with_request(["a", "b"])
     with pytest.raises(IdError, match="ids of a user cannot have") as caught:
-        truth_by_request(odd.with_ids("user", pl.Series(["x", "y\x1f"])))
+        number_requests(Tables(truth=odd.with_ids("user", pl.Series(["x", "y\x1f"]))), None)
     assert (caught.value.where, caught.value.found) == ("truth, column 'user'", "'y\\x1f'")
     exact = Recommendations(
         LISTS.frame, "recommendations", "lists", "table", {}, lengths=LISTS.frame
     )
     with pytest.raises(ParameterError, match="exact ranks have no requests"):
-        one_id_per_request(Tables(recommendations=exact), LISTS.frame)
+        number_requests(Tables(recommendations=exact), LISTS.frame)
 
 
-def test_rows_of_requests_get_their_users_back_in_order():
-    ids = request_ids(pl.DataFrame({"user": [10, 9, 9], "request": ["1", "2", None]}))
-    frame = pl.DataFrame({"user": ids, "ndcg": [0.5, 0.25, 1.0]})
-    found = users_and_requests(frame, pl.Int64, pl.Int64)
-    assert found.to_dict(as_series=False) == {
-        "user": [9, 9, 10],
-        "request": [None, 2, 1],
-        "ndcg": [1.0, 0.25, 0.5],
-    }
-    grouped = users_and_requests(
-        frame.with_columns(by=pl.lit("g"), group=pl.Series(["y", "x", "y"])), pl.Int64, pl.Int64
-    )
-    assert grouped.columns == ["by", "group", "user", "request", "ndcg"]
-    assert grouped["ndcg"].to_list() == [0.25, 1.0, 0.5]
+def test_rows_of_requests_and_their_users_are_counted():
+    found = pl.DataFrame({"user": [9, 9, 10], "request": [None, 2, 1]})
     assert counts_of_requests(found) == {"requests": 3, "users": 2}
-    assert counts_of_requests(frame) == {}
+    assert counts_of_requests(found.drop("request")) == {}
 
 
 def test_requests_of_a_truth_are_not_read_beside_lists_of_users():

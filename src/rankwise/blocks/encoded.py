@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 
 from rankwise.blocks.block import (
     WHOLE_LIST,
@@ -39,7 +40,8 @@ from rankwise.core.ragged import (
     rows_of_groups,
     runs,
 )
-from rankwise.core.vocabularies import Vocabulary
+from rankwise.core.units import Units
+from rankwise.core.vocabularies import Codes, Vocabulary
 from rankwise.errors import DuplicateError
 from rankwise.options import Ties
 
@@ -54,7 +56,8 @@ _MOST_ROWS = 1 << 23  # rows of a block where items are so many: small beside th
 class Encoded:
     """Everything that blocks are cut from: lists, ground truth, facts, and who is evaluated.
 
-    Codes are private to the process; ``users`` and ``items`` turn them back into ids.
+    Codes are private to the process; ``users`` and ``items`` turn them back into ids. Where lists
+    belong to requests, these are ``users``.
 
     Attributes
     ----------
@@ -93,6 +96,12 @@ class Encoded:
     seen_items: tuple[Ints, ...] = ()
     counts: Counter[str] = field(default_factory=Counter)
     shared_counts: dict[str, int] = field(default_factory=dict)
+
+    def units_of(self, codes: Codes) -> pl.DataFrame:
+        """Return the users, or the users and requests, that codes stand for."""
+        if isinstance(self.users, Units):
+            return self.users.frame[codes]
+        return self.users.decode(codes).to_frame("user")
 
     @cached_property
     def n_items(self) -> int | None:

@@ -17,10 +17,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from itertools import chain
 from threading import Lock
 from typing import Any, Self
@@ -36,6 +37,7 @@ from rankwise.core.kernels import sorted_whole
 from rankwise.core.ragged import runs
 from rankwise.core.sample_counts import SampleCounts
 from rankwise.core.saved_forms import PARTIAL, SavedForm
+from rankwise.core.units import unit_keys
 from rankwise.errors import DuplicateError, FileError, InputError, ParameterError
 
 __all__ = [
@@ -198,7 +200,8 @@ class Partial:
     Attributes
     ----------
     users : polars.DataFrame
-        One row per evaluated user: ``user`` and the columns of the metrics.
+        One row per evaluated user or request: ``user``, ``request`` if lists belong to requests,
+        and the columns of the metrics.
     about : JobFingerprint
         The settings of the evaluation and the tables that all chunks share.
     items : polars.DataFrame or None
@@ -208,8 +211,9 @@ class Partial:
         ``value``; all rows of a sum and a group are together.
     counts : dict of str to int
         Counts that add up over chunks: rows read, users without ground truth, ties, ….
-    outside : polars.Series or None
-        Users who have a list and are not evaluated: their lists must be in one chunk as well.
+    outside : polars.DataFrame or None
+        The users or requests that have a list and are not evaluated: their lists must be in one
+        chunk as well.
     protocol : str
         The candidate set that the lists were ranked from, as JSON; empty if unknown.
     ties : tuple of str
@@ -232,7 +236,7 @@ class Partial:
     items: pl.DataFrame | None = None
     group_items: pl.DataFrame | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
-    outside: pl.Series | None = None
+    outside: pl.DataFrame | None = None
     protocol: str = ""
     ties: tuple[str, ...] = ()
     inputs: Mapping[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
@@ -243,8 +247,8 @@ class Partial:
 
     @property
     def id_types(self) -> dict[str, pl.DataType]:
-        """The types of users and, where there are sums of items, of items."""
-        types = {"user": self.users.schema["user"]}
+        """The types of users, of requests if there are any, and of items if they are counted."""
+        types = {name: self.users.schema[name] for name in unit_keys(self.users)}
         return types if self.items is None else types | {"item": self.items.schema["item"]}
 
     def merge(self, *others: Partial) -> Partial:
@@ -261,10 +265,12 @@ class Partial:
         for partial in partials:
             self.check(partial)
 
-        users = _in_order([partial.users for partial in partials], "user")
-        outside = _sorted_ids([partial.outside for partial in partials])
+        keys = unit_keys(self.users)
+        users = _in_order([partial.users for partial in partials], keys)
+        with_list = [partial.outside for partial in partials if partial.outside is not None]
+        outside = _in_order(with_list, keys) if with_list else None
         if others:  # users of one partial are checked when they come
-            _check_once(users["user"])
+            _check_once(users.select(keys))
             _check_once(outside)
 
         items = _sum_rows([partial.items for partial in partials], ["item"])
@@ -302,12 +308,11 @@ class Partial:
 
     def to_bytes(self) -> bytes:
         """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
-        outside = None if self.outside is None else self.outside.to_frame("user")
         frames = {
             "users": self.users,
             "items": self.items,
             "group_items": self.group_items,
-            "outside": outside,
+            "outside": self.outside,
         }
         if self.outside_catalogue is not None:
             frames["outside_catalogue"] = self.outside_catalogue.to_frame("item")
@@ -342,7 +347,7 @@ class Partial:
             items=frames.get("items"),
             group_items=frames.get("group_items"),
             counts=values["counts"],
-            outside=frames["outside"]["user"] if "outside" in frames else None,
+            outside=frames.get("outside"),
             protocol=values["protocol"],
             ties=tuple(values["ties"]),
             inputs={role: tuple(cards) for role, cards in values["inputs"].items()},
@@ -376,16 +381,11 @@ def _merged_cards(
     return {role: tuple(cards[key] for key in sorted(cards)) for role, cards in out.items()}
 
 
-def _in_order(frames: Sequence[pl.DataFrame], column: str) -> pl.DataFrame:
-    """Concatenate rows in the order of a column."""
+def _in_order(frames: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
+    """Concatenate rows in the order of their units."""
     frame = frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=True)
-    return frame if frame[column].is_sorted() else frame.sort(column)
-
-
-def _sorted_ids(ids: Sequence[pl.Series | None]) -> pl.Series | None:
-    """Concatenate ids in order; None without ids."""
-    present = [one for one in ids if one is not None]
-    return pl.concat(present).sort() if present else None
+    is_sorted = len(keys) == 1 and frame[keys[0]].is_sorted()
+    return frame if is_sorted else frame.sort(keys)
 
 
 def _sum_rows(frames: Sequence[pl.DataFrame | None], keys: Sequence[str]) -> pl.DataFrame | None:
@@ -407,20 +407,24 @@ def _sum_digests(digests: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return {name: added(own.get(name, 0) for own in digests) for name in names}
 
 
-def _check_once(ids: pl.Series | None) -> None:
-    """Raise if a user occurs twice among ids that are in order."""
-    if ids is None:
+def _check_once(units: pl.DataFrame | None) -> None:
+    """Raise if a user or a request occurs twice among units that are in order."""
+    if units is None or len(units) < 2:
         return
-    again = ids.eq(ids.shift(1)).fill_null(value=False)
+    above, below = units[:-1], units[1:]
+    same = [above[name].eq_missing(below[name]) for name in units.columns]
+    again = reduce(operator.and_, same)
     if again.any():
-        raise twice_error(ids.filter(again)[0])
+        raise twice_error(below.filter(again).row(0))
 
 
-def twice_error(user: object) -> DuplicateError:
-    """Return the error for a user who came in two chunks."""
+def twice_error(unit: Sequence[object]) -> DuplicateError:
+    """Return the error for a user, or a user and a request, who came in two chunks."""
+    user, *request = unit
+    name = user if not request else f"{user}, request {'' if request[0] is None else request[0]}"
     return DuplicateError(
         "the rows of a user came in two chunks",
-        where=f"user {user!r}",
+        where=f"user {name!r}",
         hint="pass all rows of a user in one chunk (sort the table by user)",
     )
 
@@ -635,7 +639,9 @@ class BlockValues:
             Whether items are counted: the catalogue is then every item seen.
         """
         columns = {name: np.asarray(values) for name, values in self.columns.items()}
-        users = pl.DataFrame({"user": encoded.users.decode(np.asarray(self.user)), **columns})
+        users = encoded.units_of(np.asarray(self.user)).hstack(
+            [pl.Series(name, values) for name, values in columns.items()]
+        )
         listed = encoded.lists.user
         outside = listed[~encoded.is_counted(listed)]
         return Partial(
@@ -645,7 +651,7 @@ class BlockValues:
             if with_items and self.group_sums
             else None,
             counts=encoded.counts + Counter(self.counts),
-            outside=encoded.users.decode(outside) if len(outside) else None,
+            outside=encoded.units_of(outside) if len(outside) else None,
             protocol=protocol,
             about=about,
             ties=(encoded.ties,) if len(listed) else (),

@@ -169,14 +169,17 @@ def _sum_of_hashes(columns: Sequence[Words], factors: Any, start: int) -> int:
     return int(hashes.sum(dtype=np.uint64))
 
 
-def digest_of_rows(frame: pl.DataFrame, number: str) -> int:
-    """Return the digest of users, items and numbers; numbers are 1 without the column."""
+def digest_of_rows(frame: pl.DataFrame, number: str, users: Words | None = None) -> int:
+    """Return the digest of users, items and numbers; numbers are 1 without the column.
+
+    ``users`` are the words of users, if the table has numbers in their place.
+    """
     user, item = frame["user"], frame["item"]
     values = frame[number].to_numpy() if number in frame.columns else None
 
     def words(rows: slice) -> list[Words | None]:
         return [
-            id_words(user[rows]),
+            id_words(user[rows]) if users is None else users[user[rows].to_numpy()],
             id_words(item[rows]),
             None if values is None else number_words(values[rows]),
         ]

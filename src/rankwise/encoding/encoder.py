@@ -16,7 +16,7 @@ from rankwise.blocks.block import WHOLE_LIST, WHOLE_LISTS, Needs
 from rankwise.blocks.encoded import Encoded
 from rankwise.blocks.lists import Lists, Truth
 from rankwise.core.populations import POPULATIONS, PopulationName
-from rankwise.core.ragged import Ints
+from rankwise.core.units import REQUEST
 from rankwise.encoding.lists import (
     IdSpace,
     encode_lists,
@@ -34,7 +34,6 @@ from rankwise.encoding.side_information import (
 )
 from rankwise.errors import ParameterError
 from rankwise.options import Choices, Options, Ties
-from rankwise.tables.requests import users_of_requests
 from rankwise.tables.table import Recommendations, Table, Tables
 
 __all__ = ["Encoder", "EncodingRules", "normalise", "ties_for"]
@@ -82,10 +81,6 @@ class EncodingRules:
         Whether some item must be relevant.
     ties_if_scored : bool, default=False
         Whether ``ties`` holds only where scores order the lists.
-    by_request : bool, default=False
-        Whether lists and ground truth have one id per request, and the other tables one per user.
-    users_by_request : bool, default=False
-        Whether the table of users has one id per request as well.
     """
 
     options: Options
@@ -96,8 +91,6 @@ class EncodingRules:
     deepest: int = WHOLE_LIST
     required: bool = True
     ties_if_scored: bool = False
-    by_request: bool = False
-    users_by_request: bool = False
 
     @property
     def in_order(self) -> bool:
@@ -190,7 +183,7 @@ class Encoder:
             codes.truth_counts.update(truth_table.counts)
         truth = codes.truth
         lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
-        counted = users_evaluated(rules.evaluated, lists, truth, ids.users.size, counts)
+        counted = users_evaluated(rules.evaluated, lists, truth, ids.owners.size, counts)
         context = self._context(codes, threads)
         if piece.truth is None:
             self._kept[:] = [codes]
@@ -204,7 +197,7 @@ class Encoder:
             needs=rules.needs,
             deepest=rules.deepest,
             unlisted=self._unlisted(piece, ids, counted, lists),
-            users=ids.users,
+            users=ids.owners,
             items=ids.items,
             numbers_items=rules.numbers_items,
             facts=context.facts,
@@ -215,34 +208,43 @@ class Encoder:
             shared_counts=context.counts | (codes.truth_counts if piece.truth is None else {}),
         )
 
-    def without_list(self, users: pl.Series) -> Tables | None:
+    def without_list(self, units: pl.DataFrame) -> Tables | None:
         """Return the piece of the evaluated users who are not among these; None if there is none.
 
-        ``users`` are all who have been evaluated. Only for ground truth that all pieces share.
+        ``units`` are all users, or requests, that have been evaluated. Only for ground truth that
+        all pieces share.
         """
         if POPULATIONS[self.rules.evaluated].needs_list:
             return None
-        evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
+        numbered = self.shared.units
+        none = units["user"].clear() if numbered is None else pl.Series("user", [], pl.Int64)
+        nobody = Table(none.to_frame(), "users", "users", "ids", {})
         if not self._kept:  # all pieces were encoded elsewhere
-            self.encode(Tables(unlisted=evaluated))
+            self.encode(Tables(unlisted=nobody))
         truth, vocabulary = self._kept[0].truth, self._kept[0].ids.users
         assert truth is not None
         evaluated_codes = users_of_truth(self.rules.evaluated, truth)
-        if self.rules.evaluated != "all" and len(users) == len(evaluated_codes):
+        if self.rules.evaluated != "all" and len(units) == len(evaluated_codes):
             return None
-        ids = vocabulary.decode(evaluated_codes)
+        users = units["user"] if numbered is None else numbered.ids_of(units)
+        ids = vocabulary.decode(evaluated_codes) if numbered is None else pl.Series(evaluated_codes)
         missing = ids.filter(~ids.is_in(users.implode())).to_frame("user")
-        return Tables(unlisted=evaluated.with_frame(missing)) if len(missing) else None
+        return Tables(unlisted=nobody.with_frame(missing)) if len(missing) else None
 
     def _codes(self, piece: Tables) -> _Codes:
         """Return the codes that are kept, if they serve this piece, or new ones."""
         if piece.truth is None and self._kept:
             return self._kept[0]
+        rows = [piece.recommendations, piece.truth or self.shared.truth, piece.unlisted]
         coded = (*self.facts.coded, "train")
-        shared = {role: table for role, table in self.shared.by_role.items() if role in coded}
-        tables = [piece.recommendations, piece.truth or self.shared.truth, piece.unlisted]
-        present = [table for table in [*tables, *shared.values()] if table is not None]
-        return _Codes(IdSpace(present, count_items=self.rules.numbers_items))
+        return _Codes(
+            IdSpace(
+                [table for table in rows if table is not None],
+                [table for role, table in self.shared.by_role.items() if role in coded],
+                count_items=self.rules.numbers_items,
+                units=piece.units or self.shared.units,
+            )
+        )
 
     def _lists(
         self,
@@ -262,6 +264,7 @@ class Encoder:
             lists = encode_lists(
                 recommended,
                 ids,
+                ids.owners,
                 ties,
                 rules.options.duplicates,
                 counts,
@@ -277,7 +280,7 @@ class Encoder:
     def _unlisted(self, piece: Tables, ids: IdSpace, counted: Any, lists: Lists) -> Any:
         """Return the codes of the evaluated users without a list who belong to this piece."""
         if piece.unlisted is not None:
-            return ids.users.encode(piece.unlisted.frame["user"])
+            return ids.owners.encode(piece.unlisted.frame["user"])
         if piece.truth is not None and not POPULATIONS[self.rules.evaluated].needs_list:
             unlisted = counted.copy()
             unlisted[lists.user] = False
@@ -288,7 +291,9 @@ class Encoder:
         """Encode the side information of metrics, again only if a piece brings new ids."""
         if not self.facts.facts:
             return EncodedSideInformation()
-        users = self._users_of_requests(codes.ids) if self.rules.by_request else None
+        units = codes.ids.units
+        # Users without training are numbered before arrays by user are made.
+        users = None if units is None else codes.ids.users.encode(units.users)
         sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
         if codes.context is None or codes.sizes != sizes:
             codes.context = encode_side_information(
@@ -302,16 +307,12 @@ class Encoder:
     @property
     def _attributes_of_requests(self) -> set[str]:
         """The columns of groups that a table with one row per request has."""
-        if not self.rules.users_by_request:
+        users = self.facts.tables.get("users")
+        if users is None or REQUEST not in users.frame.columns:
             return set()
         return {
             fact.column for fact in self.facts.facts if fact.column not in self.facts.train_groups
         }
-
-    @staticmethod
-    def _users_of_requests(ids: IdSpace) -> Ints:
-        """Return the code of the user of each code of a request."""
-        return ids.users.encode(users_of_requests(ids.users.decode(np.arange(ids.users.size))))
 
 
 _LISTS = ("recommendations", "reference")

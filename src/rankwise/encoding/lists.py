@@ -14,6 +14,7 @@ from rankwise.blocks.lists import Lists, RankRange, Truth, arrange, arrange_trut
 from rankwise.blocks.matching import match
 from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.core.ragged import Ints, offsets, owners
+from rankwise.core.units import Units
 from rankwise.core.vocabularies import Codes, Vocabulary, places_of, vocabulary_for
 from rankwise.errors import (
     ColumnError,
@@ -47,19 +48,42 @@ __all__ = [
 class IdSpace:
     """The users and items of several tables with settled ids, and the same codes in all of them.
 
+    ``owners`` are the codes of whom lists belong to: the users, or the requests that are numbered.
     Codes are private to the process: nothing that leaves it carries them.
+
+    Parameters
+    ----------
+    rows : iterable of Table
+        Lists and ground truth, whose users are owners of lists.
+    others : iterable of Table
+        The tables that are known of users and items.
+    count_items : bool
+        Whether something is counted by item.
+    units : Units, optional
+        The requests whose numbers stand for users in ``rows``.
     """
 
-    def __init__(self, tables: Iterable[Table], *, count_items: bool) -> None:
-        tables = list(tables)
-        columns = {
-            kind: [table.frame[kind] for table in tables if kind in table.frame.columns]
-            for kind in ("user", "item")
-        }
-        self.users = vocabulary_for(columns["user"], dense=True)
-        self.items = vocabulary_for(columns["item"], dense=count_items)
+    def __init__(
+        self,
+        rows: Iterable[Table],
+        others: Iterable[Table],
+        *,
+        count_items: bool,
+        units: Units | None = None,
+    ) -> None:
+        rows, others = list(rows), list(others)
+        of_users = others if units is not None else [*rows, *others]
+        users = [table.frame["user"] for table in of_users if "user" in table.frame.columns]
+        if units is not None:
+            users.append(units.users)
+        of_items = [table for table in (*rows, *others) if "item" in table.frame.columns]
+        items = [table.frame["item"] for table in of_items]
+        self.users = vocabulary_for(users, dense=True)
+        self.items = vocabulary_for(items, dense=count_items)
+        self.units = units
+        self.owners: Vocabulary = self.users if units is None else units
         self.train_items: list[Ints] = []
-        for table in tables:
+        for table in others:
             if table.role == "train" and count_items:
                 self.train_items.append(self.items.encode(table.trained.frame["item"].unique()))
 
@@ -108,7 +132,8 @@ def encode_truth(
                 table,
                 truth,
                 repeated,
-                ids,
+                ids.owners,
+                ids.items,
                 hint='drop the duplicate, or keep the most relevant with duplicates="first"',
             )
         frame = table.frame
@@ -140,7 +165,7 @@ def _arrange_truth(table: Table, ids: IdSpace, threshold: float | None) -> Truth
         frame["user"],
         ids.items.encode(frame["item"]),
         relevance,
-        vocabulary=ids.users,
+        vocabulary=ids.owners,
         threshold=threshold,
     )
 
@@ -148,6 +173,7 @@ def _arrange_truth(table: Table, ids: IdSpace, threshold: float | None) -> Truth
 def encode_lists(
     table: Table,
     ids: IdSpace,
+    owners: Vocabulary,
     ties: Ties,
     duplicates: Duplicates,
     counts: Counter[str],
@@ -156,7 +182,7 @@ def encode_lists(
     id_type: IdType = "typed",
     in_order: bool = True,
 ) -> Lists:
-    """Return rows as lists; with ``duplicates="first"``, without repetitions.
+    """Return rows as lists of their owners; with ``duplicates="first"``, without repetitions.
 
     Otherwise repeated items are an error that matching with the ground truth raises. ``id_type``
     says whether ids order tied items as they are or as text, ``in_order`` whether rows are needed
@@ -168,7 +194,7 @@ def encode_lists(
     lists = arrange(
         frame["user"],
         codes,
-        vocabulary=ids.users,
+        vocabulary=owners,
         rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
         score=score,
         ties=ties,
@@ -216,15 +242,22 @@ def _rising(lists: Lists) -> int:
 
 
 def repeated_item(
-    what: str, table: Table, rows: Truth | Lists, repeated: Ints, ids: IdSpace, *, hint: str
+    what: str,
+    table: Table,
+    rows: Truth | Lists,
+    repeated: Ints,
+    owners_known: Vocabulary,
+    items: Vocabulary,
+    *,
+    hint: str,
 ) -> DuplicateError:
     """Return the error for a repeated item, naming the first user and item."""
     row = repeated[[repeated.argmin()]]
-    user = ids.users.decode(rows.user[owners(rows.starts, row)])[0]
+    user = owners_known.decode(rows.user[owners(rows.starts, row)])[0]
     return DuplicateError(
         what,
         where=f"{table.source}, user {user!r}",
-        found=f"item {ids.items.decode(rows.items[row])[0]!r} more than once",
+        found=f"item {items.decode(rows.items[row])[0]!r} more than once",
         hint=hint,
     )
 

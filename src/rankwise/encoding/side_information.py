@@ -41,6 +41,7 @@ from rankwise.core.digests import (
     text_words,
 )
 from rankwise.core.ragged import Ints, UserItems, group, offsets, ragged_rows
+from rankwise.core.units import REQUEST, unit_rows
 from rankwise.core.vocabularies import rows_among
 from rankwise.encoding.lists import IdSpace, encode_lists, later_rows, repeated_item, repeated_rows
 from rankwise.encoding.side_columns import (
@@ -601,6 +602,8 @@ class SideTables:
         sizes = {"user": ids.users.size, "item": ids.items.size if of_items else 0}
 
         def rows(table: Table, values: pl.Series, column: str) -> Ints:
+            if ids.units is not None and REQUEST in table.frame.columns:
+                return unit_rows(ids.units.frame, table.frame)
             if self.counted is not None and table.role == "train":  # most items are not here
                 return rows_among(ids.items.decode(np.arange(sizes[column])), values)
             row = np.full(sizes[column], -1, dtype=np.int64)
@@ -614,9 +617,10 @@ class SideTables:
         places: tuple[Place, ...] = ("item", "pair") if similarities else ("item",)
         return self._placed(_among(ids), *places)
 
-    def of_users(self, ids: pl.Series) -> dict[str, Groups]:
-        """Return the groups of these users, in their order, by column."""
-        placed = self._placed(_among(ids), "user")
+    def of_units(self, units: pl.DataFrame) -> dict[str, Groups]:
+        """Return the groups of users, or of users and requests, in their order, by column."""
+        target = Target(lambda table, _known, _column: unit_rows(units, table.frame))
+        placed = self._placed(target, "user")
         return {
             fact.column: groups for fact, groups in placed.items() if isinstance(groups, Groups)
         }
@@ -756,7 +760,7 @@ def _reference(
         return _user_items(Lists.none(), ids.users.size), 0
     ties: Ties = "item" if "score" in table.frame.columns else "input"
     counts: Counter[str] = Counter()  # separate: these lists are not the evaluated ones
-    lists = encode_lists(table, ids, ties, duplicates, counts, threads)
+    lists = encode_lists(table, ids, ids.users, ties, duplicates, counts, threads)
     repeated = repeated_rows(lists.items, lists.starts)
     if len(repeated):
         raise repeated_item(
@@ -764,7 +768,8 @@ def _reference(
             table,
             lists,
             repeated,
-            ids,
+            ids.users,
+            ids.items,
             hint='drop the duplicate, or keep the best-ranked with duplicates="first"',
         )
     return _user_items(lists, ids.users.size), counts["duplicates_dropped"]

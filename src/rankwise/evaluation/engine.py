@@ -33,6 +33,7 @@ from rankwise.blocks.partial import (
 )
 from rankwise.core.kernels import default_threads, each, one_blas_thread
 from rankwise.core.terminal import progress_bar
+from rankwise.core.units import Units
 from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import Counted, SideTables
@@ -61,7 +62,7 @@ from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
 from rankwise.tables.ids import settle_ids
 from rankwise.tables.read import read_table
-from rankwise.tables.requests import by_user, check_no_requests, naming_requests
+from rankwise.tables.requests import check_no_requests, naming_requests
 from rankwise.tables.table import (
     Recommendations,
     Table,
@@ -196,7 +197,9 @@ class Job:
         ``known`` are the types of ids in earlier pieces. The job is made anew if its shared tables
         have another type than they have beside the piece.
         """
-        together = settle_ids(self.shared.with_tables(piece.by_role), known).by_role
+        units = piece.units or self.shared.units
+        everything = replace(self.shared.with_tables(piece.by_role), units=units)
+        together = settle_ids(everything, known).by_role
         own = {role: together[role] for role in piece.by_role}
         shared = {role: together[role] for role in self.shared.by_role if role not in own}
         piece = piece.with_tables(own)
@@ -271,8 +274,6 @@ def prepare(
         exact=settings.exact,
         required=whole_truth and settings.needs_relevant,
         ties_if_scored=settings.ties_if_scored,
-        by_request=settings.by_request,
-        users_by_request=settings.users_by_request,
     )
     return Job(
         settings,
@@ -431,7 +432,10 @@ def _work(job: Job, piece: Tables) -> Partial:
         raise naming_requests(error, recommendations, piece.truth or job.shared.truth) from error
     result = _partial_of(job, piece, encoded, measured)
     if recommendations is not None:
-        result = _counting_seen(result, job, recommendations, piece.truth or job.shared.truth)
+        units = piece.units or job.shared.units
+        result = _counting_seen(
+            result, job, recommendations, piece.truth or job.shared.truth, units
+        )
     if outside is not None and recommendations is not None:
         result = _counting_outside(result, recommendations, outside)
     return replace(
@@ -484,7 +488,11 @@ def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Serie
 
 
 def _counting_seen(
-    result: Partial, job: Job, lists: Recommendations, truth: Table | None
+    result: Partial,
+    job: Job,
+    lists: Recommendations,
+    truth: Table | None,
+    units: Units | None,
 ) -> Partial:
     """Add the number of recommendations that are training interactions of their user."""
     settings, train = job.settings, job.shared.train
@@ -492,9 +500,9 @@ def _counting_seen(
     if train is None or train.frame.is_empty() or not are_seen_kept or lists.format == "ratings":
         return result
     judged = None if truth is None or is_absent(truth) else truth
-    if settings.by_request:  # what a user knows is known in all requests
-        lists = by_user(lists)
-        judged = None if judged is None else by_user(judged)
+    if units is not None:  # what a user knows is known in all requests
+        lists = lists.with_frame(units.with_users(lists.frame))
+        judged = None if judged is None else judged.with_frame(units.with_users(judged.frame))
     return replace(
         result, counts=Counter(result.counts) + Counter(seen_counts(lists, judged, train))
     )
@@ -518,13 +526,14 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues
     """Return the partial result of a piece, with its counts, cards and hashes."""
     recommendations, truth = piece.recommendations, piece.truth or job.shared.truth
     assert truth is not None
+    units = piece.units or job.shared.units
     split = None if truth.split is None else dict(truth.split)
-    inputs = {} if is_absent(truth) else {"truth": [{**truth.card, "split": split}]}
+    inputs = {} if is_absent(truth) else {"truth": [{**_card(truth, units), "split": split}]}
     protocol = ""
     if recommendations is not None:
         protocol = recommendations.protocol.write() if recommendations.protocol else ""
-        inputs["recommendations"] = [recommendations.card]
-    digests = digest_of_truth(piece.truth)
+        inputs["recommendations"] = [_card(recommendations, units)]
+    digests = digest_of_truth(piece.truth, units)
     if job.counted is not None:  # rows that repeat are this piece's, not those of all
         digests |= digests_of_tables(
             job.settings, job.plan, job.facts, job.user_table, by_user=True
@@ -536,6 +545,14 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues
         encoded, job.about, protocol=protocol, inputs=inputs, with_items=job.plan.needs_catalogue
     )
     return replace(measured_users, digests=digests)
+
+
+def _card(table: Table, units: Units | None) -> dict[str, Any]:
+    """Return the card of lists or ground truth; numbers of requests have the type of their users."""
+    card = table.card
+    if units is not None:
+        card["ids"]["user"] = str(units.users.dtype)
+    return card
 
 
 def _with_truth(job: Job, piece: Tables) -> Tables:
@@ -565,7 +582,7 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
     job, _ = job.settled(Tables(), merged.id_types)
     merged = with_train_items(job, merged)
     if job.shared.truth is not None:
-        piece = job.encoder.without_list(merged.users["user"])
+        piece = job.encoder.without_list(merged.users)
         if piece is not None:
             merged = merged.merge(replace(work(job, piece), protocol=merged.protocol))
     return summarise(
@@ -575,6 +592,7 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
         facts=job.facts,
         user_table=job.user_table,
         truth=job.shared.truth,
+        units=job.shared.units,
     )
 
 

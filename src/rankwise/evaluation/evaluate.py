@@ -15,8 +15,9 @@ import polars as pl
 from rankwise.blocks.partial import Partial
 from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import progress_bar
+from rankwise.core.units import REQUEST
 from rankwise.encoding.encoder import normalise
-from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseError
+from rankwise.errors import EmptyError, MetricError, ParameterError
 from rankwise.evaluation.engine import (
     evaluate_piece,
     finish,
@@ -62,7 +63,6 @@ from rankwise.tables.requests import (
     check_same_units,
     has_requests,
     unread_requests,
-    users_of_requests,
     without_requests,
 )
 from rankwise.tables.spelling import check_common_items
@@ -220,9 +220,11 @@ class Evaluator:
 
     def _start(self, settings: Settings, sources: Mapping[str, Any]) -> None:
         shared = read_inputs(settings, later=("recommendations", "truth"), **sources)
-        settings, shared = with_attributes(settings, normalise(shared, settings), None)
+        shared = with_attributes(settings, normalise(shared, settings), None)
         self._shared = shared
-        self._requests = PiecesByRequest.of(settings, shared) if settings.users_by_request else None
+        self._requests = (
+            PiecesByRequest.of(settings, shared) if has_requests(shared.users) else None
+        )
         self._job = prepare(settings, shared) if self._requests is None else self._requests.job
         self._partials: list[Partial] = []
         self._users = UsersOnce()
@@ -480,7 +482,7 @@ def _counts_of_slice(sliced: Result) -> dict[str, int]:
     rows = sliced.counts["users"]
     if "mean_over" not in sliced.provenance["settings"]:  # that only requests record
         return {"users": rows}
-    return {"users": users_of_requests(sliced.per_user["user"]).n_unique(), "requests": rows}
+    return {"users": sliced.per_user["user"].n_unique(), "requests": rows}
 
 
 def _cells_of_shown(result: Result) -> list[str]:
@@ -656,29 +658,33 @@ def check_reads_no_truth(metric: Metric) -> None:
 def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, all users in one chunk."""
     check_whole(settings, tables.train)
-    tables = settle_ids(normalise(tables, settings))
-    assert tables.recommendations is not None
+    tables = whole = _with_settled_ids(settings, tables)
+    lists = tables.recommendations
+    assert lists is not None
     warnings = [*doubts(tables), *low_ratings(tables.truth, settings.relevance_threshold)]
-    settings = replace(settings, exact=tables.recommendations.is_exact)
-    whole, requests = tables, Requests.of(settings, tables)
-    if requests is not None:
-        settings, tables = with_attributes(settings, tables, requests.column)
+
+    settings = replace(settings, exact=lists.is_exact)
+    requests = Requests.of(settings, tables)
     settings, tables = _adjusted(settings, tables)
     slices, settings, tables = TruthSlices.of(settings, tables)
-    if requests is None:
-        tables = replace(
-            tables, truth=None if tables.truth is None else without_requests(tables.truth)
-        )
-        result = _evaluated(settings, tables, warnings)
-        _check_hits(settings, whole, result)
-        return slices.added(result, settings, tables, _in_one_piece)
-    settings, tables = requests.applied(settings, tables)
-    try:
-        result = _evaluated(settings, tables, warnings)
-        _check_hits(settings, whole, result)
-        return requests.named(slices.added(result, settings, tables, _in_one_piece))
-    except RankwiseError as error:
-        raise requests.explained(error) from error
+    if requests is not None:
+        settings, tables = requests.applied(settings, tables)
+    elif tables.truth is not None:
+        tables = replace(tables, truth=without_requests(tables.truth))
+
+    result = _evaluated(settings, tables, warnings)
+    _check_hits(settings, whole, result)
+    result = slices.added(result, settings, tables, _in_one_piece)
+    return result if requests is None else requests.named(result)
+
+
+def _with_settled_ids(settings: Settings, tables: Tables) -> Tables:
+    """Return tables in which each kind of id has one type, attributes of requests by request."""
+    tables = normalise(tables, settings)
+    lists = tables.recommendations
+    if lists is not None and has_requests(lists):
+        tables = with_attributes(settings, tables, lists.columns.get(REQUEST, REQUEST))
+    return settle_ids(tables)
 
 
 def _check_hits(settings: Settings, tables: Tables, result: Result) -> None:

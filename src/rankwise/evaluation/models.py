@@ -15,6 +15,7 @@ from rankwise.core.arguments import check_choice, check_positive
 from rankwise.core.kernels import check_not_forked
 from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.core.terminal import progress_bar
+from rankwise.core.units import REQUEST
 from rankwise.errors import (
     ColumnError,
     DuplicateError,
@@ -63,7 +64,6 @@ from rankwise.tables.memory import (
     readable_columns,
 )
 from rankwise.tables.read import from_file
-from rankwise.tables.requests import REQUEST
 from rankwise.tables.table import Recommendations, Table, TableRole
 from rankwise.tables.values import numbers_in_text
 

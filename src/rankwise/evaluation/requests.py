@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -10,25 +9,22 @@ from typing import Any, Self
 import polars as pl
 
 from rankwise.blocks.partial import Partial
-from rankwise.errors import ColumnError, EmptyError, ParameterError, RankwiseError
-from rankwise.evaluation.engine import Job, evaluate_piece, finish, merge, prepare, work
+from rankwise.core.units import REQUEST, unit_keys, unit_rows
+from rankwise.errors import ColumnError, EmptyError, ParameterError
+from rankwise.evaluation.engine import Job, finish, merge, prepare, work
 from rankwise.evaluation.settings import Settings
 from rankwise.results.intervals import WEIGHT, group_column, mean_of
 from rankwise.results.result import Result, means_of_users
 from rankwise.results.values import Values
 from rankwise.tables.columns import names_of
+from rankwise.tables.ids import settle_ids
 from rankwise.tables.requests import (
     MEAN_OVER,
-    REQUEST,
     attributes_of_requests,
     column_of_requests,
     counts_of_requests,
     has_requests,
-    one_id_per_request,
-    truth_by_request,
-    users_and_requests,
-    users_as_text,
-    users_of_requests,
+    number_requests,
 )
 from rankwise.tables.table import Recommendations, Table, Tables
 
@@ -36,12 +32,8 @@ __all__ = [
     "PiecesByRequest",
     "Requests",
     "check_requests",
-    "settings_by_request",
     "with_attributes",
 ]
-
-_READABLE = r"\x1f|\\x1f"
-"""What stands between the ids of a user and of a request in messages."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,21 +42,18 @@ class Requests:
 
     Attributes
     ----------
-    user, request : polars.DataType
-        The types of their ids.
     column : str
         The column of the lists that the requests come from.
     truth : {"request", "user", "none"}
         Whether the ground truth is that of a request, that of a user for all requests, or absent.
-    each : polars.DataFrame
-        Every user and request of the lists, before seen items are removed.
+    each : polars.DataFrame or None
+        Every user and request of the lists, before seen items are removed, for the ground truth of a
+        user.
     """
 
-    user: Any
-    request: Any
     column: str
     truth: str
-    each: pl.DataFrame
+    each: pl.DataFrame | None
 
     @classmethod
     def of(cls, settings: Settings, tables: Tables) -> Self | None:
@@ -75,62 +64,35 @@ class Requests:
         if not has_requests(lists):
             return None
         known = "none" if truth is None else "request" if has_requests(truth) else "user"
-        frames = [table.frame for table in (lists, truth) if table is not None]
-        types = {
-            name: [frame.schema[name] for frame in frames if name in frame.columns]
-            for name in ("user", REQUEST)
-        }
-        user, request = (pl.String() if pl.String in own else own[0] for own in types.values())
+        each = None
         if truth is not None and known == "user":
             _check_unread(truth)
-        each = lists.frame.select("user", REQUEST)
-        if lists.empty_lists is not None:
-            columns = [pl.col(name).cast(kind) for name, kind in each.schema.items()]
-            each = pl.concat([each, lists.empty_lists.select(columns)])
-        each = each.unique(maintain_order=True)
-        return cls(user, request, lists.columns.get(REQUEST, REQUEST), known, each)
+            each = _requests_of_lists(lists)
+        return cls(lists.columns.get(REQUEST, REQUEST), known, each)
 
     @classmethod
     def none(cls, lists: Table) -> Self:
         """Return no requests, where lists have a column for them and no rows."""
-        schema = lists.frame.schema
-        return cls(
-            schema["user"], schema[REQUEST], REQUEST, "user", lists.frame.select("user", REQUEST)
-        )
+        return cls(REQUEST, "user", lists.frame.select("user", REQUEST))
 
     def applied(self, settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
-        """Return settings and tables with one id per request in lists and ground truth."""
-        return settings_by_request(settings), self.tables(tables)
-
-    def tables(self, tables: Tables) -> Tables:
-        """Return tables with one id per request in lists and ground truth; lists may be absent."""
-        if tables.recommendations is not None:
-            return one_id_per_request(tables, self.each)
-        changed: dict[Any, Any] = users_as_text(tables.by_role)
-        return replace(
-            tables,
-            truth=None if tables.truth is None else truth_by_request(tables.truth),
-            **changed,
-        )
+        """Return settings and tables with numbers of requests in lists and ground truth."""
+        return replace(settings, by_request=True), number_requests(tables, self.each)
 
     def named(self, result: Result) -> Result:
-        """Split ids into user and request columns, count both, and apply ``mean_over``."""
-        per_user = users_and_requests(result.per_user, self.user, self.request)
-        sliced = (
-            None
-            if result.sliced is None
-            else users_and_requests(result.sliced, self.user, self.request)
-        )
+        """Say what requests are, count them and their users, and apply ``mean_over``."""
+        sliced = result.sliced
+        if sliced is not None:
+            sliced = sliced.sort("by", "group", *unit_keys(sliced))
         requests: dict[str, Any] = {"column": self.column, "truth": self.truth}
         if result.provenance["settings"]["mean_over"] == "users":
             kinds = ("weighted mean", "pooled", "composed", "distribution", "groups")
             requests["over_requests"] = [
                 cell for cell in result.values if result.kinds.get(cell) in kinds
             ]
-        counts = {**result.counts, **counts_of_requests(per_user)}
+        counts = {**result.counts, **counts_of_requests(result.per_user)}
         result = replace(
             result,
-            per_user=per_user,
             sliced=sliced,
             counts=counts,
             provenance={**result.provenance, "requests": requests},
@@ -142,27 +104,17 @@ class Requests:
             else _over_users(result)
         )
 
-    def explained(self, error: RankwiseError) -> RankwiseError:
-        """Return an error whose ids are written as a user and a request."""
-        texts = (error.what, error.where, error.found, error.hint)
-        what, where, value, hint = (
-            None if text is None else re.sub(_READABLE, ", request ", text) for text in texts
-        )
-        return type(error)(str(what), where=where, found=value, hint=hint)
+
+def _requests_of_lists(lists: Recommendations) -> pl.DataFrame:
+    """Return every user and request with a list, empty ones included."""
+    each = lists.frame.select("user", REQUEST)
+    if lists.empty_lists is not None:
+        columns = [pl.col(name).cast(kind) for name, kind in each.schema.items()]
+        each = pl.concat([each, lists.empty_lists.select(columns)])
+    return each.unique(maintain_order=True)
 
 
-def settings_by_request(settings: Settings) -> Settings:
-    """Return the settings of an evaluation with one id per request and text ids of users."""
-    if isinstance(settings.weights, Mapping):
-        settings = replace(
-            settings, weights={str(user): weight for user, weight in settings.weights.items()}
-        )
-    return replace(settings, by_request=True)
-
-
-def with_attributes(
-    settings: Settings, tables: Tables, lists_column: str | None
-) -> tuple[Settings, Tables]:
+def with_attributes(settings: Settings, tables: Tables, lists_column: str | None) -> Tables:
     """Give the table of users one row per request if the table has attributes of requests.
 
     ``lists_column`` is the column of the lists that requests come from; None where it is not known
@@ -171,7 +123,7 @@ def with_attributes(
     users = tables.users
     column = None if users is None else column_of_requests(users, lists_column)
     if users is None or column is None:
-        return settings, tables
+        return tables
     refused = {
         "weights": isinstance(settings.weights, str),
         "jackknife": settings.jackknife is not None,
@@ -186,9 +138,7 @@ def with_attributes(
             found=f"column {column!r}",
             hint=f"leave {option} out, or pass a table with one row per user, without {column!r}",
         )
-    return replace(settings, users_by_request=True), replace(
-        tables, users=attributes_of_requests(users, column)
-    )
+    return replace(tables, users=attributes_of_requests(users, column))
 
 
 def check_requests(settings: Settings, lists: Table) -> None:
@@ -230,9 +180,8 @@ class PiecesByRequest:
     @classmethod
     def of(cls, settings: Settings, shared: Tables) -> Self:
         """Return the evaluation of requests under settings of users, and with their tables."""
-        tables: dict[Any, Any] = users_as_text(shared.by_role)
-        pieces = replace(shared, truth=None, **tables)
-        return cls(prepare(settings_by_request(settings), pieces, all_truth=shared.truth))
+        settings = replace(settings, by_request=True)
+        return cls(prepare(settings, replace(shared, truth=None), all_truth=shared.truth))
 
     @property
     def truth(self) -> Table | None:
@@ -245,9 +194,10 @@ class PiecesByRequest:
         ``known`` are the types of ids in earlier pieces. Also returns the evaluation with the types
         of ids that it has now.
         """
+        settled, piece = self._settled(piece, known)
         lists = piece.recommendations
         assert lists is not None
-        truth = self._truth_of(lists) if piece.truth is None else piece.truth
+        truth = settled._truth_of(lists) if piece.truth is None else piece.truth
         requests = Requests.of(self.job.settings, replace(piece, truth=truth))
         if requests is None:
             raise ParameterError(
@@ -255,44 +205,53 @@ class PiecesByRequest:
                 where=lists.source,
                 found=f"columns {', '.join(map(repr, lists.frame.columns))}",
             )
-        tables = one_id_per_request(replace(piece, truth=truth), requests.each)
-        try:
-            job, partial = evaluate_piece(self.job, tables, known)
-        except RankwiseError as error:
-            raise requests.explained(error) from error
-        types = {"user": str(requests.user), REQUEST: str(requests.request)}
+        partial = work(settled.job, number_requests(replace(piece, truth=truth), requests.each))
         cards = {
-            role: tuple(
-                {**card, "ids": card["ids"] | types, "requests": requests.truth} for card in several
-            )
+            role: tuple({**card, "requests": requests.truth} for card in several)
             for role, several in partial.inputs.items()
         }
-        return replace(self, job=job), replace(partial, inputs=cards)
+        return settled, replace(partial, inputs=cards)
+
+    def _settled(
+        self, piece: Tables, known: Mapping[str, pl.DataType] | None
+    ) -> tuple[Self, Tables]:
+        """Return the evaluation and a piece with one type of each kind of id in all tables."""
+        job = self.job
+        everything = job.shared if self.truth is None else replace(job.shared, truth=self.truth)
+        together = settle_ids(everything.with_tables(piece.by_role), known)
+        own = {role: together.by_role[role] for role in piece.by_role}
+        shared = replace(together, recommendations=None, truth=None)
+        truth = self.truth if piece.truth is not None else together.truth
+        is_same = truth is self.truth and all(
+            table is job.shared.by_role[role] for role, table in shared.by_role.items()
+        )
+        if not is_same:
+            job = prepare(job.settings, shared, all_truth=truth)
+        return replace(self, job=job), piece.with_tables(own)
 
     def _truth_of(self, lists: Recommendations) -> Table | None:
         """Return the shared ground truth of the users, or of the requests, in the lists."""
         if self.truth is None:
             return None
-        keys = ["user", REQUEST] if has_requests(self.truth) else ["user"]
+        keys = unit_keys(self.truth.frame)
         ids = lists.frame.select(keys)
         if lists.empty_lists is not None:
-            ids = pl.concat(
-                [
-                    ids,
-                    lists.empty_lists.select(pl.col(name).cast(ids.schema[name]) for name in keys),
-                ]
+            types = [pl.col(name).cast(ids.schema[name]) for name in keys]
+            ids = pl.concat([ids, lists.empty_lists.select(types)])
+        return self.truth.with_frame(
+            self.truth.frame.join(
+                ids.unique(), on=keys, how="semi", maintain_order="left", nulls_equal=True
             )
-        own, theirs = (
-            frame.select(pl.col(keys).cast(pl.String)) for frame in (self.truth.frame, ids)
         )
-        rows = own.with_row_index("row").join(
-            theirs.unique(), on=keys, how="semi", maintain_order="left"
-        )["row"]
-        return self.truth.with_frame(self.truth.frame[rows])
 
     def result(self, partials: Sequence[Partial]) -> Result:
         """Return the result of all pieces, and of users and requests without a list."""
         merged = merge(partials)
+        settled, _ = self._settled(Tables(), merged.id_types)
+        return settled._result(merged)
+
+    def _result(self, merged: Partial) -> Result:
+        """Return the result of merged pieces, whose ids have the types of the tables."""
         rest = self._without_list(merged)
         if rest is not None:
             merged = merged.merge(
@@ -307,38 +266,30 @@ class PiecesByRequest:
             raise EmptyError(
                 "no item is relevant", where=self.truth.source, hint="is this the right column?"
             )
-        types = {
-            name: pl.Int64() if {card["ids"][name] for card in cards} == {"Int64"} else pl.String()
-            for name in ("user", REQUEST)
-        }
         columns = ", ".join(sorted({card["columns"].get(REQUEST, REQUEST) for card in cards}))
         truth = (
             "user" if any(card["requests"] == "user" for card in cards) else cards[0]["requests"]
         )
         inputs = {role: tuple(map(_plain_card, several)) for role, several in merged.inputs.items()}
-        requests = Requests(types["user"], types[REQUEST], columns, truth, merged.users.head(0))
+        requests = Requests(columns, truth, merged.users.head(0))
         return requests.named(finish(self.job, [replace(merged, inputs=inputs)]))
 
     def _without_list(self, merged: Partial) -> Tables | None:
         """Return the ground truth of users and requests without a piece; None if none are left."""
         if self.truth is None:
             return None
-        truth = truth_by_request(self.truth)
-        lists = [merged.users["user"], *([] if merged.outside is None else [merged.outside])]
-        ids = pl.concat(lists)
-        known = ids if has_requests(self.truth) else users_of_requests(ids)
-        own = (
-            truth.frame["user"]
-            if has_requests(self.truth)
-            else users_of_requests(truth.frame["user"])
-        )
-        rest = truth.frame.filter(~own.is_in(known.implode()))
-        return Tables(truth=truth.with_frame(rest)) if len(rest) else None
+        with_list = merged.users.select("user", REQUEST)
+        if merged.outside is not None:
+            with_list = pl.concat([with_list, merged.outside])
+        known = with_list.select(unit_keys(self.truth.frame)).unique()
+        rest = self.truth.frame.filter(pl.Series(unit_rows(self.truth.frame, known)) < 0)
+        if rest.is_empty():
+            return None
+        return number_requests(Tables(truth=self.truth.with_frame(rest)), with_list.clear())
 
 
 def _plain_card(card: dict[str, Any]) -> dict[str, Any]:
-    ids = {name: kind for name, kind in card["ids"].items() if name != REQUEST}
-    return {name: value for name, value in card.items() if name != "requests"} | {"ids": ids}
+    return {name: value for name, value in card.items() if name != "requests"}
 
 
 def _check_unread(truth: Table) -> None:

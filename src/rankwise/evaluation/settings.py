@@ -413,7 +413,6 @@ class Settings(Options):
     """The relevance of each event of the ground truth, where it has events and no relevance."""
     by_request: bool = False
     """Whether lists and ground truth have one id per request, and the other tables one per user."""
-    users_by_request: bool = False
     """Whether the table of users has one row per request."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""

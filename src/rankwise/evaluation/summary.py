@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from rankwise.blocks.block import Fact, Groups
+from rankwise.blocks.block import Fact
 from rankwise.blocks.partial import ADDED, Partial
 from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
-from rankwise.core.digests import column_words, id_words, row_digest
+from rankwise.core.digests import column_words, digest_of_rows, id_words, row_digest
 from rankwise.core.hashing import Hashes, combined, digest_of, hash_of_column
+from rankwise.core.units import REQUEST, Units, unit_keys
 from rankwise.core.vocabularies import rows_among
 from rankwise.encoding.side_information import SideTables, digest_of_interactions
 from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError, nearest
@@ -44,7 +45,7 @@ from rankwise.results.result import Result
 from rankwise.results.values import Values
 from rankwise.tables.columns import check_once, check_was_read, where_in
 from rankwise.tables.ids import look_up
-from rankwise.tables.requests import REQUEST, counts_of_requests, users_of_requests
+from rankwise.tables.requests import counts_of_requests, has_requests
 from rankwise.tables.spelling import examples_of, other_spelling
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
 from rankwise.tables.training import GROUP_NAMES, TrainGroups, with_user_column
@@ -100,7 +101,8 @@ class UserTable:
         for name in [*columns, *([weights] if isinstance(weights, str) else [])]:
             _check_column(users, name)
         if users is not None:
-            check_once(users, "user")
+            if not has_requests(users):  # of whom each pair was checked
+                check_once(users, "user")
             for name in columns:
                 as_labels(users.frame[name].head(0), users.source)  # raises if the type has none
         if isinstance(weights, str):
@@ -113,12 +115,12 @@ class UserTable:
             return cls(users, users.with_frame(users.frame.select("user", weight)), made)
         return cls(users, weights, made)
 
-    def weights_of(self, users: pl.DataFrame) -> Any:
+    def weights_of(self, units: pl.DataFrame) -> Any:
         """Return the weight of each user, in order; None if there are no weights."""
         if self.weights is None:
             return None
-        weights = look_up(self.weights, "user", users["user"], "weight")
-        bad = users.select("user", weight=weights).filter(
+        weights = look_up(self.weights, units, "weight")
+        bad = units.select("user", weight=weights).filter(
             pl.col("weight").is_null() | (pl.col("weight") < 0)
         )
         if len(bad):
@@ -145,13 +147,16 @@ class UserTable:
                 hint="divide all of them by the largest",
             )
 
-    def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
-        """Return the group of each user, in order; null if the group is unknown."""
+    def groups_of(self, units: pl.DataFrame, by: str) -> pl.Series:
+        """Return the group of each user or request, in order; null if the group is unknown.
+
+        Requests have groups of their own where the table of users has their attributes.
+        """
         made = self.train_groups.get(by)
         if made is not None and made.table is not None:
-            return made.groups_of(users, by).cast(GROUP_NAMES.dtype)
+            return made.groups_of(units, by).cast(GROUP_NAMES.dtype)
         assert self.users is not None
-        group = look_up(self.users, "user", users["user"], by)
+        group = look_up(self.users, units, by)
         if made is not None:
             return group.cast(GROUP_NAMES.dtype)
         return as_labels(group, self.users.source)
@@ -288,7 +293,8 @@ class UserPartition:
     Attributes
     ----------
     frame : polars.DataFrame
-        One row per user: ``user``, ``n_relevant``, ``list_length`` and the columns of metrics.
+        One row per user or request: ``user``, ``request`` if there are any, ``n_relevant``,
+        ``list_length`` and the columns of metrics.
     settings, plan : Settings, Plan
         What is asked.
     facts, user_table : SideTables, UserTable
@@ -308,35 +314,12 @@ class UserPartition:
     items: CatalogueSums | None = None
 
     @cached_property
-    def _users(self) -> pl.DataFrame:
-        """The ids in the tables of users; a request has the id of its user."""
-        users = self.frame["user"]
-        return (users_of_requests(users) if self.settings.by_request else users).to_frame()
-
-    @cached_property
-    def _grouped(self) -> pl.DataFrame:
-        """The ids with groups: requests if the table of users has their attributes, else users."""
-        return self.frame.select("user") if self.settings.users_by_request else self._users
-
-    @property
-    def _groups_of_facts(self) -> dict[str, Groups]:
-        """The groups that metrics read, by column; training groups are always of users."""
-        groups = self.facts.of_users(self._users["user"])
-        if not self.settings.users_by_request:
-            return groups
-        of_requests = self.facts.of_users(self._grouped["user"])
-        return {
-            column: (groups if column in self.facts.train_groups else of_requests)[column]
-            for column in groups
-        }
-
-    @cached_property
     def columns(self) -> UserColumns:
         """The columns of the users with their weights and groups."""
         return UserColumns(
             self.frame,
-            self.user_table.weights_of(self._users),
-            self._groups_of_facts,
+            self.user_table.weights_of(self.frame),
+            self.facts.of_units(self.frame),
             self.catalogue_size,
             self.settings.rules,
             self.settings.evaluated,
@@ -346,11 +329,7 @@ class UserPartition:
     def groups(self) -> dict[str, pl.Series]:
         """The group of each user, by column of the table of users."""
         dealt = () if self.settings.jackknife is None else (JACKKNIFE,)
-        made = self.user_table.train_groups
-        ids = {
-            by: self._users if by in made else self._grouped for by in (*self.settings.by, *dealt)
-        }
-        return {by: self.user_table.groups_of(users, by) for by, users in ids.items()}
+        return {by: self.user_table.groups_of(self.frame, by) for by in (*self.settings.by, *dealt)}
 
     def share(self, *, whole: bool = False) -> PartitionState:
         """Return the aggregates of these users; ``whole`` says that these are all users."""
@@ -392,11 +371,12 @@ class UserPartition:
     def _dealt(self) -> int:
         if JACKKNIFE not in self.groups:
             return 0
-        return int(digest_of([self.frame["user"], self.groups[JACKKNIFE]]), 16)
+        units = [self.frame[name] for name in unit_keys(self.frame)]
+        return int(digest_of([*units, self.groups[JACKKNIFE]]), 16)
 
     def values(self) -> pl.DataFrame:
         """Return one row per user: counts, weight, groups, and all per-user values."""
-        frame = self.frame[["user", "n_relevant", "list_length"]]
+        frame = self.frame[[*unit_keys(self.frame), "n_relevant", "list_length"]]
         groups = [
             groups.cast(pl.String).alias(group_column(by))
             for by, groups in self.groups.items()
@@ -430,6 +410,7 @@ class Summary:
     facts: SideTables
     user_table: UserTable
     truth: Table | None
+    units: Units | None
     merged: Partial
     share: PartitionState
     items: CatalogueSums | None
@@ -550,7 +531,7 @@ class Summary:
             self.settings, self.plan, self.facts, self.user_table, by_user=by_user
         )
         digests = {
-            **digest_of_truth(self.truth),
+            **digest_of_truth(self.truth, self.units),
             **shared,
             **self.merged.digests,
             **({} if counted is None else counted.digests),
@@ -613,9 +594,18 @@ def _nan_for_null(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.exclude("by", "group", "users").fill_null(math.nan))
 
 
-def digest_of_truth(truth: Table | None) -> dict[str, int]:
-    """Return the digest of a ground truth by its name, if there is one."""
-    return {} if truth is None or is_absent(truth) else {"truth": truth.digest}
+def digest_of_truth(truth: Table | None, units: Units | None) -> dict[str, int]:
+    """Return the digest of a ground truth by its name, if there is one.
+
+    ``units`` are the requests whose numbers stand for its users, if it is by request.
+    """
+    if truth is None or is_absent(truth):
+        return {}
+    if units is None:
+        return {"truth": truth.digest}
+    ids = [units.frame["user"], units.frame[REQUEST].cast(pl.String).fill_null("")]
+    words = combined([id_words(one) for one in ids], 0)
+    return {"truth": digest_of_rows(truth.frame, "relevance", words)}
 
 
 def digests_of_tables(
@@ -687,6 +677,7 @@ def summarise(
     facts: SideTables,
     user_table: UserTable,
     truth: Table | None,
+    units: Units | None,
 ) -> Result:
     """Turn a merged partial into a `Result`.
 
@@ -715,6 +706,7 @@ def summarise(
         facts=facts,
         user_table=user_table,
         truth=truth,
+        units=units,
         merged=merged,
         items=items,
         share=share,
@@ -726,7 +718,8 @@ def check_not_empty(merged: Partial, users: int, with_list: int, settings: Setti
     """Raise if no evaluated user has a recommendation list."""
     if with_list or settings.of_slice:
         return
-    listed, evaluated = merged.outside, merged.users.to_series(0)
+    listed = None if merged.outside is None else merged.outside["user"]
+    evaluated = merged.users["user"]
     found = f"{merged.counts.get('lists', 0)} lists"
     hint = "do recommendations and truth name users in the same way?"
     if listed is not None and len(listed):

@@ -29,6 +29,7 @@ import polars as pl
 
 from rankwise.core.hashing import digest_of
 from rankwise.core.populations import PopulationName
+from rankwise.core.units import REQUEST, Units
 from rankwise.core.vocabularies import rows_among
 from rankwise.encoding.side_columns import category_lists, find_columns, read_categories
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
@@ -40,7 +41,6 @@ from rankwise.results.intervals import CROSSED, in_order, is_truth_slice
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import item_column
 from rankwise.tables.columns import EVENT, check_once, without_edges
-from rankwise.tables.requests import REQUEST
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import check_train_groups, train_groups, with_user_column
 from rankwise.tables.values import as_labels, as_numbers, numbers_in_text
@@ -614,7 +614,7 @@ def _of_shown(
     assert lists is not None
     results = []
     for rule, plain in settings_of_shown(settings):
-        shown = _of_population(lists, rule, settings, result)
+        shown = _of_population(lists, rule, settings, result, inside.units)
         results.append(_over_rows(plain, replace(inside, recommendations=shown), evaluate))
     return results
 
@@ -640,14 +640,19 @@ def settings_of_shown(settings: Settings) -> list[tuple[AveragingRule, Settings]
 
 
 def _of_population(
-    lists: Recommendations, rule: AveragingRule, settings: Settings, result: Result
+    lists: Recommendations,
+    rule: AveragingRule,
+    settings: Settings,
+    result: Result,
+    units: Units | None,
 ) -> Recommendations:
     """Return the lists of the users who belong to the population of a metric."""
     per_user = result.per_user
     belong = rule.includes(
         settings.evaluated, per_user["n_relevant"].to_numpy(), per_user["list_length"].to_numpy()
     )
-    users = per_user["user"] if belong is None else per_user["user"].filter(pl.Series(belong))
+    units_inside = per_user if belong is None else per_user.filter(pl.Series(belong))
+    users = units_inside["user"] if units is None else units.ids_of(units_inside)
     is_evaluated = rows_among(lists.frame["user"], users) >= 0
     return lists.with_frame(lists.frame.filter(pl.Series(is_evaluated)))
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.blocks.partial import Partial, twice_error
+from rankwise.core.units import unit_keys
 
 __all__ = ["UsersOnce"]
 
@@ -25,7 +26,7 @@ class UsersOnce:
     """
 
     runs: tuple[Hashes, ...] = ()
-    pieces: tuple[pl.Series, ...] = ()
+    pieces: tuple[pl.DataFrame, ...] = ()
 
     def with_users(self, partials: Iterable[Partial]) -> Self:
         """Return the users together with the users of more pieces.
@@ -37,31 +38,30 @@ class UsersOnce:
         """
         users = self
         for partial in partials:
-            ids = partial.users["user"]
+            units = partial.users.select(unit_keys(partial.users))
             if partial.outside is not None:
-                ids = pl.concat([ids, partial.outside.cast(ids.dtype)])
-            users = users._with_ids(ids)
+                units = pl.concat([units, partial.outside])
+            users = users._with_units(units)
         return users
 
-    def _with_ids(self, ids: pl.Series) -> Self:
-        hashes = np.sort(ids.hash().to_numpy())
+    def _with_units(self, units: pl.DataFrame) -> Self:
+        hashes = np.sort(units.hash_rows().to_numpy())
         if any(_shares(run, hashes) for run in self.runs):
-            self._confirm(ids)
+            self._confirm(units)
         runs = [*self.runs, hashes]
         while len(runs) > 1 and len(runs[-2]) < 2 * len(runs[-1]):
             last, before = runs.pop(), runs.pop()
             runs.append(np.sort(np.concatenate([before, last]), kind="stable"))
-        return type(self)(tuple(runs), (*self.pieces, ids))
+        return type(self)(tuple(runs), (*self.pieces, units))
 
-    def _confirm(self, ids: pl.Series) -> None:
+    def _confirm(self, units: pl.DataFrame) -> None:
         """Raise if a user is in an earlier piece, and not only another with the same hash."""
         for piece in self.pieces:
-            again = ids.filter(ids.is_in(piece.implode()))
+            if piece.columns != units.columns:
+                continue
+            again = units.join(piece, on=units.columns, how="semi", nulls_equal=True)
             if len(again):
-                user = again[0]
-                raise twice_error(
-                    user.replace("\x1f", ", request ") if isinstance(user, str) else user
-                )
+                raise twice_error(again.row(0))
 
 
 def _shares(run: Hashes, hashes: Hashes) -> bool:

@@ -19,12 +19,13 @@ from rankwise.comparison.alignment import (
 )
 from rankwise.core.arguments import Sampled, check_choice
 from rankwise.core.terminal import TableDisplay, TableView, count_of, finite, level_text, number
+from rankwise.core.units import REQUEST
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.results.intervals import group_column
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, check_level
 from rankwise.stats.prediction_powered import PredictionPowered, prediction_powered
-from rankwise.tables.requests import REQUEST, users_of_requests
+from rankwise.tables.requests import users_of_requests
 
 __all__ = ["JudgedResult", "judged"]
 

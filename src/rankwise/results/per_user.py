@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.units import REQUEST
 from rankwise.errors import ColumnError, FileError, RankwiseError
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.results.intervals import WEIGHT, mean_of, read_group_column, sum_of
@@ -19,7 +20,7 @@ from rankwise.results.values import Values
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.memory import from_arrow, typed, with_integers
-from rankwise.tables.requests import MEAN_OVER, REQUEST, counts_of_requests
+from rankwise.tables.requests import MEAN_OVER, counts_of_requests
 from rankwise.tables.table import Protocol
 
 __all__ = ["LISTS", "from_per_user"]

@@ -15,6 +15,7 @@ from rankwise.convention.convention import Convention
 from rankwise.core.arguments import SMALL_GROUP, check_path
 from rankwise.core.saved_forms import RESULT
 from rankwise.core.terminal import Detail, DetailedDisplay, Format, TableView, finite, number
+from rankwise.core.units import REQUEST
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.results.display import footnote, result_views, short_lists
@@ -43,7 +44,7 @@ from rankwise.results.values import (
     tidy_values,
     wide_cells,
 )
-from rankwise.tables.requests import REQUEST, request_ids
+from rankwise.tables.requests import request_ids
 from rankwise.tables.storage import write_folder
 from rankwise.tables.table import Protocol, in_words
 

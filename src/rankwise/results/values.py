@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.units import REQUEST
 from rankwise.metrics.base import Metric, parse
 from rankwise.metrics.inputs import read_label
-from rankwise.tables.requests import REQUEST
 
 __all__ = [
     "Values",

@@ -45,6 +45,7 @@ from rankwise.results.intervals import HISTORY
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
 from rankwise.tables.columns import empty_table, null_ids, where_in, without_edges
 from rankwise.tables.read import read_table
+from rankwise.tables.requests import number_requests
 from rankwise.tables.table import Table, TableRole, Tables, absent_truth, is_absent
 from rankwise.tables.training import (
     GROUP_NAMES,
@@ -174,11 +175,8 @@ class BucketWork:
             counts[RELEVANT] = len(piece.truth.relevant(job.settings.relevance_threshold))
         if job.settings.by_request:
             requests = requests or Requests.none(tables["recommendations"])
-            piece = requests.tables(piece)
-        try:
-            partial = work(job, piece)
-        except RankwiseError as error:
-            raise error if requests is None else requests.explained(error) from error
+            piece = number_requests(piece, requests.each)
+        partial = work(job, piece)
         partial = replace(partial, counts=Counter(partial.counts) + counts)
         users = {} if piece.users is None else {"users": piece.users.frame}
         return partial, users

@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 from rankwise.blocks.partial import Partial
 from rankwise.core.arguments import check_count
 from rankwise.core.populations import POPULATIONS
+from rankwise.core.units import REQUEST, unit_keys
 from rankwise.encoding.encoder import normalise, ties_for
 from rankwise.encoding.side_information import Counted
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
@@ -27,7 +28,7 @@ from rankwise.evaluation.engine import Job, finish, prepare, with_train_items
 from rankwise.evaluation.evaluate import check_whole, with_doubts, with_item_slices
 from rankwise.evaluation.input_warnings import swapped
 from rankwise.evaluation.plan import check_piece
-from rankwise.evaluation.requests import Requests, settings_by_request
+from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import PartitionState, Summary, catalogue, check_not_empty
 from rankwise.evaluation.truth_slices import is_of_shown, settings_of_shown
@@ -67,10 +68,8 @@ from rankwise.spark.tables import (
 )
 from rankwise.tables.columns import empty_table
 from rankwise.tables.requests import (
-    REQUEST,
     column_of_requests,
     has_requests,
-    users_as_text,
     words_of_unread_requests,
 )
 from rankwise.tables.spelling import check_common_items
@@ -453,7 +452,7 @@ class Engine:
         by_request = has_requests(empty.get("recommendations"))
         if by_request:
             _refuse_attributes(empty)
-            settings = settings_by_request(settings)
+            settings = replace(settings, by_request=True)
         for role in ("recommendations", "reference"):
             if role in empty:
                 check_order(empty[role], settings.ties)
@@ -471,9 +470,6 @@ class Engine:
         assert isinstance(lists, Recommendations)
         ties_for(lists, settings.ties, if_scored=settings.ties_if_scored)
         shared = shared_tables(settings, tables, self.items)
-        if by_request:
-            changed: dict[Any, Any] = users_as_text(shared.by_role)
-            shared = replace(shared, **changed)
         job = prepare(settings, shared, counted=Counted())
         check_piece(job.plan, lists, settings.relevance_threshold)
         check_facts(job.plan)
@@ -640,7 +636,8 @@ def _packed(output: DataFrame) -> DataFrame:
 def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
     """Return the result with the users' values on the driver."""
     parts = [users_of(cell.as_py()) for cell in _packed(output).toArrow().column("users")]
-    users = pl.concat([evaluated for evaluated, _ in parts], rechunk=True).sort("user")
+    users = pl.concat([evaluated for evaluated, _ in parts], rechunk=True)
+    users = users.sort(unit_keys(users))
     tables = [table for _, table in parts if table is not None]
     if tables:
         assert job.shared.users is not None
@@ -667,6 +664,7 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
         facts=job.facts,
         user_table=job.user_table,
         truth=None,
+        units=None,
         merged=merged,
         share=share,
         items=items,

@@ -1,4 +1,4 @@
-"""The type of ids: one for each kind, users and items, in all tables that are matched.
+"""The type of ids: one for each kind (user, item, request) in all tables that are matched.
 
 Ids are whole numbers or text. ``"1"`` and ``1`` would never match in silence, so one rule decides,
 for each kind by itself:
@@ -21,7 +21,8 @@ from dataclasses import replace
 import polars as pl
 
 from rankwise.core.texts import WHOLE_NUMBER
-from rankwise.core.vocabularies import rows_among, whole_numbers
+from rankwise.core.units import REQUEST, unit_rows
+from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import IdError
 from rankwise.tables.spelling import other_spelling
 from rankwise.tables.table import Table, TableRole, Tables
@@ -30,7 +31,6 @@ __all__ = ["NO_ITEM", "align", "look_up", "matching", "settle_all", "settle_ids"
 
 NO_ITEM = "\x00"
 """What stands before a name that no item has, where ids are text."""
-_KINDS = ("user", "item")
 _LOOKED_UP = ("users", "items", "weights")
 """The tables in which ids of the others are looked up."""
 _NARROW = (pl.Int8, pl.UInt8, pl.Int16, pl.UInt16, pl.Int32)
@@ -55,22 +55,32 @@ def settle_ids(tables: Tables, known: Mapping[str, pl.DataType] | None = None) -
         If integers stand beside text, or an integer does not fit 64 bits with a sign.
     """
     before = tables.by_role
-    changed = {
-        role: table
-        for role, table in settle_all(before, known).items()
-        if table is not before[role]
-    }
+    numbered = () if tables.units is None else ("recommendations", "truth", "unlisted")
+    after = settle_all(before, known, numbered)
+    changed = {role: table for role, table in after.items() if table is not before[role]}
     return tables.with_tables(changed) if changed else tables
 
 
 def settle_all(
-    tables: Mapping[TableRole, Table], known: Mapping[str, pl.DataType] | None = None
+    tables: Mapping[TableRole, Table],
+    known: Mapping[str, pl.DataType] | None = None,
+    numbered: Collection[str] = (),
 ) -> dict[TableRole, Table]:
-    """Return tables by role in which each kind of id has one type, as in `settle_ids`."""
-    settled = dict(tables)
-    for column in _KINDS:
-        with_ids = {role: table for role, table in settled.items() if column in table.frame.columns}
-        settled |= _settled(with_ids, column, (known or {}).get(column))
+    """Return tables by role in which each kind of id has one type, as in `settle_ids`.
+
+    The ``numbered`` tables have numbers of requests for users. Ids of requests are settled where
+    lists belong to requests.
+    """
+    types = {} if known is None else known
+    settled, lists = dict(tables), tables.get("recommendations")
+    by_request = REQUEST in types or (lists is not None and REQUEST in lists.frame.columns)
+    for column in ("user", "item", *([REQUEST] if by_request else [])):
+        with_ids = {
+            role: table
+            for role, table in settled.items()
+            if column in table.frame.columns and (column != "user" or role not in numbered)
+        }
+        settled |= _settled(with_ids, column, types.get(column))
     return settled
 
 
@@ -138,7 +148,7 @@ def _numbers_of_text(table: Table, column: str, rows: list[Table]) -> Table:
             hint=f"cast the {column} column to one type in both tables",
         )
     if len(are_whole) and not are_whole.any():
-        raise _mixed(column, rows[0], table)
+        raise _mixed(column, rows[0], table) if rows else _earlier_type(column, table)
     frame = table.frame if are_whole.all() else table.frame.filter(are_whole)
     numbers = frame.with_columns(pl.col(column).cast(pl.Int64, strict=False))
     return table.with_frame(numbers.drop_nulls(column))
@@ -152,9 +162,9 @@ def _of_width(table: Table, column: str, width: pl.DataType) -> Table:
     return table.with_ids(column, ids.cast(width) if width == pl.Int32 else whole_numbers(ids))
 
 
-def look_up(table: Table, column: str, ids: pl.Series, value: str) -> pl.Series:
-    """Return the value of each id in a table with settled ids; null for an id that it lacks."""
-    row = pl.Series(rows_among(ids, table.frame[column]))
+def look_up(table: Table, units: pl.DataFrame, value: str) -> pl.Series:
+    """Return the value of each unit in a table by user or request; null for one that it lacks."""
+    row = pl.Series(unit_rows(units, table.frame))
     return table.frame[value].gather(row.set(row < 0, None))
 
 

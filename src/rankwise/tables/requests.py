@@ -1,54 +1,46 @@
 """Several requests of one user: page views, sessions, queries, notifications.
 
-A list then belongs to a request. Until the result, lists and ground truth have one id per request,
-made of the ids of the user and of the request; all other tables keep their users, and each request
-is looked up in them by its user.
+A list then belongs to a request. While they are evaluated, lists and ground truth have the number of
+a request in place of the user (`rankwise.core.units`); all other tables keep their users, and each
+request is looked up in them by its user.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import polars as pl
 
+from rankwise.core.units import REQUEST, number_units
 from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError, RankwiseError
 from rankwise.tables.columns import Columns, choose, names_of, unit_named
-from rankwise.tables.ids import align
-from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.table import Table, Tables
 
 __all__ = [
     "MEAN_OVER",
-    "REQUEST",
     "attributes_of_requests",
-    "by_user",
     "check_no_requests",
     "check_same_units",
     "column_of_requests",
     "counts_of_requests",
     "has_requests",
     "naming_requests",
-    "one_id_per_request",
+    "number_requests",
     "request_ids",
     "row_named",
     "such_rows",
-    "truth_by_request",
     "unread_requests",
-    "users_and_requests",
-    "users_as_text",
     "users_of_requests",
     "without_requests",
     "words_of_unread_requests",
 ]
 
-REQUEST = "request"
-"""The column of the request, in lists, ground truth and per-user values."""
 _T = TypeVar("_T", bound=Table)
 MEAN_OVER = "mean_over"
 """The column of values by request that says ``users`` if means are over users, each over the user's requests."""
 _BETWEEN = "\x1f"  # between the ids of the user and of the request; users without a request have an empty one
-_BY_USER = ("train", "users", "reference", "weights")
 
 
 def has_requests(table: Table | None) -> bool:
@@ -246,78 +238,69 @@ def words_of_unread_requests(truth: Table) -> str:
     )
 
 
-def one_id_per_request(tables: Tables, requests: pl.DataFrame) -> Tables:
-    """Return tables whose lists and ground truth have one id per request, in place of the user.
+def number_requests(tables: Tables, requests: pl.DataFrame | None) -> Tables:
+    """Return tables whose lists and ground truth have the number of a request for their user.
 
     Ground truth without a column for the request holds for all ``requests`` of its user: each
-    ``user`` and ``request`` that had a list. A user without one has one id, without a request. The
-    other tables keep their users, as text.
+    ``user`` and ``request`` that had a list, which are needed for such a ground truth alone. A user
+    without one has a unit without a request. Lists may be absent. The other tables keep their
+    users.
+
+    Raises
+    ------
+    IdError
+        If a request has an empty id, or an id has the character that stands between a user and a
+        request in units of results.
     """
-    lists = tables.recommendations
-    assert lists is not None
-    if lists.is_exact:
+    lists, truth = tables.recommendations, tables.truth
+    if lists is not None and lists.is_exact:
         raise ParameterError(
             "exact ranks have no requests",
             where=lists.source,
             hint="rank lists, and evaluate those",
         )
-    roles = [role for role in tables.by_role if "user" in tables.by_role[role].frame.columns]
-    aligned = dict(zip(roles, align([tables.by_role[role] for role in roles], "user"), strict=True))
-    changed: dict[Any, Any] = users_as_text(aligned)
-    changed["recommendations"] = _with_requests(aligned["recommendations"])
-    if "truth" in aligned:
-        truth = aligned["truth"]
-        changed["truth"] = _with_requests(
-            truth if has_requests(truth) else _of_all_requests(truth, requests)
-        )
-    return replace(tables, **changed)
+    if truth is not None and not has_requests(truth):
+        assert requests is not None
+        truth = _of_all_requests(truth, requests)
+    numbered: list[Table] = [table for table in (lists, truth) if table is not None]
+    for table in numbered:
+        _check_names(table)
 
-
-def users_as_text(tables: Mapping[Any, Table]) -> dict[Any, Table]:
-    """Return the tables by user, keyed by role, with user (or request) ids as text."""
-    return {
-        role: _with_requests(table)
-        if has_requests(table)
-        else replace(table.with_ids("user", table.frame["user"].cast(pl.String)), is_text=True)
-        for role, table in tables.items()
-        if role in _BY_USER
+    units, numbers = number_units([table.frame for table in numbered])
+    changed = {
+        table.role: table.with_frame(table.frame.drop(REQUEST).with_columns(number))
+        for table, number in zip(numbered, numbers, strict=True)
     }
-
-
-def truth_by_request(truth: Table) -> Table:
-    """Return a ground truth with one id per request; a missing request is empty in the id."""
-    if has_requests(truth):
-        return _with_requests(truth)
-    return _with_requests(
-        truth.with_frame(truth.frame.with_columns(pl.lit(None, pl.String).alias(REQUEST)))
-    )
+    made = replace(tables.with_tables(changed), units=units)
+    if made.recommendations is None:
+        return made
+    return replace(made, recommendations=replace(made.recommendations, k=None))
 
 
 def _of_all_requests(truth: Table, requests: pl.DataFrame) -> Table:
     """Repeat the ground truth of each user per request; users without requests keep a null."""
-    requests = requests.with_columns(pl.col("user").cast(truth.frame["user"].dtype))
     return truth.with_frame(
         truth.frame.join(requests, on="user", how="left", maintain_order="left_right")
     )
 
 
-def _with_requests(table: Table) -> Table:
-    ids = table.frame.select(pl.col("user", REQUEST).cast(pl.String))
-    empty = int((ids[REQUEST] == "").sum())
-    if empty:
-        raise IdError("a request has an empty id", where=table.source, found=f"{empty:,} rows")
-    for name in ids.columns:
-        bad = ids[name].str.contains(_BETWEEN, literal=True).fill_null(value=False)
+def _check_names(table: Table) -> None:
+    """Raise if a user or a request has an id that cannot be told from another unit's."""
+    for name in ("user", REQUEST):
+        ids = table.frame[name]
+        if ids.dtype != pl.String:
+            continue
+        empty = int((ids == "").sum()) if name == REQUEST else 0
+        if empty:
+            raise IdError("a request has an empty id", where=table.source, found=f"{empty:,} rows")
+        bad = ids.str.contains(_BETWEEN, literal=True).fill_null(value=False)
         if bad.any():
             raise IdError(
                 f"ids of a {name} cannot have the control character U+001F where users have "
                 "requests",
                 where=f"{table.source}, column {table.columns.get(name, name)!r}",
-                found=repr(ids[name].filter(bad)[0]),
+                found=repr(ids.filter(bad)[0]),
             )
-    frame = table.frame.drop(REQUEST).with_columns(user=request_ids(ids))
-    changed = replace(table, frame=frame, is_text=False)
-    return replace(changed, k=None) if isinstance(changed, Recommendations) else changed
 
 
 def request_ids(frame: pl.DataFrame) -> pl.Series:
@@ -338,12 +321,6 @@ def users_of_requests(ids: pl.Series) -> pl.Series:
     ['7', '8']
     """
     return _parts(ids)["user"]
-
-
-def by_user(table: _T) -> _T:
-    """Replace the request ids of a table by the ids of their users, and keep them as requests."""
-    ids = table.frame["user"]
-    return table.with_ids(REQUEST, ids).with_ids("user", users_of_requests(ids))
 
 
 def row_named(key: object) -> str:
@@ -371,19 +348,6 @@ def _parts(ids: pl.Series) -> pl.DataFrame:
     """Return the ids of the user and of the request in each id that `request_ids` made."""
     parts = ids.cast(pl.String).str.split_exact(_BETWEEN, 1)
     return parts.struct.rename_fields(["user", REQUEST]).struct.unnest()
-
-
-def users_and_requests(frame: pl.DataFrame, user: Any, request: Any) -> pl.DataFrame:
-    """Split request ids into ``user`` and ``request`` of the given types, and sort by both."""
-    frame = frame.with_columns(_parts(frame["user"]).get_columns())
-    named = frame.with_columns(
-        pl.col("user").cast(user),
-        pl.when(pl.col(REQUEST) != "").then(pl.col(REQUEST)).cast(request),
-    )
-    rest = [name for name in frame.columns if name not in ("user", REQUEST)]
-    within = [name for name in ("by", "group") if name in rest]
-    others = [name for name in rest if name not in within]
-    return named.select(*within, "user", REQUEST, *others).sort(*within, "user", REQUEST)
 
 
 def counts_of_requests(per_user: pl.DataFrame) -> dict[str, int]:

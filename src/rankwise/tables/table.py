@@ -17,6 +17,7 @@ from rankwise.core.arrays import reaches
 from rankwise.core.digests import digest_of_rows
 from rankwise.core.hashing import json_hash
 from rankwise.core.saved_forms import SPLIT
+from rankwise.core.units import Units
 from rankwise.errors import FileError
 
 __all__ = [
@@ -464,6 +465,9 @@ class Tables:
     ----------
     unlisted : Table or None, default=None
         In a piece, the users who are evaluated although the piece has no list of them.
+    units : Units or None, default=None
+        The requests whose numbers stand for users in lists and ground truth; None where lists are
+        of users.
     """
 
     recommendations: Recommendations | None = None
@@ -474,12 +478,13 @@ class Tables:
     reference: Table | None = None
     weights: Table | None = None
     unlisted: Table | None = None
+    units: Units | None = None
 
     @property
     def by_role(self) -> dict[TableRole, Table]:
         """The tables that are present."""
-        tables: dict[Any, Table | None] = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {role: table for role, table in tables.items() if table is not None}
+        tables: dict[Any, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {role: table for role, table in tables.items() if isinstance(table, Table)}
 
     def with_tables(self, tables: Mapping[TableRole, Table]) -> Tables:
         """Return these tables with others in place of those of the same roles."""

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup
 from rankwise.core.hashing import combined, id_numbers
+from rankwise.core.units import unit_keys
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.tables.ids import look_up
@@ -92,8 +93,8 @@ def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, in
     the same users. Lists of requests have a column ``request``, as has their ground truth.
     """
     pair = ["user", "item"]
-    unit = "request" if "request" in lists.frame.columns else "user"
-    with_unit = list(dict.fromkeys([*pair, unit]))
+    unit = unit_keys(lists.frame)
+    with_unit = [*unit, "item"]
 
     tables = [lists.with_frame(lists.frame.select(with_unit))]
     tables += [train.with_frame(train.frame.select(pair))]
@@ -108,7 +109,7 @@ def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, in
     for frame in judged:
         met_again = frame.join(known, on=pair, how="semi")
         if len(met_again):
-            met_again = met_again.join(recommended, on=unit, how="semi")
+            met_again = met_again.join(recommended, on=unit, how="semi", nulls_equal=True)
         counts[SEEN_TRUTH] = len(met_again)
     return counts
 
@@ -242,7 +243,7 @@ class TrainGroups:
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
         """Return the group of each user, in order, from a table of users and groups."""
         assert self.table is not None
-        return look_up(self.table, "user", users["user"], by).fill_null(_NONE)
+        return look_up(self.table, users, by).fill_null(_NONE)
 
 
 def check_train_groups(by: Iterable[str], users: Table | None, train: Table | None) -> None:

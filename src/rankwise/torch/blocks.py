@@ -153,7 +153,7 @@ def read_facts(
     by_fact: dict[Fact[Any], object] = {}
     if items is not None:
         by_fact |= facts.of_items(items.ids, similarities=True)
-    for column, groups in facts.of_users(user_ids.ids).items():
+    for column, groups in facts.of_units(user_ids.ids.to_frame("user")).items():
         fact = Groups.of_users(column)
         by_fact[fact] = replace(groups, code=np.append(groups.code, facts.unknown(fact)))
     id_rank: Any = None
@@ -299,7 +299,7 @@ def _user_items(
     if not facts_of_users or items is None:
         return {}, {}
     needed = SideTables(facts_of_users, {r: t for r, t in tables.by_role.items() if r != "truth"})
-    ids = IdSpace([needed.tables[role] for role in needed.coded], count_items=True)
+    ids = IdSpace([], [needed.tables[role] for role in needed.coded], count_items=True)
     context = encode_side_information(needed, ids, "error", 1)
     counts = dict(context.counts)
     out: dict[str, _UserItems] = {}
