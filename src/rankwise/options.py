@@ -3,6 +3,20 @@
 Signatures, the command line, YAML files, what a result saves, and the check that two results may be
 compared derive from the fields of `Options`. A new option is compared by default: only a reason in
 its declaration exempts it.
+
+An option is compared unless its declaration says why it need not be. ``Options`` derives from
+``Choices``, the options that a convention decides; a choice also declares its scope (who is
+averaged over, what is relevant, how lists are read, how tables are taken) and whether one metric
+may have its own. ``Settings`` are options and metrics. A ``Convention`` is ``Choices`` with a name
+and definitions of metrics, an ``Entry`` has the choices of one name, and a ``Definition`` is one
+metric with its ``Choices``: none of them lists choices. ``EncodingRules`` hold the ``Options``.
+``takes_options`` adds the options to the signatures and docstrings of ``evaluate``, ``Evaluator``,
+``evaluate_model`` and ``evaluate_ratings``, and the command line and configuration files make their
+options from the same fields. Editors and mypy see a ``TypedDict`` (PEP 692), because Python cannot
+derive one from a dataclass; a test checks that the two agree, and another that a new option needs
+its declaration alone. ``core/arguments`` fills other shared descriptions into docstrings, and the
+decorator ``metric`` the inherited parameters of a metric, so that ``help()`` and the pages are
+complete.
 """
 
 from __future__ import annotations

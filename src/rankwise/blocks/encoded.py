@@ -1,4 +1,15 @@
-"""Recommendation lists and ground truth in codes, and the blocks of users cut from them."""
+"""Recommendation lists and ground truth in codes, and the blocks of users cut from them.
+
+A metric sees list lengths, numbers of relevant items and hits; on request also the ideal order,
+judged items, all rows, training histories, overlaps and facts. A block holds at most eight million
+rows, half of that if a metric reads whole lists, and there are as many blocks as threads or a
+multiple of them: memory stays flat, and threads seldom wait for each other between short NumPy
+calls, for which only one of them can have the interpreter at a time. Where hits up to each cut-off
+end is found once in a block, for all metrics. The thread that measured a block copies it to its
+place among all users (``blocks/partial.BlockCollector``), and the block's memory serves the next
+one. Each thread takes one block, and matrix products inside it use one thread: two thread pools on
+the same processors cost ten times what they gain.
+"""
 
 from __future__ import annotations
 

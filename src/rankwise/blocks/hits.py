@@ -4,6 +4,9 @@ Every accuracy metric is a sum over these rows. Where equal scores leave the ord
 open, a tied item is spread over the ranks that it may take, so that the same sums become
 expectations over all orders (McSherry & Najork 2008): a row then stands for a rank of the tied
 group, with the probability that a relevant item occupies it.
+
+In a weighted block ``probability`` holds the expected weight, so metrics that sum over hits are
+weighted without further code.
 """
 
 from __future__ import annotations

@@ -10,6 +10,10 @@ bytes comes first, so that bytes that were changed on their way are never parsed
 Columns are named here and nowhere else. Values of users have the name of their cell (``ndcg@10``).
 Sums, which are only pooled at the end, have names that hold a JSON list, so that no name of a group
 or a column can be mistaken.
+
+``JobFingerprint`` is the question of a partial: every setting that can change a value, the columns
+that facts come from, and a hash of each shared table. Tables are hashed only when partials of
+different tables meet or a partial leaves the process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Paired comparisons of results, and how many users a comparison needs."""
+"""Paired comparisons of results, and how many users a comparison needs.
+
+Users are aligned by id, then every pair is a ``Differences``, whose sums ``stats/differences``
+finds for all pairs of a metric at once. ``Systems`` knows which results are seeds or data sets of
+one system; ``comparison/pairwise`` makes their rows, whose sections in ``comparison/rows`` declare
+the columns of every output: type, head and text of a field are written beside its name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""`Convention`: a named set of definitions and options that reproduces a library's values."""
+"""`Convention`: a named set of definitions and options that reproduces a library's values.
+
+The parser asks a convention for the meaning of a name, and ``evaluation/settings`` turns its
+choices into ``Settings``. ``metrics/states`` selects the averaged users after the blocks, by a mask
+for each metric, so that one job serves metrics of several populations. Two tie rules, or sums over
+items of other users, need two jobs whose results are joined (``evaluation/plan``).
+"""
 
 from __future__ import annotations
 

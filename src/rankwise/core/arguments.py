@@ -1,4 +1,10 @@
-"""Checks of arguments before any computation; types and descriptions of shared parameters."""
+"""Checks of arguments before any computation; types and descriptions of shared parameters.
+
+Splitting rules, filters and baselines are dataclasses whose fields are checked by their annotated
+types (``check_fields`` in ``core/arguments``): a ``Literal``, a flag, or a type that is annotated
+with its check, such as ``Count``, ``Share``, ``Seed``, ``Folds`` and ``Period``. A rule adds only
+what concerns several fields together.
+"""
 
 from __future__ import annotations
 

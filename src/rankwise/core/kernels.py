@@ -9,6 +9,12 @@ The environment variable ``RANKWISE_KERNELS=off`` disables the library.
 
 `SIGNATURES` declares every function of the library: an argument of another type, or one too many,
 raises before the loop reads memory.
+
+Loops that read columns ask for memory half a page ahead, because a processor alone does not look as
+far (a fifth of their time). A library compiled from other source than the file beside it has
+another checksum and is not loaded. ``tests/core/test_kernels.py`` checks that loops and twins give
+the same bits; ``tests/core/kernels_driver.c`` runs the loops under the address and
+undefined-behaviour sanitizers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Detection of lists with sampled negatives, from counts that add up over pieces."""
+"""Detection of lists with sampled negatives, from counts that add up over pieces.
+
+They add up over pieces; of the items they keep the 4,096 with the smallest hashes, a random sample
+that is the same however users are divided.
+"""
 
 from __future__ import annotations
 

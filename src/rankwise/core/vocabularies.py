@@ -9,6 +9,9 @@ There are three kinds:
   that compares the texts themselves.
 
 Codes are private to one process; results that leave it (a `Partial`, a `Result`) carry ids.
+
+In each run of equal users only the first row is encoded. Codes of texts are computed in the memory
+where Polars has the texts.
 """
 
 from __future__ import annotations

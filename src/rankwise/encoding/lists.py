@@ -1,4 +1,11 @@
-"""Rows to recommendation lists and ground truth in the codes of one id space."""
+"""Rows to recommendation lists and ground truth in the codes of one id space.
+
+Ranks without an item are filled with items of nobody, so that all others keep their ranks; only for
+metrics that read hits.
+
+Lists name only judged items, with the ranks that each may have and the size of the candidate set.
+Hits are the same as from whole lists; metrics that need more are refused.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Every kind has one `Reader`; all else asks it. New side information is a type of values and its
 reader: where a metric names the `Fact`, it is found in the tables, digested for comparisons, and
 placed in blocks on every road.
+
+Columns are looked up before any work and parsed once.
 """
 
 from __future__ import annotations

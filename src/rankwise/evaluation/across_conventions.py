@@ -1,4 +1,8 @@
-"""Metrics under every convention: the spread of a value, and the conventions that give a value."""
+"""Metrics under every convention: the spread of a value, and the conventions that give a value.
+
+A ``Definition`` is one metric with every choice; two of them can be mixed. Metrics under the same
+options share one evaluation, whichever conventions request them.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,13 @@
 A `Job` and a `Partial` are all that travels between processes and machines: both can be pickled,
 and a partial has an Arrow form with a version (``to_bytes``, ``from_bytes``).
 
+``rankwise.evaluate`` is ``finish(job, [work(job, piece)])``. ``rankwise.Evaluator`` is a ``Job``
+and a list of ``Partial``s, without other state; ``update`` appends a partial last, so a failing
+piece changes nothing.
+
+If no machine has all training interactions, users or reference lists, each piece brings the rows of
+its users, and ``prepare(…, counted=…)`` receives the counts over all users (popularity, groups).
+
 >>> from rankwise.evaluation.evaluate import read_inputs
 >>> settings = Settings.read("recall@2", {})
 >>> job = prepare(settings, read_inputs(settings, truth={"ann": {1}, "bob": {2}}))

@@ -1,4 +1,8 @@
-"""Checks for tables that were probably mixed up: an error, or a warning in the result."""
+"""Checks for tables that were probably mixed up: an error, or a warning in the result.
+
+A table with two meanings is refused; tables that look swapped, or are the same twice, are reported
+in the result.
+"""
 
 from __future__ import annotations
 

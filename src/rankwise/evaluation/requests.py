@@ -1,4 +1,9 @@
-"""Evaluations of requests: lists and ground truth by request, everything else by user."""
+"""Evaluations of requests: lists and ground truth by request, everything else by user.
+
+Units have one row each in ``Result.units``, with the user as the group that comparisons take for
+clusters. In pieces (``PiecesByRequest``) each piece brings the ground truth of its requests, and
+what no piece had is one more.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""From merged partials to a result: values, slices, jackknife replicates, counts, provenance."""
+"""From merged partials to a result: values, slices, jackknife replicates, counts, provenance.
+
+A column assigns users to jackknife groups. Sums by group exist for slices, so the value without a
+group comes from the total sums minus the group's sums.
+"""
 
 from __future__ import annotations
 

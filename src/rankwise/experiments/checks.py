@@ -2,6 +2,9 @@
 
 What a run would refuse is told by the checks of the run itself, called with what is known before
 it: the names of tables in place of their rows, and results without users in place of results.
+
+``ConfigErrors`` collects the errors that pydantic finds; the invalid parts are then removed and the
+rest is checked, so that one run reports all mistakes.
 """
 
 from __future__ import annotations

@@ -6,6 +6,27 @@ method, whose name depends on the kind of metric: see `rankwise.metrics.kinds`.
 
 Functions over metrics of every kind turn columns of users into states (`reduce_users`), and states
 into values (`finalise`).
+
+Metric objects are frozen; their fields are the parameters. Text and object are two spellings of the
+same metric: equality, hash and ``str`` agree. A preset (``metrics/base``) is a subclass with fixed
+parameters. The annotation of a parameter declares its type and, with ``Limits``
+(``metrics/arithmetic``), the numbers that it may have.
+
+Docstrings of metrics state neither range nor direction: ``metric`` adds them from the declaration,
+and the parameters and references that only base classes describe.
+
+A definition has one cut-off. Each cut-off is summed separately, so another one does not
+change a digit.
+
+``inputs`` lists everything that a metric reads beyond hits: sets of rows, facts,
+sums by item, the catalogue. ``metrics/inputs`` sorts them for the plan. A block raises for an
+undeclared input.
+
+Every metric names its plain definition (``plain=``). With only a plain
+definition it is called user by user (``metrics/kinds``), on any engine.
+
+Metrics are written against the array API standard; ``core/arrays`` adds the functions that
+it lacks.
 """
 
 from __future__ import annotations

@@ -25,6 +25,16 @@ With only a plain definition (``@metric(…, plain=…)``) a `PerUser` metric is
 any engine. The definition takes a recommendation list, best first, and, if it compares the list
 with the ground truth, the relevant items with their relevance; then the cut-off and the parameters
 of the metric by name. Items are codes, which can only be compared.
+
+Intervals. The kind determines what a value is made of (``Result.kinds``), and so whether a t
+interval is valid.
+
+Sums by item are integers: counts are integers, and other values are split into three integer parts
+(``core/arrays``), so no order of users, blocks or machines can change a digit. Item groups are
+formed at the end from the sums of their items; each user group has its sums.
+
+One definition for several uses. ``RunningSum`` defines the value and the curve over all cut-offs
+(``rw.curve``); ``HitSum`` also the weighting by ``ips``, ``snips`` and ``stratified``.
 """
 
 from __future__ import annotations

@@ -3,6 +3,12 @@
 A block's users are columns first. What a value takes from its users is a state: sums of floats that
 are kept without rounding (`ExactTotal`), counts, or all values. States add over any partition of
 the users, on any machine and in any order, and become values when all users are there.
+
+Groups of users have values of their own. Means of all groups are computed together
+(``UsersByGroup``) where all users are in one place, and from states elsewhere, to the same bits.
+Sums by item and group are rows of those that are not 0 (``GroupSums``, ``GroupRows``): a thousand
+groups have hardly more rows than one. On tensors, whose states have one size, each group and item
+has a place.
 """
 
 from __future__ import annotations

@@ -2,6 +2,15 @@
 
 A job and its partials can be pickled. A log is worked on in one piece, in several threads, chunk by
 chunk from Parquet, or on Spark; the result has the same bits.
+
+``exposures`` sorts rows by user, request and position, so that user sums have one order; all other
+sums are exact; which requests are kept as the heaviest is decided by their weights under all
+policies and never by their order; rows without ids are put in the order of their sums. So threads,
+chunks of Parquet and buckets on Spark give the same bits. Policies become weights by row
+(``policies``, ``sums.weights_of``), weights become sums by user and position (``sums``), and
+everything that is printed is computed from these: values, differences and their lines of user sums
+(``values``, ``intervals``), diagnostics and support (``support``), tables (``summary``). The tail
+of an interval has one saddle point; Newton steps find it, and start from that of the last value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Sources of scores: a score matrix, factors or a function, with the ids of users and items."""
+"""Sources of scores: a score matrix, factors or a function, with the ids of users and items.
+
+Blocks hold a multiple of the users and items that BLAS processes at a time, so that all blocks are
+computed alike. In float32 OpenBLAS still sums in a different order from row to row: items of equal
+factors are certain to tie only in float64.
+"""
 
 from __future__ import annotations
 

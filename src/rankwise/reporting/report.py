@@ -3,6 +3,13 @@
 Charts are SVG inside the page, in its colours and fonts. Text in SVG of Vega has neither ``<`` nor
 ``>``, and attributes have no quotes, so that expressions for tags never change what strangers
 wrote.
+
+Intervals and bars of the page are HTML whose places are per cents of an axis, so that they fit a
+phone; curves and trade-offs are SVG, which Vega-Lite draws once, in Python and not in the browser.
+The page needs no charting script (0.9 MB), prints as it looks, and shows its charts where scripts
+are blocked. Colours of a chart are those of a ``Look``: a theme, or the variables of the page, so
+that one chart serves both themes. A part that fails, or that lacks its inputs, is a gap with the
+reason.
 """
 
 from __future__ import annotations

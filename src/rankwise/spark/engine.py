@@ -1,4 +1,9 @@
-"""One evaluation on Spark: checks by schema, counts over all users, buckets, and the result."""
+"""One evaluation on Spark: checks by schema, counts over all users, buckets, and the result.
+
+One shuffle brings the lists together with one table of all other rows, because Spark cogroups two
+tables, not three (a single table of everything would shuffle columns that most rows lack). Per-user
+values come to the driver if they are few, and stay in Spark else.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`audit`: check a split from any source for leakage (L1 to L22)."""
+"""`audit`: check a split from any source for leakage (L1 to L22).
+
+One function per check, all over the same ``Parts``: ids of one type, one clock.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""`Split` and `Folds`: the parts of a table, the card that describes them, and their files."""
+"""`Split` and `Folds`: the parts of a table, the card that describes them, and their files.
+
+A rule sees ``Rows``: coded users and items, and times in ticks. A hash of the row's content decides
+equal times and random draws, so neither the order of rows nor the library matters. Parts are masks;
+a part is cut, and the card made, when it is read. ``known_rows`` in ``splits/split`` says which
+parts a user has before another: ``Split.known``, the rules, the card, the audit and Spark read it.
+As training of an evaluation they are one table, whose column ``trained`` marks the training part:
+what is counted by item reads ``Table.trained``, what is known of users reads all rows.
+"""
 
 from __future__ import annotations
 

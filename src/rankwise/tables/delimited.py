@@ -8,6 +8,10 @@ as a whole number is written as one; from where it finds something on, a look at
 Where these looks are not compiled, ids are read as text, and become numbers afterwards if all of
 them are. Scores and relevances are numbers however they are written; if they turn out not to be,
 the text is read again as text, in which the mistake is located.
+
+A file with anything else (quotation marks, a byte order mark, a score that is no number) is read as
+text. Another thread hashes the file meanwhile; if the file changes while it is read, that is an
+error, because the hash would be that of other bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The format of a file, recognised by its suffix and first line, unpacked within bounds."""
+"""The format of a file, recognised by its suffix and first line, unpacked within bounds.
+
+Files, pipes and archives are read up to the size of the memory, and unpacked up to 200 times their
+size (or 1 GiB). Only files of this machine are opened.
+"""
 
 from __future__ import annotations
 

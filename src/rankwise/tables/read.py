@@ -1,4 +1,9 @@
-"""Any source to one table, whole or in chunks that each have all rows of their users."""
+"""Any source to one table, whole or in chunks that each have all rows of their users.
+
+Columns are recognised by name (rules); two candidates for a role are an error, as are numbers under
+an unknown name that could be the score or relevance. The result records which columns were read and
+which were not. Ids of text files stay text unless each is an integer as it would be written back.
+"""
 
 from __future__ import annotations
 

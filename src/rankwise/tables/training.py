@@ -1,4 +1,9 @@
-"""Training interactions beside lists: seen items, and groups of users by what is known of them."""
+"""Training interactions beside lists: seen items, and groups of users by what is known of them.
+
+Terciles depend on all training interactions and are computed when a job is prepared, so all pieces
+share them; users without training interactions are one more group. On Spark the boundaries are
+counted, and each bucket makes its users' column.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,19 @@ Users who occur twice, in one process or in several, count once: their rows are 
 these added to sums and counts is subtracted. ``DistributedSampler`` fills up the last batches with
 users whom another process has as well, so only the lists of the last update are kept to compute
 that again.
+
+The settings (``MetricSpec``) and facts of a metric are fixed before the first batch, except for the
+number of items, which the first scores tell if it is needed and was not passed: it is then a state,
+on which processes, saved and merged states must agree. ``layout_of`` measures a block without
+users, so a process without data has the same states; its sums are a column of zeros, which
+broadcasts, until the number of items is known.
+
+Reading a value makes Python wait for the device. Therefore metrics create arrays without naming a
+device, which is set here; sums over a mask replace selections; cut-offs are Python numbers; and all
+checks are read together (``refuse``). ``tests/torch/waits.py`` counts the remaining waits.
+
+State names contain a digest of every setting that can change a value, because after the first batch
+``torchmetrics.MetricCollection`` shares the states of metrics whose states look alike.
 """
 
 from __future__ import annotations
