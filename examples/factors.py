@@ -67,7 +67,7 @@ def main() -> dict[str, rw.Result]:
         truth,
         ["ndcg@10", "recall@10", "gini@10"],
         train=train,
-        warm_and_cold=True,
+        by=["history", "item:cold"],
         **options,
     )
     print(found["factors"], "\n")

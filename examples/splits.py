@@ -48,9 +48,7 @@ def lists(split: Split) -> dict[str, pl.DataFrame]:
 def results(split: Split, listed: dict[str, pl.DataFrame]) -> dict[str, rw.Result]:
     """Evaluate the baselines on the test part, for users with and without training rows too."""
     return {
-        name: rw.evaluate(
-            own, split, METRICS, relevance_threshold=RELEVANT, users=split.users, by="history"
-        )
+        name: rw.evaluate(own, split, METRICS, relevance_threshold=RELEVANT, by="history")
         for name, own in listed.items()
     }
 

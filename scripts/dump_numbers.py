@@ -254,7 +254,7 @@ def dump() -> Iterator[str]:
         {"undefined": "nan", "population": "all"},
         {"by": "group", "weights": "weight", "relevance_threshold": 3},
         {"jackknife": 8, "by": "group"},
-        {"exclude_seen": True, "warm_and_cold": True},
+        {"exclude_seen": True, "by": ["history", "item:cold"]},
         {"threads": 2, "block_size": 7},
     ]
     for name, world in {

@@ -205,6 +205,7 @@ VALUES: dict[str, list[Any]] = {
 FORMS: dict[str, list[Any]] = {
     "relevance={event: grade}": [{"view": 0, "cart": 1, "buy": 3}],
     'ties="input", "optimistic" or "pessimistic"': ["input", "optimistic", "pessimistic"],
+    'by="item:cold"': ["item:cold"],
     'by="item:…", "truth:…" or "repeat"': ["item:kind", "truth:channel", "repeat"],
     "weights={user: weight}": [
         lambda tables: dict(tables["users"].select("user", "w").iter_rows())

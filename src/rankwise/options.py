@@ -40,6 +40,7 @@ from rankwise.errors import ParameterError
 
 __all__ = [
     "ANY_ROW",
+    "COLD_ITEMS",
     "DEFAULT_RULE",
     "DEFAULT_RULES",
     "ONE_PER_PASS",
@@ -146,11 +147,21 @@ def _is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
-def _has_slice_of_truth(by: Any) -> bool:
+COLD_ITEMS = "item:cold"
+"""The slices of relevant items that training knows, and that it does not."""
+
+
+def _slices_of_truth(by: Any) -> list[str]:
     names = (by,) if isinstance(by, str) else by or ()
-    return isinstance(names, Sequence) and any(
-        isinstance(name, str) and is_slice_of_truth(name) for name in names
-    )
+    return [name for name in names if isinstance(name, str) and is_slice_of_truth(name)]
+
+
+def _has_cold_slice(by: Any) -> bool:
+    return COLD_ITEMS in _slices_of_truth(by)
+
+
+def _has_slice_of_truth(by: Any) -> bool:
+    return any(name != COLD_ITEMS for name in _slices_of_truth(by))
 
 
 def declare_option(
@@ -472,28 +483,25 @@ class Options(Choices):
         metavar="K",
         not_on={"torch": "list_length= cuts rankings, and lists are as long as they are"},
     )
-    warm_and_cold: bool = declare_option(
-        False,
-        "Also evaluate warm and cold-start users and items separately. Slices are users "
-        "with and without training history, and relevant items that occur in training or not.",
-        not_compared="it adds slices, and moves no value",
-        not_on=_PIECES | {"torch": "all lists are needed at once"},
-    )
     by: tuple[str, ...] = declare_option(
         (),
-        "Columns of the users table whose groups are evaluated as well, or ``activity`` or "
-        "``popularity``. These two are terciles of the training users: by their number of distinct "
-        "training items, and by the mean number of training users of these items. Their groups are "
-        "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
-        "disparity has no slices: its cells are groups of users already. Slices of relevant items "
-        "are ``item:COLUMN``, "
-        "``item:popularity``, ``item:cold``, ``repeat`` and ``truth:COLUMN``. Edges cut numbers: "
-        "``age[30,50]``, "
-        "``item:price[5,20]``.",
+        "Columns of the users table whose groups are evaluated as well, or ``activity``, "
+        "``popularity`` or ``history``. The first two are terciles of the training users: by their "
+        "number of distinct training items, and by the mean number of training users of these "
+        "items. Their groups are ``low``, ``middle``, ``high``, and ``none`` for users without "
+        "training interactions. By history users are ``warm`` or, without training interactions, "
+        "``cold``. Bias disparity has no slices: its cells are groups of users already. Slices of "
+        "relevant items are ``item:COLUMN``, ``item:popularity``, ``item:cold``, ``repeat`` and "
+        "``truth:COLUMN``. Edges cut numbers: ``age[30,50]``, ``item:price[5,20]``.",
         metavar="COLUMN",
         type="str or list of str",
         not_compared="it adds slices, and moves no value",
         forms=(
+            Form(
+                'by="item:cold"',
+                _has_cold_slice,
+                _PIECES | {"torch": "slices of the ground truth need all lists at once"},
+            ),
             Form(
                 'by="item:…", "truth:…" or "repeat"',
                 _has_slice_of_truth,
@@ -650,7 +658,6 @@ class Options(Choices):
             "exclude_seen": bool(self.exclude_seen),
             "judged_only": bool(self.judged_only),
             "cross": bool(self.cross),
-            "warm_and_cold": bool(self.warm_and_cold),
             "columns": None if self.columns is None else dict(self.columns),
             "relevance_threshold": _plain(float, self.relevance_threshold),
         }

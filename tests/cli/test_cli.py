@@ -219,7 +219,10 @@ def test_what_was_seen(folder):
         "--train",
         "train.csv",
         "--exclude-seen",
-        "--warm-and-cold",
+        "--by",
+        "history",
+        "--by",
+        "item:cold",
         "--format",
         "json",
     )
@@ -231,11 +234,11 @@ def test_what_was_seen(folder):
         "mrr",
         train={1: [5], 3: [6]},
         exclude_seen=True,
-        warm_and_cold=True,
+        by=["history", "item:cold"],
     )
     assert said["values"] == ours.values == {"mrr": pytest.approx(2 / 3)}
     assert said["counts"]["seen_items_taken_out"] == 1
-    assert {row["by"] for row in said["slices"]} == {"history", "relevant items"}
+    assert {row["by"] for row in said["slices"]} == {"history", "item:cold"}
     refused = rankwise_here(
         folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--exclude-seen"
     )

@@ -37,8 +37,8 @@ def command(name):
         ("evaluate", "relevance_threshold=3.5", "--threshold 3.5"),
         (
             "evaluate",
-            "exclude_seen and warm_and_cold need train",
-            "--exclude-seen and --warm-and-cold need train",
+            "exclude_seen and judged_only need train",
+            "--exclude-seen and --judged-only need train",
         ),
         ("evaluate", "exclude_seen=True, progress=False", "--exclude-seen, --no-progress"),
         (
@@ -50,7 +50,7 @@ def command(name):
         ("compare", 'missing="common" or force=True', "--missing common or --force"),
         ("split", "share=, at= or last=", "--test-ratio FLOAT, --at TEXT or --last TEXT"),
         ("split", 'write it with format="csv"', "write it with --format csv"),
-        ("audit", "rankwise.evaluate(warm_and_cold=True)", "rankwise evaluate … --warm-and-cold"),
+        ("audit", "rankwise.evaluate(judged_only=True)", "rankwise evaluate … --judged-only"),
         ("audit", "needs stages= with a", "needs --stage NAME=FILE with a"),
         # Not options: parameters of metrics, columns, words, what only Python has.
         (

@@ -67,7 +67,6 @@ EXAMPLES = {
 """For every option that is compared, two evaluations that differ in it alone."""
 EXEMPT = {
     "duplicates": ({"duplicates": "error"}, {"duplicates": "first"}),
-    "warm_and_cold": ({}, {"warm_and_cold": True}),
     "by": ({}, {"by": "sex"}),
     "cross": ({"by": ["sex", "activity"]}, {"by": ["sex", "activity"], "cross": True}),
     "min_size": ({"min_size": 2}, {"min_size": 3}),

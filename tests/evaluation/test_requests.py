@@ -239,10 +239,6 @@ def test_columns_of_requests_that_do_not_matter():
     assert "requests" not in only.counts
     with pytest.raises(IdError, match="empty id"):
         rw.evaluate(LISTS.with_columns(request_id=pl.lit("")), BY_USER, "recall@1")
-    with pytest.raises(ParameterError, match="item:cold"):
-        rw.evaluate(
-            LISTS, BY_USER, "recall@1", train={"ann": [9]}, warm_and_cold=True, mean_over="users"
-        )
 
 
 def world(seed, gain=0.0, n_users=80):

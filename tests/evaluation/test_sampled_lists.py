@@ -169,7 +169,12 @@ def test_the_label_does_not_depend_on_the_rule_of_users_and_seen_items():
         )
     seen = {user: [own[0]] for user, own in lists.items() if own[0] not in truth.get(user, ())}
     result = warned(
-        lists, truth, relevance_threshold=4, train=seen, exclude_seen=True, warm_and_cold=True
+        lists,
+        truth,
+        relevance_threshold=4,
+        train=seen,
+        exclude_seen=True,
+        by=["history", "item:cold"],
     )
     assert result.slices["label"].null_count() == 0
 

@@ -139,7 +139,7 @@ def test_hit_rate_by_device_over_all_page_views(tmp_path):
 
 
 def test_what_attributes_of_requests_do_not_go_with():
-    for option in ({"jackknife": 2}, {"warm_and_cold": True}):
+    for option in ({"jackknife": 2}, {"weights": "device"}):
         with pytest.raises(ParameterError, match="attributes of requests"):
             rw.evaluate(
                 SHOWN,

@@ -80,14 +80,10 @@ def test_ratings_of_a_slice_are_those_of_all_its_people():
     )
     train = {"user": [1, 2], "item": [5, 7]}
     by = ["repeat", "item:cold"]
-    result = rw.evaluate_ratings(stars, ["rmse", "mae"], train=train, by=by, warm_and_cold=True)
+    result = rw.evaluate_ratings(stars, ["rmse", "mae"], train=train, by=by)
     assert values(result, "repeat", "mae") == {"repeat": (1.0,), "new": (1.0,)}
     warm, cold = (math.sqrt(2.5), 1.5), (0.0, 0.0)
     assert values(result, "item:cold", "rmse", "mae") == {"warm": pytest.approx(warm), "cold": cold}
-    assert values(result, "relevant items", "rmse", "mae") == {
-        "warm": pytest.approx(warm),
-        "cold": cold,
-    }
 
 
 def test_metrics_of_both_kinds_keep_their_own_users():

@@ -195,16 +195,15 @@ def test_groups_are_compared():
 def test_beside_other_options():
     """Jackknife groups and histories are columns of the users as well."""
     result = evaluate(
-        by=["activity", "age"],
+        by=["activity", "age", "history", "item:cold"],
         jackknife=3,
-        warm_and_cold=True,
         users={"user": ["ann", "cyd"], "age": ["old", "young"]},
     )
     assert result.slices["by"].unique(maintain_order=True).to_list() == [
         "activity",
         "age",
         "history",
-        "relevant items",
+        "item:cold",
     ]
     assert result.provenance["inputs"]["users"]["rows"] is not None
     plain = evaluate(by="activity")

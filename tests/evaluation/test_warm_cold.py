@@ -44,9 +44,12 @@ def slice_of(result, by, group):
     return {cell: own[cell].item() for cell in CELLS}
 
 
+COLD = ["history", "item:cold"]
+
+
 @given(worlds())
-def test_warm_and_cold(world):
-    result = rw.evaluate(world.lists, world.truth, CELLS, train=world.train, warm_and_cold=True)
+def test_warm_and_cold_users_and_items(world):
+    result = rw.evaluate(world.lists, world.truth, CELLS, train=world.train, by=COLD)
     assert result.values == rw.evaluate(world.lists, world.truth, CELLS).values
     users = result.per_user["user"].to_list()
     for group, keep in (("warm", True), ("cold", False)):
@@ -63,13 +66,13 @@ def test_warm_and_cold(world):
             for u, items in world.truth.items()
         }
         truth = {u: items for u, items in truth.items() if items}
-        shown = result.slices.filter(pl.col("by") == "relevant items", pl.col("group") == group)
+        shown = result.slices.filter(pl.col("by") == "item:cold", pl.col("group") == group)
         try:
             theirs = rw.evaluate(world.lists, truth, CELLS)
         except EmptyError:
-            assert shown["users"].item() == 0
+            assert shown["users"].sum() == 0
         else:
-            assert slice_of(result, "relevant items", group) == pytest.approx(theirs.values)
+            assert slice_of(result, "item:cold", group) == pytest.approx(theirs.values)
             assert shown["users"].item() == len(theirs.per_user)
 
 
@@ -79,16 +82,14 @@ def test_beside_other_groups_and_exact_ranks():
     truth, train = {0: {1}, 1: {2}, 2: {0, 3}}, {0: [0], 2: [1, 2]}
     users = {"user": [0, 1, 2], "group": ["x", "x", "y"]}
     ranks = rw.rank_relevant(np.eye(4)[:3], truth=truth, exclude=train)
-    result = rw.evaluate(
-        ranks, truth, "mrr", train=train, users=users, by="group", warm_and_cold=True
-    )
+    result = rw.evaluate(ranks, truth, "mrr", train=train, users=users, by=["group", *COLD])
     assert [(row["by"], row["group"]) for row in result.slices.to_dicts()] == [
         ("group", "x"),
         ("group", "y"),
-        ("history", "cold"),
         ("history", "warm"),
-        ("relevant items", "warm"),
-        ("relevant items", "cold"),
+        ("history", "cold"),
+        ("item:cold", "warm"),
+        ("item:cold", "cold"),
     ]
 
 
@@ -97,49 +98,71 @@ def test_bad_input():
     with pytest.raises(ParameterError, match="train"):
         rw.evaluate(lists, truth, "mrr", exclude_seen=True)
     with pytest.raises(ParameterError, match="train"):
-        rw.evaluate(lists, truth, "mrr", warm_and_cold=True)
+        rw.evaluate(lists, truth, "mrr", by="history")
     with pytest.raises(EmptyError, match="every recommended item"):
         rw.evaluate(lists, truth, "mrr", train={1: [5, 6]}, exclude_seen=True)
-    users = {"user": [1], "history": ["long"]}
-    with pytest.raises(ParameterError, match="history"):
-        rw.evaluate(lists, truth, "mrr", train={1: [5]}, users=users, warm_and_cold=True)
     with pytest.raises(ParameterError, match="chunk_rows"):
         rw.evaluate("x.parquet", truth, "mrr", train={1: [5]}, exclude_seen=True, chunk_rows=5)
 
 
-def test_warm_and_cold_relevant_items_are_compared_as_two_ground_truths():
-    """Slices of relevant items are no groups of users: the hint says what to do, and it works."""
+def test_a_history_in_the_table_of_users_is_taken_as_it_is():
+    """A split says of its users who is warm: of what it knows, without training interactions."""
+    users = {"user": [1, 2], "history": ["cold", "warm"]}
+    for train in ({}, {"train": {1: [5]}}):
+        result = rw.evaluate(
+            {1: [5], 2: [6]}, {1: {5}, 2: {7}}, "mrr", users=users, by="history", **train
+        )
+        assert slice_rows(result) == {"cold": 1.0, "warm": 0.0}
+
+
+def slice_rows(result):
+    return dict(result.slices.select("group", "mrr").rows())
+
+
+def test_warm_and_cold_items_are_compared_user_by_user():
     truth = {user: {user % 3, 7} for user in range(40)}
     train = {user: [0, 1, 2] for user in range(0, 40, 2)}
     lists = {"a": {user: [7, 8] for user in truth}, "b": {user: [user % 3, 7] for user in truth}}
     results = {
-        name: rw.evaluate(own, truth, "recall@2", train=train, warm_and_cold=True)
+        name: rw.evaluate(own, truth, "recall@2", train=train, by="item:cold")
         for name, own in lists.items()
     }
-    for go in (
-        lambda: rw.compare(results, by="relevant items"),
-        lambda: rw.decide(results, success="recall@2", slices="relevant items"),
-        lambda: results["a"].interval("recall@2", by="relevant items", group="warm"),
-    ):
-        with pytest.raises(
-            ParameterError, match="two ground truths: evaluate against each, and compare"
-        ):
-            go()
+    table = rw.compare(results, by="item:cold").table
     for group, kept, gain in (("warm", {0, 1, 2}, 1.0), ("cold", {7}, 0.0)):
         part = {user: own & kept for user, own in truth.items()}
-        row = rw.compare({name: rw.evaluate(own, part, "recall@2") for name, own in lists.items()})[
-            "b"
-        ]
-        assert row["difference"] == gain
-        shown = results["b"].slices.filter(by="relevant items", group=group)
-        assert row["mean_system"] == shown["recall@2"].item()
+        alone = rw.compare(
+            {name: rw.evaluate(own, part, "recall@2") for name, own in lists.items()}
+        )["b"]
+        row = table.filter(group=group).row(0, named=True)
+        assert row["difference"] == alone["difference"] == gain
+        assert row["users"] == alone["users"] == 40
+
+
+@pytest.mark.parametrize("road", ["whole", "pieces", "chunks"])
+def test_users_with_a_history_are_a_group_on_every_road(road, tmp_path):
+    truth, train = {user: {user % 5} for user in range(20)}, {user: [9] for user in range(8)}
+    lists = {user: [0, 1] for user in truth}
+    options = {"train": train, "by": "history"}
+    if road == "whole":
+        result = rw.evaluate(lists, truth, "recall@2", **options)
+    elif road == "pieces":
+        evaluator = rw.Evaluator("recall@2", truth=truth, **options)
+        for user, own in lists.items():
+            evaluator.update({user: own})
+        result = evaluator.result()
+    else:
+        rows = pl.DataFrame({"user": list(lists), "item": list(lists.values())}).explode("item")
+        rows.write_parquet(tmp_path / "lists.parquet")
+        result = rw.evaluate(tmp_path / "lists.parquet", truth, "recall@2", chunk_rows=6, **options)
+    assert dict(result.slices.select("group", "users").rows()) == {"warm": 8, "cold": 12}
+    assert rw.compare(result, result, by="history").table["users"].to_list() == [8, 12]
 
 
 def test_the_hint_for_users_with_a_history_works():
     truth, train = {user: {user % 5} for user in range(20)}, {user: [9] for user in range(8)}
     lists = {user: [0, 1] for user in truth}
     plain = rw.evaluate(lists, truth, "recall@2", train=train)
-    with pytest.raises(ParameterError, match=r"evaluate with train= and warm_and_cold=True"):
+    with pytest.raises(ParameterError, match=r"evaluate with train= and by='history'"):
         rw.compare(plain, plain, by="history")
-    again = rw.evaluate(lists, truth, "recall@2", train=train, warm_and_cold=True)
-    assert rw.compare(again, again, by="history").table["users"].to_list() == [12, 8]
+    again = rw.evaluate(lists, truth, "recall@2", train=train, by="history")
+    assert rw.compare(again, again, by="history").table["users"].to_list() == [8, 12]

@@ -97,7 +97,7 @@ def test_in_pieces():
 
 @pytest.mark.parametrize(
     "options",
-    [{"relevance_threshold": 3}, {"population": "both"}, {"warm_and_cold": True, "train": TRAIN}],
+    [{"relevance_threshold": 3}, {"population": "both"}, {"by": "item:cold", "train": TRAIN}],
 )
 def test_what_makes_no_sense_without_truth(options):
     with pytest.raises(ParameterError):

@@ -294,9 +294,7 @@ def test_nothing_in_place_of_a_table():
             call()
 
 
-@pytest.mark.parametrize(
-    "option", [{"exclude_seen": True}, {"warm_and_cold": True}, {"jackknife": 4}]
-)
+@pytest.mark.parametrize("option", [{"exclude_seen": True}, {"by": "item:cold"}, {"jackknife": 4}])
 def test_what_needs_all_lists_is_refused_for_pieces(option):
     settings = Settings.read("recall@2", option)
     with pytest.raises(ParameterError, match="all lists at once"):

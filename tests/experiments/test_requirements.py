@@ -169,7 +169,7 @@ def test_a_metric_has_the_tables_that_it_needs(files, name, mistake):
         ("weights: age", "evaluation.weights: weights 'age' is a column of the table of users"),
         ("exclude_seen: true", "evaluation.exclude_seen: exclude_seen needs training"),
         ("mask_seen: pair", "evaluation.mask_seen: exclude_seen needs training"),
-        ("warm_and_cold: true", "evaluation.warm_and_cold: warm_and_cold needs training"),
+        ("by: history", "evaluation.by: history: these groups of users need training interactions"),
         (
             "candidates: warm",
             "evaluation.candidates: cold and warm items are told apart by training",
@@ -292,7 +292,7 @@ RUN = [
     "evaluation: {convention: warprec, metrics: [nDCG, Gini], top_k: 7}\ncomparison: {primary: nDCG@7}\n",
     "evaluation: {metrics: [mrr@7, map@7]}\ndecision: {success: mrr@7, guardrails: {map@7: 10%}, min_slice_size: 5}\n",
     "evaluation: {metrics: [mrr@7, gini@7], jackknife: 9}\ndecision: {success: mrr@7, guardrails: {gini@7: 10%}}\n",
-    "evaluation: {metrics: [mrr@7], exclude_seen: true, warm_and_cold: true}\n",
+    "evaluation: {metrics: [mrr@7], exclude_seen: true, by: [history, 'item:cold']}\n",
     "evaluation: {metrics: [mrr@7, 'reo@7'], jackknife: 9}\ncomparison: {primary: reo@7}\n",
 ]
 

@@ -31,7 +31,7 @@ DESCRIBING = [
 OPTIONS = {
     "exclude_seen": {"exclude_seen": True},
     "judged_only": {"judged_only": True},
-    "warm_and_cold": {"warm_and_cold": True},
+    "history": {"by": ["history", "item:cold"]},
     "jackknife": {"jackknife": 2},
     "cross": {"by": ["country", "activity"], "cross": True},
     "groups": {"by": ["country", "popularity"]},

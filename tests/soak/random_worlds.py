@@ -210,10 +210,9 @@ def _with_cutoff(name: str, k: int, convention: str | None) -> str:
 def options(draw: st.DrawFn, order: str, convention: str | None) -> dict[str, Any]:
     """Draw the options of an evaluation; with a convention those that it does not decide."""
     often_default: dict[str, list[Any]] = {
-        "by": [["group"], ["activity", "popularity"], ["age", "group"]],
+        "by": [["group"], ["activity", "popularity"], ["age", "group"], ["history"]],
         "weights": ["weight"],
         "exclude_seen": [True],
-        "warm_and_cold": [True],
         "jackknife": [2, 5],
     }
     always: dict[str, Any] = {}

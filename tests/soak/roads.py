@@ -21,7 +21,7 @@ from tools import installed, java
 Tables: TypeAlias = Mapping[str, pl.DataFrame]
 Road: TypeAlias = Callable[[Case, Tables, tuple[str, ...]], rw.Result | None]
 
-WHOLE_ONLY = {"exclude_seen", "warm_and_cold", "jackknife"}
+WHOLE_ONLY = {"exclude_seen", "jackknife"}
 """Options that need all lists at once."""
 
 

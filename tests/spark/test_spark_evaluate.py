@@ -110,7 +110,11 @@ def test_lists_that_look_sampled_have_the_label_of_one_process(spark, collect):
         how="vertical_relaxed",
     )
     tables = {"recommendations": lists, "truth": truth, "users": kinds, "train": train}
-    options = {"buckets": 3, "collect": collect, "by": "kind", "warm_and_cold": collect}
+    options = {
+        "buckets": 3,
+        "collect": collect,
+        "by": ["kind", "history", *(["item:cold"] if collect else [])],
+    }
     one, there = evaluate(spark, tables, ["ndcg@10", "gini@10"], **options)
     check_same(one, there)
     assert there.label == "looks sampled (m=100)"
@@ -140,14 +144,13 @@ OPTIONS = {
     "groups and weights": {"by": ["group", "age"], "weights": "weight"},
     "undefined": {"population": "recommended", "undefined": "nan"},
     "terciles": {
-        "by": ["activity", "group", "popularity"],
+        "by": ["activity", "group", "popularity", "history"],
         "population": "all",
         "jackknife": 3,
-        "warm_and_cold": True,
     },
     "terciles in Spark": {"by": ["popularity", "activity"], "collect": False},
     "bins": {"by": ["age[9,11]", "age[10.5]", "group"]},
-    "warm and cold rows": {"warm_and_cold": True, "population": "both"},
+    "warm and cold rows": {"by": ["item:cold", "group"], "population": "both"},
     "judged": {"population": "judged", "relevance_threshold": 4, "without_list": "zero"},
     "threshold": {"population": "both", "relevance_threshold": 3, "ties": "pessimistic"},
     "everything": {
@@ -161,7 +164,7 @@ OPTIONS = {
 }
 PARTS_OF_OTHERS = {
     "jackknife": {"jackknife": 5},
-    "warm and cold, seen taken out": {"warm_and_cold": True, "exclude_seen": True},
+    "warm and cold, seen taken out": {"by": ["history", "item:cold"], "exclude_seen": True},
 }
 
 
@@ -202,7 +205,7 @@ def test_spark_forgets_what_nobody_asks_for(spark, pair):
 
     before = kept()
     lists, truth = pair["recommendations"], pair["truth"]
-    rs.evaluate(lists, truth, "ndcg@5", train=truth, warm_and_cold=True, spark=spark)
+    rs.evaluate(lists, truth, "ndcg@5", train=truth, by="item:cold", spark=spark)
     assert kept() == before
     result = rs.evaluate(lists, truth, "ndcg@5", collect=False, spark=spark)
     assert kept() > before
@@ -218,7 +221,7 @@ def test_warm_and_cold_without_cold_items(spark):
             spark,
             tables,
             ["recall@5", "gini@5"],
-            warm_and_cold=True,
+            by=["history", "item:cold"],
             population="recommended",
             undefined="zero",
             buckets=2,
@@ -317,7 +320,7 @@ def test_nothing_brings_the_values_of_users_unasked(spark, pair, monkeypatch):
         truth,
         ["ndcg@5", "gini@5"],
         train=truth,
-        warm_and_cold=True,
+        by=["history", "item:cold"],
         collect=False,
         spark=spark,
     )

@@ -245,14 +245,11 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
     popularity = ["novelty@3", "coverage@3"]  # of which no bucket needs the training rows
     expected = rw.evaluate(lists, memory.test, popularity, train=memory)
     assert evaluate(lists, made.test, popularity, train=made).counts == expected.counts
+    cold = ["history", "item:cold"]
     rule = GlobalTime(share=0.4, target="last")  # of two parts, from here on
     made, memory = split(numbers, rule), rule.split(NUMBERS)
-    masked = rw.evaluate(
-        lists, memory.test, "recall@3", train=memory, exclude_seen=True, warm_and_cold=True
-    )
-    taken = evaluate(
-        lists, made.test, "recall@3", train=made, exclude_seen=True, warm_and_cold=True
-    )
+    masked = rw.evaluate(lists, memory.test, "recall@3", train=memory, exclude_seen=True, by=cold)
+    taken = evaluate(lists, made.test, "recall@3", train=made, exclude_seen=True, by=cold)
     assert taken.values == masked.values
     assert taken.slices.equals(masked.slices)
     assert taken.counts["seen_items_taken_out"] == masked.counts["seen_items_taken_out"]

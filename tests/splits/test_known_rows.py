@@ -117,10 +117,9 @@ def test_items_are_counted_in_training_alone(split):
         for train in (split, split.train)
     ]
     assert both[0].values == both[1].values
-    again = rw.evaluate(lists, split, "novelty@2", warm_and_cold=True)
-    slices = dict(again.slices.select("group", "users").rows())
+    again = rw.evaluate(lists, split, ["novelty@2", "recall@2"], by=["history", "item:cold"])
     assert again.slices.filter(by="history")["group"].to_list() == ["warm"]
-    assert slices["warm"] == 0  # no relevant item has a training row
+    assert again.slices.filter(by="item:cold")["group"].to_list() == ["cold"]
     assert set(split.items.filter(history="cold")["item"]) == {6, 7, 9}
     drawn = rw.candidates.sampled({4: {1}}, 1, seed=1, train=split, by="popularity")
     assert set(drawn.frame["item"]) == {1, 2}

@@ -61,9 +61,15 @@ __all__ = [
     "rounded_number",
 ]
 
-TrainGroup: TypeAlias = Literal["activity", "popularity"]
+TrainGroup: TypeAlias = Literal["activity", "popularity", "history"]
 """Groups of users that training interactions define, as `by` names them."""
-TRAIN_GROUP_NAMES = ("low", "middle", "high", "none")
+_TERCILES = ("low", "middle", "high", "none")
+TRAIN_GROUP_NAMES: dict[str, tuple[str, ...]] = {
+    "activity": _TERCILES,
+    "popularity": _TERCILES,
+    "history": ("warm", "cold"),
+}
+"""The names of these groups in order; the last is that of users without training interactions."""
 SMALL_GROUP = 30
 """The number of users below which a group is marked as small, by default."""
 

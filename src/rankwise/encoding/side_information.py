@@ -59,7 +59,7 @@ from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.options import Duplicates, Ties
 from rankwise.tables.columns import Columns, check_once
 from rankwise.tables.table import TRAINED, Table, TableRole
-from rankwise.tables.training import GROUP_NAMES, TrainGroups
+from rankwise.tables.training import TrainGroups, group_names
 
 __all__ = [
     "READERS",
@@ -653,7 +653,7 @@ class SideTables:
 
     def unknown(self, fact: Fact[Any]) -> int:
         """Return the code of users without a known group: -1, or the code of a group for them."""
-        return -1 if self.terciles(fact) is None else len(GROUP_NAMES) - 1
+        return -1 if self.terciles(fact) is None else len(group_names(fact.column)) - 1
 
     def groups(self, fact: Fact[Any]) -> Named:
         """Return the groups of users of a column, read once for each piece."""
@@ -665,7 +665,8 @@ class SideTables:
         if column in self.train_groups:
             table = self.terciles(fact) or self.tables["users"]
             return replace(
-                read_groups(table, column, GROUP_NAMES), description="terciles of training users"
+                read_groups(table, column, group_names(column)),
+                description="groups of training users",
             )
         all_groups = None if self.counted is None else self.counted.groups[column]
         return read_groups(self.tables["users"], column, all_groups)

@@ -80,6 +80,7 @@ from rankwise.tables.table import (
 from rankwise.tables.training import (
     TrainGroups,
     check_train_groups,
+    groups_by_training,
     keep_judged,
     seen_counts,
     train_groups,
@@ -312,12 +313,10 @@ def _user_table(settings: Settings, shared: Tables, made: Mapping[str, TrainGrou
 def _check_prepared(settings: Settings) -> None:
     """Raise if the tables have to be adjusted before a job can be made."""
     refuse_truth_slices(settings.by)
-    needs_all_lists = (
-        settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
-    )
+    needs_all_lists = settings.exclude_seen or settings.jackknife is not None
     if needs_all_lists and not settings.adjusted:
         raise ParameterError(
-            "exclude_seen, warm_and_cold and jackknife need all lists at once",
+            "exclude_seen and jackknife need all lists at once",
             hint="pass them to rankwise.evaluate, which adjusts the tables",
         )
     for metric in settings.metrics:
@@ -331,7 +330,7 @@ def _train_groups(
     if counted is not None:
         return dict(counted.train_groups)
     check_train_groups(settings.by, shared.users, shared.train)
-    return train_groups(settings.by, shared.train)
+    return train_groups(groups_by_training(settings.by, shared.users), shared.train)
 
 
 def _check_plan(plan: Plan, settings: Settings, shared: Tables) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, Unpack
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import progress_bar
 from rankwise.core.units import REQUEST
 from rankwise.encoding.encoder import normalise
-from rankwise.errors import EmptyError, MetricError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation.engine import (
     evaluate_piece,
     finish,
@@ -44,15 +44,12 @@ from rankwise.evaluation.truth_slices import (
     TruthSlices,
     columns_of_truth,
     crossed_users,
-    is_of_shown,
-    values_of_shown,
     with_bins,
     with_numbers,
 )
 from rankwise.evaluation.users_once import UsersOnce
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, MeanOver, Ties
-from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.columns import check_columns
@@ -68,7 +65,7 @@ from rankwise.tables.requests import (
 from rankwise.tables.spelling import check_common_items
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
-from rankwise.tables.training import take_out_seen, with_user_column
+from rankwise.tables.training import take_out_seen
 
 __all__ = [
     "Evaluator",
@@ -77,10 +74,7 @@ __all__ = [
     "evaluate",
     "evaluate_tables",
     "read_inputs",
-    "warm_and_cold_truth",
     "with_doubts",
-    "with_history",
-    "with_item_slices",
     "without_truth",
 ]
 
@@ -153,8 +147,8 @@ class Evaluator:
     exact : bool, default=False
         Whether chunks are exact ranks from `rankwise.rank_relevant`.
     ties, codes, titles, mean_over, **options
-        As in `rankwise.evaluate`, except ``exclude_seen``, ``warm_and_cold``, ``cross``,
-        ``jackknife`` and slices of relevant items in ``by``, which need all lists at once.
+        As in `rankwise.evaluate`, except ``exclude_seen``, ``cross``, ``jackknife`` and slices of
+        relevant items in ``by``, which need all lists at once.
 
     See Also
     --------
@@ -414,87 +408,6 @@ def _with_warnings(result: Result, warnings: Sequence[str]) -> Result:
     return replace(result, provenance={**result.provenance, "doubts": warnings})
 
 
-_T = TypeVar("_T")
-
-
-def with_history(tables: Tables) -> Tables:
-    """Return the tables with a column of users that says whether something is known of each."""
-    train, truth, recommendations = tables.train, tables.truth, tables.recommendations
-    assert train is not None
-    if truth is None:
-        raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
-    warm = train.frame["user"].unique()
-
-    def state(ids: pl.Series) -> pl.Series:
-        return ids.is_in(warm.implode()).replace_strict({True: "warm", False: "cold"})
-
-    named = [truth] if recommendations is None else [truth, recommendations]
-    users = with_user_column(tables.users, named, HISTORY, "warm_and_cold", state)
-    return replace(tables, users=users)
-
-
-def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
-    """Split the ground truth into warm items, which are in training, and cold items."""
-    warm = train.trained.frame["item"].unique()
-    is_warm = truth.frame["item"].is_in(warm.implode())
-    parts = {"warm": is_warm, "cold": ~is_warm}
-    return {name: truth.with_frame(truth.frame.filter(keep)) for name, keep in parts.items()}
-
-
-def with_item_slices(
-    result: Result,
-    parts: Mapping[str, _T],
-    again: Callable[[_T], Result],
-    shown: Mapping[str, Sequence[Result]],
-) -> Result:
-    """Return the result with slices for warm and for cold items.
-
-    ``again`` evaluates the same lists against another ground truth, of which ``parts`` has one for
-    each slice. Metrics of ratings and probabilities are those of ``shown``, by slice: over the rows
-    of its items.
-    """
-    rows = [] if result.slices is None else [result.slices]
-    of_rows = _cells_of_shown(result)
-    for group, part in parts.items():
-        try:
-            sliced = again(part)
-        except EmptyError:  # no user with a list has such an item
-            counts, values = {"users": 0}, dict.fromkeys(result.values, float("nan"))
-        else:
-            counts, values = _counts_of_slice(sliced), dict(sliced.values)
-        values |= dict.fromkeys(of_rows, float("nan"))
-        for part_of_rows in shown.get(group, ()):
-            others = _counts_of_slice(part_of_rows)
-            counts = {name: max(counts.get(name, 0), count) for name, count in others.items()}
-            values |= dict(part_of_rows.values)
-        head = {"by": RELEVANT_ITEMS, "group": group, **counts}
-        rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
-    slices = pl.concat(rows, how="diagonal_relaxed")
-    filled = pl.exclude("by", "group", "users", "requests", "label").fill_null(float("nan"))
-    slices = slices.with_columns(filled)
-    if result.label:
-        slices = slices.with_columns(label=pl.lit(result.label))
-    return replace(result, slices=slices)
-
-
-def _counts_of_slice(sliced: Result) -> dict[str, int]:
-    """Return the number of users of a slice and, with requests, the number of requests."""
-    rows = sliced.counts["users"]
-    if "mean_over" not in sliced.provenance["settings"]:  # that only requests record
-        return {"users": rows}
-    return {"users": sliced.per_user["user"].n_unique(), "requests": rows}
-
-
-def _cells_of_shown(result: Result) -> list[str]:
-    """Return the names of all values of rating and probability metrics, cells included."""
-    names = [name for metric in filter(is_of_shown, result.metrics) for name in metric.cells]
-    return [
-        cell
-        for cell in result.values
-        if any(cell == name or cell.startswith(f"{name}[") for name in names)
-    ]
-
-
 @takes_options(ListOptions)
 def evaluate(
     recommendations: Any,
@@ -672,7 +585,7 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     elif tables.truth is not None:
         tables = replace(tables, truth=without_requests(tables.truth))
 
-    result = _evaluated(settings, tables, warnings)
+    result = with_doubts(_in_one_piece(settings, tables), warnings)
     _check_hits(settings, whole, result)
     result = slices.added(result, settings, tables, _in_one_piece)
     return result if requests is None else requests.named(result)
@@ -713,23 +626,6 @@ def _in_one_piece(settings: Settings, tables: Tables) -> Result:
     return finish(job, [work(job, Tables(recommendations=tables.recommendations))])
 
 
-def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Result:
-    """Evaluate tables that are adjusted, and the slices of warm and cold items."""
-    result = with_doubts(_in_one_piece(settings, tables), warnings)
-    if not settings.warm_and_cold:
-        return result
-
-    def again(truth: Table) -> Result:
-        return _in_one_piece(replace(settings, by=(), jackknife=None), replace(tables, truth=truth))
-
-    assert tables.truth is not None
-    assert tables.train is not None
-    shown: dict[str, list[Result]] = {}
-    if any(map(is_of_shown, settings.metrics)):
-        shown = values_of_shown(replace(settings, by=()), tables, result, _in_one_piece)
-    return with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again, shown)
-
-
 def with_doubts(result: Result, warnings: list[str]) -> Result:
     """Return the result with doubts about its inputs, also if most users have no list."""
     if 2 * result.counts["users_without_list"] > result.counts["users"]:
@@ -741,16 +637,15 @@ def with_doubts(result: Result, warnings: list[str]) -> Result:
 
 
 def check_whole(settings: Settings, train: object) -> None:
-    """Raise if an option needs training interactions, and there are none."""
-    for name in ("exclude_seen", "warm_and_cold"):
-        if getattr(settings, name) and train is None:
-            raise ParameterError(
-                f"{name} needs training interactions", found="no train", hint="pass train="
-            )
+    """Raise if seen items are excluded, and there are no training interactions."""
+    if settings.exclude_seen and train is None:
+        raise ParameterError(
+            "exclude_seen needs training interactions", found="no train", hint="pass train="
+        )
 
 
 def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
-    """Deal users to jackknife groups, exclude seen items, group by history, and set all scores."""
+    """Deal users to jackknife groups, exclude seen items, and set all scores."""
     if settings.jackknife is not None:
         tables = assign_jackknife_groups(tables, settings.jackknife, settings.relevance_threshold)
     if settings.exclude_seen:
@@ -758,9 +653,6 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
         assert recommendations is not None
         assert train is not None
         tables = replace(tables, recommendations=take_out_seen(recommendations, train, truth))
-    if settings.warm_and_cold:
-        tables = with_history(tables)
-        settings = replace(settings, by=(*settings.by, HISTORY))
     settings, tables = crossed_users(settings, tables)
     assert tables.recommendations is not None
     lists = tables.recommendations.frame

@@ -133,7 +133,6 @@ def with_attributes(settings: Settings, tables: Tables, lists_column: str | None
         "weights": isinstance(settings.weights, str),
         "jackknife": settings.jackknife is not None,
         "cross": settings.cross,
-        "warm_and_cold": settings.warm_and_cold,
     }
     option = next((name for name, is_given in refused.items() if is_given), None)
     if option is not None:
@@ -162,11 +161,6 @@ def check_requests(settings: Settings, lists: Table) -> None:
         raise ParameterError(
             'with mean_over="users" every user counts alike',
             found=f"weights={settings.weights!r}"[:80],
-        )
-    if settings.warm_and_cold:
-        raise ParameterError(
-            'warm_and_cold has means over requests, and not mean_over="users"',
-            hint='take by=["item:cold"]',
         )
 
 

@@ -138,7 +138,6 @@ class WholeOptions(CommonOptions, total=False):
     """Options that also need all lists at once."""
 
     ranks: Ranks
-    warm_and_cold: bool
     jackknife: int | None
     cross: bool
 
@@ -146,7 +145,6 @@ class WholeOptions(CommonOptions, total=False):
 class RatingOptions(CommonOptions, total=False):
     """Options of predicted ratings, which also give cut-offs to metrics and order ties."""
 
-    warm_and_cold: bool
     jackknife: int | None
     cross: bool
     k: int | Sequence[int] | None
@@ -402,7 +400,7 @@ class Settings(Options):
     exact: bool = False
     """Whether recommendations are exact ranks of judged items."""
     adjusted: bool = field(default=False, compare=False)
-    """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
+    """Whether ``exclude_seen`` and ``jackknife`` are done to the tables."""
     exceptions: tuple[tuple[str, AveragingRule], ...] = ()
     """By name without cut-offs: the rules of metrics that differ from the common rule."""
     items_named: bool = field(default=False, compare=False)
@@ -413,7 +411,6 @@ class Settings(Options):
     """The relevance of each event of the ground truth, where it has events and no relevance."""
     by_request: bool = False
     """Whether lists and ground truth have one id per request, and the other tables one per user."""
-    """Whether the table of users has one row per request."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""
     convention: Convention | None = declare_option(

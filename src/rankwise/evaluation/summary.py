@@ -52,7 +52,7 @@ from rankwise.tables.ids import look_up
 from rankwise.tables.requests import counts_of_requests, has_requests
 from rankwise.tables.spelling import examples_of, other_spelling
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
-from rankwise.tables.training import GROUP_NAMES, TrainGroups, with_user_column
+from rankwise.tables.training import TrainGroups, group_names, with_user_column
 from rankwise.tables.values import as_labels, as_numbers
 
 __all__ = [
@@ -158,11 +158,11 @@ class UserTable:
         """
         made = self.train_groups.get(by)
         if made is not None and made.table is not None:
-            return made.groups_of(units, by).cast(GROUP_NAMES.dtype)
+            return made.groups_of(units, by).cast(group_names(by).dtype)
         assert self.users is not None
         group = look_up(self.users, units, by)
         if made is not None:
-            return group.cast(GROUP_NAMES.dtype)
+            return group.cast(group_names(by).dtype)
         return as_labels(group, self.users.source)
 
 
@@ -572,7 +572,11 @@ class Summary:
             else convention.own_definitions(self.plan.metrics),
             "rules": {name: vars(rule) for name, rule in self.settings.exceptions},
             "facts": facts.descriptions(),
-            "groups": {by: made.terciles.to_dict(by) for by, made in facts.train_groups.items()},
+            "groups": {
+                by: made.terciles.to_dict(by)
+                for by, made in facts.train_groups.items()
+                if made.terciles is not None
+            },
             "metrics": {str(metric): _in_full(metric.parameters) for metric in self.plan.metrics},
             "digests": {name: f"{digest:016x}" for name, digest in self._digests().items()},
             "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}

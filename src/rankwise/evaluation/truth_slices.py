@@ -36,26 +36,37 @@ from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import UserTable, merge_results
 from rankwise.metrics.base import Metric
-from rankwise.options import AveragingRule
+from rankwise.options import COLD_ITEMS, AveragingRule
 from rankwise.results.intervals import CROSSED, in_order, is_truth_slice
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import item_column
 from rankwise.tables.columns import EVENT, check_once, without_edges
 from rankwise.tables.table import Recommendations, Table, Tables
-from rankwise.tables.training import check_train_groups, train_groups, with_user_column
+from rankwise.tables.training import (
+    check_train_groups,
+    groups_by_training,
+    train_groups,
+    with_user_column,
+)
 from rankwise.tables.values import as_labels, as_numbers, numbers_in_text
 
 __all__ = [
     "SHARE",
+    "WARM_AND_COLD",
     "TruthSlices",
+    "check_sliced",
+    "check_trained",
     "columns_of_truth",
     "crossed_users",
     "is_of_shown",
     "refuse_truth_slices",
+    "row_of_slice",
+    "settings_of_relevant",
     "settings_of_shown",
-    "values_of_shown",
+    "users_of_slice",
     "with_bins",
     "with_numbers",
+    "with_slices",
 ]
 
 SHARE = "recommended_share"
@@ -67,7 +78,9 @@ _MANY_NUMBERS = 10  # distinct numbers from which on they are cut into bins
 _MANY_SLICES = 1_000
 _BINS = 4
 _TIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
-_BY_TRAINING = ("repeat", "item:popularity", "item:cold")
+_BY_TRAINING = ("repeat", "item:popularity", COLD_ITEMS)
+WARM_AND_COLD = ("warm", "cold")
+"""The slices of items that training knows and does not know."""
 
 
 def columns_of_truth(settings: Settings) -> dict[str, str | None]:
@@ -363,7 +376,7 @@ class TruthSlices:
             return cls(), settings, tables
         if settings.cross:
             by = names = (CROSSED.join(settings.by),)
-        _check_sliced(names, settings, tables)
+        check_sliced(names, settings, tables)
         truth, lists = tables.truth, tables.recommendations
         assert truth is not None
         assert lists is not None
@@ -420,27 +433,46 @@ class TruthSlices:
                 sliced = merge_results(found, settings.metrics) if found else None
 
                 share = math.nan if slicing.of_truth else _share(tables, column, code)
-                rows.append(_row(name, group, result, sliced, share))
+                rows.append(row_of_slice(name, group, result, sliced, share))
                 if sliced is not None:
-                    head = [pl.lit(name).alias("by"), pl.lit(group, pl.String).alias("group")]
-                    users.append(sliced.per_user.select(*head, pl.all()))
+                    users.append(users_of_slice(name, group, sliced))
 
-        slices = pl.concat(rows, how="diagonal_relaxed")
-        slices = slices.with_columns(
-            pl.exclude("by", "group", "users", "label").fill_null(float("nan"))
-        )
-        settings_said = {**result.provenance["settings"], "by": [*settings.by, *self.names]}
-        described = zip(self.names, self.slicings, strict=True)
-        provenance = {
-            **result.provenance,
-            "settings": settings_said,
-            "slices": {
-                name: slicing.description for name, slicing in described if slicing.description
-            },
-            "slice_digests": dict(self.digests),
+        said = {
+            name: slicing.description
+            for name, slicing in zip(self.names, self.slicings, strict=True)
+            if slicing.description
         }
-        sliced_users = _of_all_slices(users, result) if users else None
-        return replace(result, slices=slices, sliced=sliced_users, provenance=provenance)
+        by = [*settings.by, *self.names]
+        return with_slices(result, rows, users, by=by, descriptions=said, digests=self.digests)
+
+
+def with_slices(
+    result: Result,
+    rows: Sequence[pl.DataFrame],
+    users: Sequence[pl.DataFrame],
+    *,
+    by: Sequence[str],
+    descriptions: Mapping[str, str],
+    digests: Mapping[str, str],
+) -> Result:
+    """Return a result with rows of slices, and the values of the users in each of them.
+
+    ``by`` are all groups and slices of the evaluation; descriptions and digests are by slicing.
+    """
+    slices = pl.concat(rows, how="diagonal_relaxed")
+    slices = slices.with_columns(
+        pl.exclude("by", "group", "users", "label").fill_null(float("nan"))
+    )
+    if result.label:
+        slices = slices.with_columns(label=pl.lit(result.label))
+    provenance = {
+        **result.provenance,
+        "settings": {**result.provenance["settings"], "by": list(by)},
+        "slices": dict(descriptions),
+        "slice_digests": dict(digests),
+    }
+    sliced = _of_all_slices(users, result) if users else None
+    return replace(result, slices=slices, sliced=sliced, provenance=provenance)
 
 
 def _of_all_slices(users: Sequence[pl.DataFrame], result: Result) -> pl.DataFrame:
@@ -450,7 +482,7 @@ def _of_all_slices(users: Sequence[pl.DataFrame], result: Result) -> pl.DataFram
     return every.with_columns(pl.col(cells).cast(pl.Float64).fill_null(math.nan))
 
 
-def _check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> None:
+def check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> None:
     """Raise if no ground truth is given, no metric reads one, or a name is ambiguous."""
     if tables.truth is None or tables.recommendations is None:
         raise ParameterError(
@@ -551,36 +583,42 @@ def _of_relevant(
     evaluate: Callable[[Settings, Tables], Result],
 ) -> Result | None:
     """Evaluate ranking metrics in a slice of relevant items; None if the slice has no user."""
-    metrics = tuple(
-        metric for metric in settings.metrics if metric.reads_truth and not is_of_shown(metric)
-    )
     truth, lists = tables.truth, tables.recommendations
     assert truth is not None
     assert lists is not None
+    plain = settings_of_relevant(settings)
     rows = truth.frame.filter(_is_in(truth.frame, column, code))
-    if not metrics or rows.is_empty():
+    if plain is None or rows.is_empty():
         return None
 
     inside = lists.frame.join(rows, "user", "semi", maintain_order="left")
     if len(inside):  # else all lists stay, which nobody of the slice has
         lists = lists.with_frame(inside)
 
-    exceptions = tuple(
-        (name, replace(rule, population=_inside(rule.population)))
-        for name, rule in settings.exceptions
-    )
-    plain = replace(
-        _of_slice(settings, metrics), population=_inside(settings.population), exceptions=exceptions
-    )
     try:
         return evaluate(plain, replace(tables, truth=truth.with_frame(rows), recommendations=lists))
     except EmptyError:
         return None
 
 
+def settings_of_relevant(settings: Settings) -> Settings | None:
+    """Return the settings of ranking metrics within a slice of relevant items; None without any."""
+    metrics = tuple(
+        metric for metric in settings.metrics if metric.reads_truth and not is_of_shown(metric)
+    )
+    if not metrics:
+        return None
+    exceptions = tuple(
+        (name, replace(rule, population=_inside(rule.population)))
+        for name, rule in settings.exceptions
+    )
+    population = _inside(settings.population)
+    return replace(_of_slice(settings, metrics), population=population, exceptions=exceptions)
+
+
 def _of_slice(settings: Settings, metrics: tuple[Metric, ...]) -> Settings:
     """Return the settings of the given metrics within a slice."""
-    return replace(settings, metrics=metrics, jackknife=None, warm_and_cold=False, of_slice=True)
+    return replace(settings, metrics=metrics, jackknife=None, of_slice=True)
 
 
 def _inside(population: PopulationName) -> PopulationName:
@@ -674,44 +712,24 @@ def _over_rows(
         return None
 
 
-def values_of_shown(
-    settings: Settings,
-    tables: Tables,
-    result: Result,
-    evaluate: Callable[[Settings, Tables], Result],
-) -> dict[str, list[Result]]:
-    """Evaluate rating and probability metrics over shown rows of warm items and of cold items."""
-    truth, lists = tables.truth, tables.recommendations
-    assert truth is not None
-    assert lists is not None
-    slicing = _of_training("item:cold", tables)
-    column = f"{_KEPT}cold"
-    tables = replace(
-        tables,
-        truth=truth.with_frame(truth.frame.with_columns(slicing.codes_of(truth).alias(column))),
-        recommendations=lists.with_frame(
-            lists.frame.with_columns(slicing.codes_of(lists).alias(column))
-        ),
-    )
-    results = {}
-    for code in range(slicing.size):
-        parts = _of_shown(settings, _in_slice(tables, column, code), result, evaluate)
-        results[slicing.name_of(code)] = [part for part in parts if part is not None]
-    return results
-
-
-def _row(
+def row_of_slice(
     name: str, group: str | None, result: Result, sliced: Result | None, share: float
 ) -> pl.DataFrame:
     """Return the row of a slice in the table of slices."""
     values = {} if sliced is None else {cell: sliced.values.get(cell) for cell in result.values}
-    users = 0 if sliced is None else len(sliced.per_user)
+    users = 0 if sliced is None else sliced.counts["users"]
     head = {"by": name, "group": group, "users": users}
     schema: dict[str, Any] = {"by": pl.String, "group": pl.String, "users": pl.Int64}
     schema |= dict.fromkeys((*result.values, SHARE), pl.Float64)
     return pl.DataFrame(
         [{**head, **dict.fromkeys(result.values), **values, SHARE: share}], schema=schema
     )
+
+
+def users_of_slice(name: str, group: str | None, sliced: Result) -> pl.DataFrame:
+    """Return the values of the users of a slice, under the names of slicing and slice."""
+    head = [pl.lit(name).alias("by"), pl.lit(group, pl.String).alias("group")]
+    return sliced.per_user.select(*head, pl.all())
 
 
 def _crossed(names: Sequence[str], tables: Tables) -> Slicing:
@@ -745,7 +763,8 @@ def _of_users(name: str, tables: Tables) -> Slicing:
 def _groups_of(name: str, tables: Tables) -> Callable[[pl.Series], pl.Series]:
     """Return the function from users to groups by a column of users or by training."""
     check_train_groups([name], tables.users, tables.train)
-    table = UserTable.check(tables.users, (name,), None, train_groups([name], tables.train))
+    made = train_groups(groups_by_training([name], tables.users), tables.train)
+    table = UserTable.check(tables.users, (name,), None, made)
     return lambda ids: table.groups_of(ids.to_frame("user"), name)
 
 
@@ -945,18 +964,24 @@ def _check_column(truth: Table, column: str) -> None:
         )
 
 
-def _of_training(name: str, tables: Tables) -> Slicing:
-    """Return slices by training: repeats of the user, cold items, popularity."""
-    train = tables.train
+def check_trained(name: str, train: object) -> None:
+    """Raise if slices by training have no training interactions."""
     if train is None:
         raise ParameterError(
             f"by={name!r} slices by training interactions", found="no train", hint="pass train="
         )
+
+
+def _of_training(name: str, tables: Tables) -> Slicing:
+    """Return slices by training: repeats of the user, cold items, popularity."""
+    check_trained(name, tables.train)
+    train = tables.train
+    assert train is not None
     if name == "repeat":
         return _repeats(train)
     items = train.trained.frame.select("user", "item").unique().group_by("item").len("count")
-    if name == "item:cold":
-        codes, names = pl.Series(np.zeros(len(items), dtype=np.int64)), ["warm", "cold"]
+    if name == COLD_ITEMS:
+        codes, names = pl.Series(np.zeros(len(items), dtype=np.int64)), list(WARM_AND_COLD)
     else:
         codes, names = _thirds(items["count"]), ["head", "middle", "tail"]
     return _by_item(train.with_frame(items), codes, names, unknown=len(names) - 1)

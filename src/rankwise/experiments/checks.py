@@ -360,7 +360,8 @@ def check_named_tables(
             "groups of users need the table of users",
             "write data: {users: users.csv}",
         )
-    if of_train and not trained:
+    may_be_a_column = {"history"} if data.users is not None else set[str]()
+    if of_train - may_be_a_column and not trained:
         mistakes.add(
             ("evaluation", "by"),
             f"{', '.join(sorted(of_train))}: these groups of users need training interactions",
@@ -579,12 +580,9 @@ def check_inputs(
     named: list[Any] = [*dict.fromkeys(["recommendations", *read, *tables])]
     mistakes.tried(("evaluation", "columns"), partial(check_columns, settings.columns, named))
     train = True if "train" in tables else None
-    for option in ("exclude_seen", "warm_and_cold"):
-        if getattr(settings, option):
-            key = (
-                "mask_seen" if option == "exclude_seen" and config.evaluation.mask_seen else option
-            )
-            mistakes.tried(("evaluation", key), partial(check_whole, settings, train))
+    if settings.exclude_seen:
+        key = "mask_seen" if config.evaluation.mask_seen else "exclude_seen"
+        mistakes.tried(("evaluation", key), partial(check_whole, settings, train))
     if isinstance(settings.weights, str) and "users" not in tables:
         mistakes.add(
             ("evaluation", "weights"),

@@ -399,7 +399,7 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
             Gap(
                 f"{count_of(most, material.unit.row)} without a list",
                 text,
-                "rankwise evaluate … --warm-and-cold",
+                "rankwise evaluate … --by history",
             )
         )
     if material.decision is not None and (unguarded := material.decision.record.get("unguarded")):

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CROSSED",
-    "HISTORY",
-    "RELEVANT_ITEMS",
     "WEIGHT",
     "IntervalMethod",
     "check_clusters",
@@ -49,10 +47,6 @@ __all__ = [
     "within",
 ]
 
-HISTORY = "history"
-"""The groups of users with and without a training history, of ``warm_and_cold=True``."""
-RELEVANT_ITEMS = "relevant items"
-"""The slices of warm and of cold relevant items, which are ground truths and not groups of users."""
 WEIGHT = "weight"
 """The column of per-user values that holds the users' weights, where users are weighted."""
 CROSSED = " × "
@@ -112,26 +106,20 @@ def group_names(per_user: pl.DataFrame, by: str) -> list[str | None]:
 
 def _group_hint(by: str, names: Iterable[str]) -> str:
     """Return how a result gets groups by ``by``, if its groups are by ``names``."""
-    if by == RELEVANT_ITEMS:
-        return (
-            "warm and cold relevant items are two ground truths: evaluate against each, and "
-            "compare these results"
-        )
-    if by == HISTORY:
-        return "evaluate with train= and warm_and_cold=True"
     table = "train" if by in get_args(TrainGroup) else "users"
     return nearest(by, names) or f"evaluate with {table}= and by={by!r}"
 
 
 def groups_in(tables: Mapping[str, pl.DataFrame], by: str) -> list[str | None]:
-    """Return the groups of several results in order, terciles from low to high."""
+    """Return the groups of several results in order, those of training from low to none."""
     names = {name for table in tables.values() for name in table[group_column(by)].unique()}
     groups = [
         *in_order(name for name in names if name is not None),
         *([None] if None in names else []),
     ]
-    if by in get_args(TrainGroup) and set(groups) <= set(TRAIN_GROUP_NAMES):
-        return [name for name in TRAIN_GROUP_NAMES if name in groups]
+    names_of_training = TRAIN_GROUP_NAMES.get(by, ())
+    if set(groups) <= set(names_of_training):
+        return [name for name in names_of_training if name in groups]
     return groups
 
 

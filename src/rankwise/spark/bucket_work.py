@@ -27,32 +27,34 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from rankwise.blocks.partial import Partial, pack, unpack
 from rankwise.core import __version__
+from rankwise.core.arguments import TrainGroup
 from rankwise.core.arrays import reaches
 from rankwise.core.digests import added
+from rankwise.core.hashing import digest_of
 from rankwise.core.saved_forms import BUCKET_USERS
 from rankwise.core.texts import labels
 from rankwise.encoding.side_columns import read_groups
 from rankwise.encoding.side_information import Counted, digest_of_interactions
 from rankwise.errors import DuplicateError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, work
-from rankwise.evaluation.evaluate import with_history
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, PartitionState, UserPartition, user_hash
 from rankwise.evaluation.truth_slices import with_bins
-from rankwise.results.intervals import HISTORY
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
 from rankwise.tables.columns import empty_table, null_ids, where_in, without_edges
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import number_requests
 from rankwise.tables.table import Table, TableRole, Tables, absent_truth, is_absent
 from rankwise.tables.training import (
-    GROUP_NAMES,
     TRAIN_GROUPS,
     Terciles,
     TrainGroups,
+    boundaries,
     check_new_column,
+    group_names,
+    groups_by_training,
     take_out_seen,
     with_train_groups,
 )
@@ -65,6 +67,7 @@ __all__ = [
     "check_row",
     "count_over_users",
     "dealt_users",
+    "digest_in_spark",
     "groups_named",
     "load_job",
     "merge_rows",
@@ -210,7 +213,6 @@ def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
         counts.update(lists.counts)
         lists = None
     piece = replace(piece, recommendations=lists)
-    piece = with_history(piece) if HISTORY in settings.by else piece
     if job.counted is not None:
         piece = with_train_groups(piece, job.counted.train_groups, job.counted.popularity)
     return replace(piece, users=with_bins(piece.users, settings.by)), counts
@@ -365,7 +367,7 @@ def needs_rows_of_train(plan: Plan, settings: Settings) -> bool:
     needed = plan.needs & {"history", "overlap_history"}
     history = any(fact.kind == "history" for fact in plan.facts)
     grouped = set(settings.by) & set(TRAIN_GROUPS)
-    return bool(needed or history or grouped or settings.exclude_seen or settings.warm_and_cold)
+    return bool(needed or history or grouped or settings.exclude_seen)
 
 
 def count_over_users(
@@ -378,7 +380,8 @@ def count_over_users(
     plan, settings = job.plan, job.settings
     kinds = {fact.kind for fact in plan.facts}
     by_popularity = bool(kinds & {"popularity", "source"}) or "popularity" in settings.by
-    made = {} if train is None else _train_groups(train, settings.by)
+    by = groups_by_training(settings.by, None if users is None else users.empty)
+    made = {} if train is None else _train_groups(train, by)
     if train is None or not (by_popularity or plan.needs_catalogue):
         return Counted(groups=groups, train_groups=made), {}
     pairs = train.trained.frame.select("user", "item")
@@ -438,12 +441,25 @@ def _digest_of(train: SparkTable) -> int:
     )
 
 
-def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups]:
+def digest_in_spark(rows: DataFrame) -> int:
+    """Return the sum of the hashes of rows of text, as `digest_of` sums them in memory."""
+
+    def of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            digest = int(digest_of(pl.DataFrame(batch).get_columns()), 16)
+            yield from one_row(_DIGEST, digest=str(digest)).to_batches()
+
+    return added(
+        int(digest) for digest in collected(rows.mapInArrow(of_batches, "digest string"))["digest"]
+    )
+
+
+def _train_groups(train: SparkTable, by: Iterable[TrainGroup]) -> dict[str, TrainGroups]:
     """Return the boundaries of the groups of training users, as `user_values` has the values."""
     pairs = train.frame.select("user", "item").distinct()
     made: dict[str, TrainGroups] = {}
-    for name in (name for name in TRAIN_GROUPS if name in by):
-        if name == "activity":
+    for name in by:
+        if name != "popularity":
             values = pairs.groupBy("user").agg(sf.count("item").cast("double").alias("value"))
         else:
             trained = train.trained.frame.select("user", "item").distinct()
@@ -453,7 +469,7 @@ def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups
         counts_by_value = collected(values.groupBy("value").agg(sf.count(sf.lit(1)).alias("count")))
         if counts_by_value.is_empty():
             raise empty_table(train.empty)
-        made[name] = TrainGroups(Terciles.of(counts_by_value))
+        made[name] = TrainGroups(boundaries(name, counts_by_value))
     return made
 
 
@@ -471,12 +487,10 @@ def _by_group(
 
 def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl.Series]:
     """Return all groups in the named columns of the table of users."""
-    groups = {}
+    groups: dict[str, pl.Series] = {}
     for name in dict.fromkeys(names):
-        if name == HISTORY:  # made in each bucket
-            groups[name] = pl.Series(["cold", "warm"])
-        elif name in TRAIN_GROUPS and (users is None or name not in users.empty.frame.columns):
-            groups[name] = GROUP_NAMES
+        if name in TRAIN_GROUPS and (users is None or name not in users.empty.frame.columns):
+            groups[name] = group_names(name)
         elif (
             users is not None
             and name not in users.empty.frame.columns
@@ -501,12 +515,9 @@ def shared_tables(
     lists = empty.pop("recommendations")
     truth = tables["truth"].empty if "truth" in tables else absent_truth(lists)
     made: dict[str, TrainGroups] = {
-        name: TrainGroups(Terciles(0, 0, 0)) for name in settings.by if name in TRAIN_GROUPS
+        name: TrainGroups(None if name == "history" else Terciles(0, 0, 0))
+        for name in groups_by_training(settings.by, empty.get("users"))
     }
-    if HISTORY in settings.by:
-        if "truth" not in tables:
-            raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
-        empty["users"] = with_history(Tables(**empty, recommendations=lists, truth=truth)).users
     users = with_train_groups(Tables(**empty, truth=truth), made, None).users
     empty["users"] = with_bins(users, settings.by)
     return Tables(**empty, items=items)
@@ -581,7 +592,7 @@ def _user_columns(job: Job, names: Collection[str]) -> list[str]:
     ]
     weights = [settings.weights] if isinstance(settings.weights, str) else []
     dealt = [] if settings.jackknife is None else [JACKKNIFE]
-    made = {HISTORY, *TRAIN_GROUPS} & {*settings.by}
+    made = {name for name in TRAIN_GROUPS if name in settings.by and name not in names}
     asked = dict.fromkeys([*settings.by, *weights, *named, *dealt])
     columns = dict.fromkeys(
         name if name in names else without_edges(name) for name in asked if name not in made

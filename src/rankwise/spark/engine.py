@@ -30,14 +30,30 @@ from rankwise.encoding.encoder import normalise, ties_for
 from rankwise.encoding.side_information import Counted
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, finish, prepare, with_train_items
-from rankwise.evaluation.evaluate import check_whole, with_doubts, with_item_slices
+from rankwise.evaluation.evaluate import check_whole, with_doubts
 from rankwise.evaluation.input_warnings import swapped
 from rankwise.evaluation.plan import check_piece
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import PartitionState, Summary, catalogue, check_not_empty
-from rankwise.evaluation.truth_slices import is_of_shown, settings_of_shown
-from rankwise.results.intervals import HISTORY
+from rankwise.evaluation.summary import (
+    PartitionState,
+    Summary,
+    catalogue,
+    check_not_empty,
+    merge_results,
+)
+from rankwise.evaluation.truth_slices import (
+    WARM_AND_COLD,
+    check_sliced,
+    check_trained,
+    is_of_shown,
+    row_of_slice,
+    settings_of_relevant,
+    settings_of_shown,
+    users_of_slice,
+    with_slices,
+)
+from rankwise.options import COLD_ITEMS
 from rankwise.results.result import Result
 from rankwise.spark.bucket_work import (
     RELEVANT,
@@ -47,6 +63,7 @@ from rankwise.spark.bucket_work import (
     check_row,
     count_over_users,
     dealt_users,
+    digest_in_spark,
     groups_named,
     load_job,
     merge_rows,
@@ -341,26 +358,103 @@ class Engine:
 
     def _result(self) -> SparkResult:
         requests = self._requests()
-        evaluated, truth = self._evaluate(), self.tables.get("truth")
+        cold_items = COLD_ITEMS in self.settings.by
+        if cold_items:
+            self._check_cold_items()
+        by = tuple(name for name in self.settings.by if name != COLD_ITEMS)
+        base = replace(self, settings=replace(self.settings, by=by))
+        evaluated, truth = base._evaluate(), self.tables.get("truth")
         lists = self.tables["recommendations"].empty
         warnings = [] if truth is None else swapped(lists, truth.empty)
         if truth is not None and has_requests(truth.empty) and not has_requests(lists):
             warnings.append(words_of_unread_requests(truth.empty))
         result = self._with_trimmed(with_doubts(evaluated.result, warnings))
         self._check_hits(result)
-        if self.settings.warm_and_cold:
-            assert truth is not None
-            warm = self.tables["train"].trained.frame.select("item").distinct()
-            parts = {
-                group: truth.with_frame(truth.frame.join(warm, "item", how))
-                for group, how in (("warm", "left_semi"), ("cold", "left_anti"))
-            }
-            has_shown = any(map(is_of_shown, self.settings.metrics))
-            shown = self._of_shown(parts, warm) if has_shown else {}
-            result = with_item_slices(result, parts, self._again, shown)
+        if cold_items:
+            result = base._with_cold_items(result, is_collected=evaluated.values is None)
         if requests is not None:
             result = requests.named(result)
         return SparkResult.of(result, evaluated.values, evaluated.kept)
+
+    def _check_cold_items(self) -> None:
+        """Raise if relevant items cannot be sliced by whether training knows them."""
+        columns: dict[Any, Any] = {role: table.empty for role, table in self.tables.items()}
+        check_sliced([COLD_ITEMS], self.settings, Tables(**columns))
+        check_trained(COLD_ITEMS, self.tables.get("train"))
+        kinds = {is_of_shown(metric) for metric in self.settings.metrics if metric.reads_truth}
+        if self.collect is False and len(kinds) > 1:
+            raise ParameterError(
+                f"by={COLD_ITEMS!r} with metrics of ratings beside others is collected",
+                found="collect=False",
+                hint="leave collect out, or evaluate the ratings in another call",
+            )
+
+    def _with_cold_items(self, result: Result, *, is_collected: bool) -> Result:
+        """Return a result with the slices of warm and of cold items."""
+        truth, lists = self.tables["truth"], self.tables["recommendations"]
+        warm = self.tables["train"].trained.frame.select("item").distinct()
+        has_shown = any(map(is_of_shown, self.settings.metrics))
+        total, rows, users = lists.frame.count(), list[pl.DataFrame](), list[pl.DataFrame]()
+        for group, how in zip(WARM_AND_COLD, ("left_semi", "left_anti"), strict=True):
+            judged = truth.with_frame(truth.frame.join(warm, "item", how))
+            shown = lists.with_frame(lists.frame.join(warm, "item", how))
+            n_judged, n_shown = judged.frame.count(), shown.frame.count()
+            if not n_judged and not (has_shown and n_shown):
+                continue
+            parts = self._parts_of_slice(judged, shown, is_collected=is_collected)
+            sliced = merge_results(parts, self.settings.metrics) if parts else None
+            share = n_shown / total if total else math.nan
+            rows.append(row_of_slice(COLD_ITEMS, group, result, sliced, share))
+            if sliced is not None and is_collected:
+                users.append(users_of_slice(COLD_ITEMS, group, sliced))
+        rows = rows if result.slices is None else [result.slices, *rows]
+        by = [*self.settings.by, COLD_ITEMS]
+        digests = {COLD_ITEMS: self._digest_of_items(warm, has_shown=has_shown)}
+        return with_slices(result, rows, users, by=by, descriptions={}, digests=digests)
+
+    def _parts_of_slice(
+        self, judged: SparkTable, shown: SparkTable, *, is_collected: bool
+    ) -> list[Result]:
+        """Evaluate a slice: against its ground truth, and ratings over its shown rows."""
+        lists, asked = self.tables["recommendations"], []
+        plain = settings_of_relevant(self.settings)
+        if plain is not None:
+            keys = [name for name in ("user", REQUEST) if name in judged.empty.frame.columns]
+            units = judged.frame.select(keys).distinct()
+            same = [name for name in keys if name in lists.empty.frame.columns]
+            inside = lists.frame.join(units.select(same).distinct(), same, "left_semi")
+            asked.append((plain, lists.with_frame(inside)))
+        for rule, settings in settings_of_shown(self.settings):
+            rows = self._of_population(shown.frame, rule.population)
+            # A part without a list is an error, which is known here.
+            asked.append((replace(settings, of_slice=False), shown.with_frame(rows)))
+
+        parts = []
+        for settings, part in asked:
+            tables = {**self.tables, "truth": judged, "recommendations": part}
+            again = replace(
+                self, settings=settings, tables=tables, collect=is_collected, checked=True
+            )
+            with contextlib.suppress(EmptyError):  # no such item is relevant, or was shown
+                evaluated = again._evaluate()
+                if evaluated.kept is not None:
+                    evaluated.kept.unpersist()
+                parts.append(evaluated.result)
+        return parts
+
+    def _digest_of_items(self, warm: DataFrame, *, has_shown: bool) -> str:
+        """Return the digest of rows and their slices, as evaluations in memory compute it."""
+        roles: tuple[TableRole, ...] = ("truth", "recommendations") if has_shown else ("truth",)
+        frames = [self.tables[role].frame for role in roles]
+        shared = [set(frame.columns) for frame in frames]
+        keys = [n for n in ("user", REQUEST, "item") if all(n in names for names in shared)]
+        rows = [frame.select(*(sf.col(name).cast("string") for name in keys)) for frame in frames]
+        every = rows[0] if len(rows) == 1 else rows[0].union(rows[1]).distinct()
+        known = warm.select(
+            sf.col("item").cast("string").alias("item"), sf.lit("warm").alias("slice")
+        )
+        named = every.join(known, "item", "left").fillna("cold", ["slice"])
+        return f"{digest_in_spark(named.select(*keys, 'slice')):016x}"
 
     def _requests(self) -> Requests | None:
         """Return the requests that lists belong to; None if they belong to users."""
@@ -405,29 +499,9 @@ class Engine:
                 collected(lists.limit(_MOST_ITEMS)).to_series(), columns, every[0].empty.source
             )
 
-    def _of_shown(
-        self, truths: Mapping[str, SparkTable], warm: DataFrame
-    ) -> dict[str, list[Result]]:
-        """Evaluate ratings and probabilities over the shown rows of warm and of cold items."""
-        lists = self.tables["recommendations"]
-        results: dict[str, list[Result]] = {group: [] for group in truths}
-        for rule, settings in settings_of_shown(self.settings):
-            evaluated = self._lists_of(rule.population)
-            for group, how in (("warm", "left_semi"), ("cold", "left_anti")):
-                rows = lists.with_frame(evaluated.join(warm, "item", how))
-                settings = replace(
-                    settings, of_slice=False
-                )  # a part without a list is an error, which is known here
-                part = replace(
-                    self, settings=settings, tables={**self.tables, "recommendations": rows}
-                )
-                with contextlib.suppress(EmptyError):  # no such row was shown
-                    results[group].append(part._again(truths[group]))
-        return results
-
-    def _lists_of(self, population: str) -> DataFrame:
-        """Return the lists of the users of a population."""
-        lists, truth = self.tables["recommendations"].frame, self.tables["truth"]
+    def _of_population(self, lists: DataFrame, population: str) -> DataFrame:
+        """Return the rows of lists of the users of a population."""
+        truth = self.tables["truth"]
         needs = POPULATIONS[population].needs_of_lists
         if not needs:
             return lists
@@ -435,16 +509,6 @@ class Engine:
         if "relevant" in needs:
             rows = relevant_rows(truth, self.settings.relevance_threshold)
         return lists.join(rows.select("user").distinct(), "user", "left_semi")
-
-    def _again(self, truth: SparkTable) -> Result:
-        """Evaluate the same lists against another ground truth, without groups of users."""
-        settings = replace(self.settings, by=(), jackknife=None, warm_and_cold=False)
-        tables = {**self.tables, "truth": truth}
-        part = replace(self, settings=settings, tables=tables, collect=False, checked=True)
-        evaluated = part._evaluate()
-        if evaluated.kept is not None:
-            evaluated.kept.unpersist()
-        return evaluated.result
 
     def _prepared(self) -> tuple[Job, Mapping[TableRole, SparkTable]]:
         """Return the job and its tables, checked by their columns alone."""
@@ -461,8 +525,6 @@ class Engine:
         for role in ("recommendations", "reference"):
             if role in empty:
                 check_order(empty[role], settings.ties)
-        if settings.warm_and_cold:
-            settings = replace(settings, by=(*settings.by, HISTORY))
         if settings.jackknife is not None:
             tables["users"] = dealt_users(
                 tables["recommendations"],

@@ -135,7 +135,7 @@ def cold(parts: Parts) -> Finding:
         is_cold |= unknown
     share = int(is_cold.sum()) / len(is_cold)
     finding = f"cold in {len(parts.test):,} test rows: {', '.join(shares)}; "
-    finding += "evaluate(warm_and_cold=True) shows both"
+    finding += 'evaluate(by=["history", "item:cold"]) shows both'
     return (
         verdict(share > parts.limits.cold_rows),
         share,

@@ -500,7 +500,7 @@ class Split:
     def users(self) -> pl.DataFrame:
         """The test users: ``user``, ``history`` (warm or cold), ``known_rows`` and ``test_rows``.
 
-        Evaluate with ``users=split.users, by="history"`` to compare warm with cold-start users.
+        Evaluate against the split with ``by="history"`` to compare warm with cold-start users.
         """
         return self._warm_or_cold("user")
 

@@ -24,14 +24,16 @@ from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
 __all__ = [
     "COMPARED",
-    "GROUP_NAMES",
     "SEEN",
     "SEEN_TRUTH",
     "TRAIN_GROUPS",
     "Terciles",
     "TrainGroups",
+    "boundaries",
     "check_new_column",
     "check_train_groups",
+    "group_names",
+    "groups_by_training",
     "keep_judged",
     "seen_counts",
     "take_out_seen",
@@ -176,14 +178,17 @@ def with_user_column(
     return users.with_frame(frame.join(users.frame, on="user", how="left", maintain_order="left"))
 
 
-GROUP_NAMES = pl.Series(TRAIN_GROUP_NAMES, dtype=pl.Enum(TRAIN_GROUP_NAMES))
-"""The names of the groups in order; the last is that of users without training interactions."""
-_LOW, _MIDDLE, _HIGH, _NONE = TRAIN_GROUP_NAMES
+TRAIN_GROUPS: tuple[TrainGroup, ...] = get_args(TrainGroup)
 _VALUES: dict[str, str] = {
     "activity": "distinct training items of the user",
     "popularity": "mean number of training users of the user's training items",
 }
-TRAIN_GROUPS: tuple[TrainGroup, ...] = get_args(TrainGroup)
+
+
+def group_names(by: str) -> pl.Series:
+    """Return the names of the groups that training defines, as categories in order."""
+    names = TRAIN_GROUP_NAMES[by]
+    return pl.Series(names, dtype=pl.Enum(names))
 
 
 @dataclass(frozen=True)
@@ -212,15 +217,16 @@ class Terciles:
 
     def groups(self, values: pl.Series) -> pl.Series:
         """Return the group of each value; a null, where there is no value, is in ``"none"``."""
+        low, middle, high, none = map(pl.lit, TRAIN_GROUP_NAMES["activity"])
         value = pl.lit(values)
         group = (
             pl.when(value.is_null())
-            .then(pl.lit(_NONE))
+            .then(none)
             .when(value <= self.low)
-            .then(pl.lit(_LOW))
+            .then(low)
             .when(value <= self.middle)
-            .then(pl.lit(_MIDDLE))
-            .otherwise(pl.lit(_HIGH))
+            .then(middle)
+            .otherwise(high)
         )
         return pl.select(group=group).to_series()
 
@@ -238,28 +244,45 @@ class Terciles:
 class TrainGroups:
     """Groups of users by their training interactions: boundaries, and each training user's group.
 
-    The group is in a column of the table that is called after the grouping; None where pieces bring
-    this column in their table of users.
+    Groups by history have no boundaries. The group is in a column of the table that is called after
+    the grouping; None where pieces bring this column in their table of users.
     """
 
-    terciles: Terciles
+    terciles: Terciles | None
     table: Table | None = None
+
+    def groups(self, values: pl.Series) -> pl.Series:
+        """Return the group of each value of `user_values`; a null is of a user without any."""
+        if self.terciles is not None:
+            return self.terciles.groups(values)
+        warm, cold = map(pl.lit, TRAIN_GROUP_NAMES["history"])
+        return pl.select(group=pl.when(pl.lit(values).is_null()).then(cold).otherwise(warm))[
+            "group"
+        ]
 
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
         """Return the group of each user, in order, from a table of users and groups."""
         assert self.table is not None
-        return look_up(self.table, users, by).fill_null(_NONE)
+        return look_up(self.table, users, by).fill_null(TRAIN_GROUP_NAMES[by][-1])
 
 
-def check_train_groups(by: Iterable[str], users: Table | None, train: Table | None) -> None:
+def groups_by_training(by: Iterable[str], users: Table | None) -> list[TrainGroup]:
+    """Return the groupings in ``by`` that training interactions define.
+
+    A column ``history`` of the users, as a split has it, says the same and is taken as it is.
+    """
+    has_history = users is not None and "history" in users.frame.columns
+    names = {name for name in by if name != "history" or not has_history}
+    return [name for name in TRAIN_GROUPS if name in names]
+
+
+def check_train_groups(by: Iterable[str], users: Table | None, train: object) -> None:
     """Raise if groups by training interactions are ambiguous, or training interactions missing."""
-    for name in by:
-        if name not in TRAIN_GROUPS:
-            continue
+    for name in groups_by_training(by, users):
         if users is not None and name in users.frame.columns:
             raise ParameterError(
-                f"by={name!r} has two meanings: terciles of training users, and a column of the "
-                "users",
+                f"by={name!r} has two meanings: groups by training interactions, and a column of "
+                "the users",
                 where=users.source,
                 found=f"a column {name!r}",
                 hint="rename the column of the table of users",
@@ -272,18 +295,22 @@ def check_train_groups(by: Iterable[str], users: Table | None, train: Table | No
             )
 
 
-def train_groups(by: Iterable[str], train: Table | None) -> dict[str, TrainGroups]:
-    """Return the groups of all training users for each training grouping in ``by``."""
+def train_groups(names: Iterable[TrainGroup], train: Table | None) -> dict[str, TrainGroups]:
+    """Return the groups of all training users by each of the groupings."""
     made: dict[str, TrainGroups] = {}
-    for name in TRAIN_GROUPS:
-        if name in by:
-            assert train is not None
-            pairs = train.trained.frame.select("user", "item").unique()
-            users = user_values(train.frame, name, pairs.group_by("item").len("count"))
-            terciles = Terciles.of(users.group_by("value").len("count"))
-            groups = terciles.groups(users["value"]).alias(name)
-            made[name] = TrainGroups(terciles, train.with_frame(users.select("user", groups)))
+    for name in names:
+        assert train is not None
+        pairs = train.trained.frame.select("user", "item").unique()
+        values = user_values(train.frame, name, pairs.group_by("item").len("count"))
+        groups = TrainGroups(boundaries(name, values.group_by("value").len("count")))
+        of_users = values.select("user", groups.groups(values["value"]).alias(name))
+        made[name] = replace(groups, table=train.with_frame(of_users))
     return made
+
+
+def boundaries(by: str, values: pl.DataFrame) -> Terciles | None:
+    """Return the terciles of distinct values and their users; None for groups without them."""
+    return None if by == "history" else Terciles.of(values)
 
 
 def user_values(
@@ -291,12 +318,12 @@ def user_values(
 ) -> pl.DataFrame:
     """Return the value of every training user: ``user``, ``value``; repeated rows count once.
 
-    By activity it is the number of training items; by popularity their mean number of training
-    users, from a table of ``item`` and ``count``, 0 for items that it lacks; by default counted in
+    By activity and history it is the number of training items; by popularity their mean number of
+    training users, from a table of ``item`` and ``count``, 0 for items that it lacks; by default counted in
     ``train``.
     """
     pairs = train.select("user", "item").unique()
-    if by == "activity":
+    if by != "popularity":
         value = pl.len().cast(pl.Float64)
     else:
         counts = pairs.group_by("item").len("count") if popularity is None else popularity
@@ -322,13 +349,11 @@ def with_train_groups(
             continue
         assert piece.train is not None
         trained = piece.train.with_frame(user_values(piece.train.frame, name, popularity))
-        terciles = groups[name].terciles
+        made = groups[name]
 
-        def group(
-            ids: pl.Series, trained: Table = trained, terciles: Terciles = terciles
-        ) -> pl.Series:
+        def group(ids: pl.Series, trained: Table = trained, made: TrainGroups = made) -> pl.Series:
             frame = ids.to_frame("user").join(trained.frame, "user", "left", maintain_order="left")
-            return terciles.groups(frame["value"])
+            return made.groups(frame["value"])
 
         tables = [table for table in (piece.truth, piece.recommendations) if table is not None]
         users = with_user_column(users, tables, name, f"by={name!r}", group)

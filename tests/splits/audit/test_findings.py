@@ -128,7 +128,8 @@ def test_items_and_users_without_training(audit):
         f"{name} {share:.2%} ({len(some) / 29:.2%} of rows)"
         for name, share, some in zip(("users", "items"), shares, cold, strict=True)
     ]
-    said = f"cold in 29 test rows: {', '.join(parts)}; evaluate(warm_and_cold=True) shows both"
+    both = 'evaluate(by=["history", "item:cold"]) shows both'
+    said = f"cold in 29 test rows: {', '.join(parts)}; {both}"
     assert audit["L11"].said == said
     assert audit["L11"].value == pytest.approx(len({*cold[0], *cold[1]}) / 29)
     untrained = [{row[at] for row in TEST} - ids for at, ids in ((0, users), (1, items))]
