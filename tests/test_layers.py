@@ -73,6 +73,7 @@ ALLOWED = {
         "evaluation",
         "metrics",
         "offpolicy",
+        "options",
         "results",
         "splits",
         "stats",

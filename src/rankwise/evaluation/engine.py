@@ -255,7 +255,7 @@ def prepare(
     InputError
         If a table does not have what is asked of it.
     """
-    _check_prepared(settings)
+    _check_prepared(settings, shared)
     shared = normalise(_with_weights(shared, settings), settings)
     shared = replace(shared, truth=largest_grades(shared.truth, settings.grades))
     shared = settle_ids(shared)
@@ -272,7 +272,7 @@ def prepare(
     _check_plan(plan, settings, shared)
 
     # Of requests in pieces, as of buckets of users, one piece may have no relevant item.
-    whole_truth = counted is None and not (settings.by_request and shared.truth is None)
+    whole_truth = counted is None and not (shared.by_request and shared.truth is None)
     rules = EncodingRules(
         options=settings,
         evaluated=settings.evaluated,
@@ -290,9 +290,15 @@ def prepare(
         facts,
         user_table,
         Encoder(rules, shared, facts),
-        _fingerprint(settings, plan, facts, _frames_of_job(shared, user_table, all_truth)),
+        _fingerprint(
+            settings,
+            plan,
+            facts,
+            _frames_of_job(shared, user_table, all_truth),
+            by_request=shared.by_request,
+        ),
         counted,
-        None if settings.items_named else item_names(settings, shared.items),
+        None if shared.items_named else item_names(settings, shared.items),
         all_truth,
     )
 
@@ -310,11 +316,11 @@ def _user_table(settings: Settings, shared: Tables, made: Mapping[str, TrainGrou
     return UserTable.check(shared.users, settings.by, weights, made)
 
 
-def _check_prepared(settings: Settings) -> None:
+def _check_prepared(settings: Settings, shared: Tables) -> None:
     """Raise if the tables have to be adjusted before a job can be made."""
     refuse_truth_slices(settings.by)
     needs_all_lists = settings.exclude_seen or settings.jackknife is not None
-    if needs_all_lists and not settings.adjusted:
+    if needs_all_lists and not shared.is_adjusted:
         raise ParameterError(
             "exclude_seen and jackknife need all lists at once",
             hint="pass them to rankwise.evaluate, which adjusts the tables",
@@ -357,14 +363,20 @@ def _frames_of_job(
 
 
 def _fingerprint(
-    settings: Settings, plan: Plan, facts: SideTables, frames: dict[str, pl.DataFrame]
+    settings: Settings,
+    plan: Plan,
+    facts: SideTables,
+    frames: dict[str, pl.DataFrame],
+    *,
+    by_request: bool,
 ) -> JobFingerprint:
     """Return the question of a job: every setting that can change a value, and its tables."""
-    about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
+    saved = settings.to_dict(by_request=by_request)
+    about = {name: json.dumps(value) for name, value in saved.items()}
     about["jackknife"] = str(settings.jackknife)
     about["catalogue"] = settings.catalogue
     about["rules"] = repr(settings.exceptions)
-    if settings.by_request:
+    if by_request:
         about["by_request"] = "True"
     columns = (f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts))
     about["facts"] = ", ".join(columns)
@@ -460,7 +472,7 @@ def _of_items(job: Job, lists: Recommendations) -> Recommendations:
 def _outside_catalogue(job: Job, lists: Recommendations, truth: Table | None) -> pl.Series | None:
     """Return the distinct recommended ids outside the catalogue; None if there is no catalogue."""
     settings, shared = job.settings, job.shared
-    if settings.of_slice or lists.is_exact or lists.format == "ratings":
+    if shared.is_slice or lists.is_exact or lists.format == "ratings":
         return None
     if settings.catalogue == "items" and shared.items is not None:
         return outside_catalogue(lists, [shared.items])
@@ -502,7 +514,7 @@ def _counting_seen(
 ) -> Partial:
     """Add the number of recommendations that are training interactions of their user."""
     settings, train = job.settings, job.shared.train
-    are_seen_kept = not (settings.exclude_seen or settings.of_slice or lists.is_exact)
+    are_seen_kept = not (settings.exclude_seen or job.shared.is_slice or lists.is_exact)
     if train is None or train.frame.is_empty() or not are_seen_kept or lists.format == "ratings":
         return result
     judged = None if truth is None or is_absent(truth) else truth
@@ -597,8 +609,7 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
         plan=job.plan,
         facts=job.facts,
         user_table=job.user_table,
-        truth=job.shared.truth,
-        units=job.shared.units,
+        shared=job.shared,
     )
 
 

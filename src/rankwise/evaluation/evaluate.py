@@ -516,7 +516,7 @@ def evaluate(
     )  # once: passes differ only in choices that a metric may have of its own
     tables, unknown_names = _with_items_named(tables, settings, requested_metrics)
     tables = settle_ids(tables)
-    passes = [replace(each, items_named=True) for each in passes]
+    tables = replace(tables, items_named=True)
     result = merge_results([evaluate_tables(each, tables) for each in passes], requested_metrics)
     return (
         replace(result, provenance=result.provenance | {"unknown_names": unknown_names})
@@ -581,7 +581,7 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     settings, tables = _adjusted(settings, tables)
     slices, settings, tables = TruthSlices.of(settings, tables)
     if requests is not None:
-        settings, tables = requests.applied(settings, tables)
+        tables = requests.applied(tables)
     elif tables.truth is not None:
         tables = replace(tables, truth=without_requests(tables.truth))
 
@@ -661,7 +661,7 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
         settings = replace(
             settings, metrics=tuple(metric.with_scores(scores) for metric in settings.metrics)
         )
-    return replace(settings, adjusted=True), tables
+    return settings, replace(tables, is_adjusted=True)
 
 
 def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, Any]) -> Result:

@@ -80,9 +80,9 @@ class Requests:
         """Return no requests, where lists have a column for them and no rows."""
         return cls(REQUEST, "user", lists.frame.select("user", REQUEST))
 
-    def applied(self, settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
-        """Return settings and tables with numbers of requests in lists and ground truth."""
-        return replace(settings, by_request=True), number_requests(tables, self.each)
+    def applied(self, tables: Tables) -> Tables:
+        """Return tables with numbers of requests in lists and ground truth."""
+        return number_requests(tables, self.each)
 
     def named(self, result: Result) -> Result:
         """Say what requests are, count them and their users, and apply ``mean_over``."""
@@ -179,8 +179,8 @@ class PiecesByRequest:
     @classmethod
     def of(cls, settings: Settings, shared: Tables) -> Self:
         """Return the evaluation of requests under settings of users, and with their tables."""
-        settings = replace(settings, by_request=True)
-        return cls(prepare(settings, replace(shared, truth=None), all_truth=shared.truth))
+        pieces = replace(shared, truth=None, by_request=True)
+        return cls(prepare(settings, pieces, all_truth=shared.truth))
 
     @property
     def truth(self) -> Table | None:

@@ -399,18 +399,10 @@ class Settings(Options):
     metrics: tuple[Metric, ...]
     exact: bool = False
     """Whether recommendations are exact ranks of judged items."""
-    adjusted: bool = field(default=False, compare=False)
-    """Whether ``exclude_seen`` and ``jackknife`` are done to the tables."""
     exceptions: tuple[tuple[str, AveragingRule], ...] = ()
     """By name without cut-offs: the rules of metrics that differ from the common rule."""
-    items_named: bool = field(default=False, compare=False)
-    """Whether the codes or titles of lists are turned into items."""
-    of_slice: bool = False
-    """Whether the ground truth is a slice, of whose users none may have a list."""
     grades: Mapping[str, float] | None = field(default=None, hash=False)
     """The relevance of each event of the ground truth, where it has events and no relevance."""
-    by_request: bool = False
-    """Whether lists and ground truth have one id per request, and the other tables one per user."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""
     convention: Convention | None = declare_option(
@@ -544,8 +536,11 @@ class Settings(Options):
             return False  # ratings and probabilities of irrelevant items have errors as well
         return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings that can move a number, as plain values."""
+    def to_dict(self, *, by_request: bool) -> dict[str, Any]:
+        """Return the settings that can move a number, as plain values.
+
+        ``by_request`` says whether lists belong to requests: else ``mean_over`` says nothing.
+        """
         saved = {
             name: getattr(self, name)
             for name, entry in options_of(Options).items()
@@ -560,7 +555,7 @@ class Settings(Options):
             saved[self.item_names] = names if isinstance(names, str) else "given"
         if self.relevance_threshold == ANY_ROW:
             saved["relevance_threshold"] = None
-        if not self.by_request:  # without requests it says nothing
+        if not by_request:
             del saved["mean_over"]
         return {
             "metrics": [str(metric) for metric in self.metrics],

@@ -413,8 +413,7 @@ class Summary:
     plan: Plan
     facts: SideTables
     user_table: UserTable
-    truth: Table | None
-    units: Units | None
+    shared: Tables
     merged: Partial
     share: PartitionState
     items: CatalogueSums | None
@@ -535,7 +534,7 @@ class Summary:
             self.settings, self.plan, self.facts, self.user_table, by_user=by_user
         )
         digests = {
-            **digest_of_truth(self.truth, self.units),
+            **digest_of_truth(self.shared.truth, self.shared.units),
             **shared,
             **self.merged.digests,
             **({} if counted is None else counted.digests),
@@ -548,8 +547,8 @@ class Summary:
         cards["recommendations"]["rows"] = merged.counts.get("rows", 0)
         split = cards["truth"].pop("split") if "truth" in cards else None
         convention = self.settings.convention
-        if self.truth is not None:  # every piece was evaluated against all of it
-            cards["truth"]["rows"] = len(self.truth.frame)
+        if self.shared.truth is not None:  # every piece was evaluated against all of it
+            cards["truth"]["rows"] = len(self.shared.truth.frame)
         return {
             "split": None if split is None else dict(split),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -561,7 +560,7 @@ class Summary:
                 "kernels": kernels.road(),
             },
             "settings": {
-                **self.settings.to_dict(),
+                **self.settings.to_dict(by_request=self.shared.by_request),
                 "ties": "+".join(merged.ties),
                 "catalogue": _catalogue_in_words(self.settings, facts),
             },
@@ -684,8 +683,7 @@ def summarise(
     plan: Plan,
     facts: SideTables,
     user_table: UserTable,
-    truth: Table | None,
-    units: Units | None,
+    shared: Tables,
 ) -> Result:
     """Turn a merged partial into a `Result`.
 
@@ -695,7 +693,8 @@ def summarise(
         If no evaluated user has a recommendation list.
     """
     with_list = int((merged.users["list_length"] > 0).sum())
-    check_not_empty(merged, len(merged.users), with_list, settings)
+    if not shared.is_slice:
+        check_not_empty(merged, len(merged.users), with_list, settings)
     items, catalogue_counts = catalogue(settings, plan, facts, merged, with_list)
     users = UserPartition(
         frame=merged.users,
@@ -713,8 +712,7 @@ def summarise(
         plan=plan,
         facts=facts,
         user_table=user_table,
-        truth=truth,
-        units=units,
+        shared=shared,
         merged=merged,
         items=items,
         share=share,
@@ -724,7 +722,7 @@ def summarise(
 
 def check_not_empty(merged: Partial, users: int, with_list: int, settings: Settings) -> None:
     """Raise if no evaluated user has a recommendation list."""
-    if with_list or settings.of_slice:
+    if with_list:
         return
     listed = None if merged.outside is None else merged.outside["user"]
     evaluated = merged.users["user"]

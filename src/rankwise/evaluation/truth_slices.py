@@ -596,7 +596,8 @@ def _of_relevant(
         lists = lists.with_frame(inside)
 
     try:
-        return evaluate(plain, replace(tables, truth=truth.with_frame(rows), recommendations=lists))
+        truth = truth.with_frame(rows)
+        return evaluate(plain, replace(tables, truth=truth, recommendations=lists, is_slice=True))
     except EmptyError:
         return None
 
@@ -618,7 +619,7 @@ def settings_of_relevant(settings: Settings) -> Settings | None:
 
 def _of_slice(settings: Settings, metrics: tuple[Metric, ...]) -> Settings:
     """Return the settings of the given metrics within a slice."""
-    return replace(settings, metrics=metrics, jackknife=None, of_slice=True)
+    return replace(settings, metrics=metrics, jackknife=None)
 
 
 def _inside(population: PopulationName) -> PopulationName:
@@ -707,7 +708,7 @@ def _over_rows(
         lists, frame=lists.frame.drop("rank", strict=False), k=None
     )  # ranks have gaps, and scores order
     try:
-        return evaluate(settings, replace(tables, recommendations=lists))
+        return evaluate(settings, replace(tables, recommendations=lists, is_slice=True))
     except EmptyError:
         return None
 

@@ -764,7 +764,7 @@ def expected_results(
         replicates = pl.DataFrame({name: [0.0] for name in ["group", *sorted(names)]})
     provenance = {
         "convention": None if settings.convention is None else settings.convention.to_dict(),
-        "settings": settings.to_dict(),
+        "settings": settings.to_dict(by_request=False),
     }
     result = Result(
         metrics=every,

@@ -170,13 +170,13 @@ class BucketWork:
         tables: dict[Any, Any] = {role: self._table(role, frame) for role, frame in frames.items()}
         tables.setdefault("truth", absent_truth(tables["recommendations"]))
         requests = None
-        if job.settings.by_request and len(tables["recommendations"].frame):
+        if job.shared.by_request and len(tables["recommendations"].frame):
             requests = Requests.of(job.settings, Tables(**tables))
         piece, counts = _adjusted(job, Tables(**tables))
         counts.update({rows_of(role): len(frame) for role, frame in frames.items()})
         if piece.truth is not None:
             counts[RELEVANT] = len(piece.truth.relevant(job.settings.relevance_threshold))
-        if job.settings.by_request:
+        if job.shared.by_request:
             requests = requests or Requests.none(tables["recommendations"])
             piece = number_requests(piece, requests.each)
         partial = work(job, piece)

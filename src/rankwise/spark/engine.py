@@ -344,6 +344,8 @@ class Engine:
     collect: bool | None
     checked: bool = False
     """Whether the tables are parts of tables that have rows."""
+    is_slice: bool = False
+    """Whether the ground truth is a slice, of whose users none may have a list."""
 
     def result(self) -> SparkResult:
         """Check everything that schemas tell, run, and put the result together.
@@ -423,17 +425,22 @@ class Engine:
             units = judged.frame.select(keys).distinct()
             same = [name for name in keys if name in lists.empty.frame.columns]
             inside = lists.frame.join(units.select(same).distinct(), same, "left_semi")
-            asked.append((plain, lists.with_frame(inside)))
+            asked.append((plain, lists.with_frame(inside), True))
         for rule, settings in settings_of_shown(self.settings):
             rows = self._of_population(shown.frame, rule.population)
             # A part without a list is an error, which is known here.
-            asked.append((replace(settings, of_slice=False), shown.with_frame(rows)))
+            asked.append((settings, shown.with_frame(rows), False))
 
         parts = []
-        for settings, part in asked:
+        for settings, part, is_slice in asked:
             tables = {**self.tables, "truth": judged, "recommendations": part}
             again = replace(
-                self, settings=settings, tables=tables, collect=is_collected, checked=True
+                self,
+                settings=settings,
+                tables=tables,
+                collect=is_collected,
+                checked=True,
+                is_slice=is_slice,
             )
             with contextlib.suppress(EmptyError):  # no such item is relevant, or was shown
                 evaluated = again._evaluate()
@@ -521,7 +528,6 @@ class Engine:
         by_request = has_requests(empty.get("recommendations"))
         if by_request:
             _refuse_attributes(empty)
-            settings = replace(settings, by_request=True)
         for role in ("recommendations", "reference"):
             if role in empty:
                 check_order(empty[role], settings.ties)
@@ -537,6 +543,7 @@ class Engine:
         assert isinstance(lists, Recommendations)
         ties_for(lists, settings.ties, if_scored=settings.ties_if_scored)
         shared = shared_tables(settings, tables, self.items)
+        shared = replace(shared, by_request=by_request, is_adjusted=True, is_slice=self.is_slice)
         job = prepare(settings, shared, counted=Counted())
         check_piece(job.plan, lists, settings.relevance_threshold)
         check_facts(job.plan)
@@ -553,7 +560,7 @@ class Engine:
             _check_rows(job, work, merged, part=self.checked)
             width = n_users * merged.users.width
             collect = (
-                width <= _COLLECTED or job.settings.by_request
+                width <= _COLLECTED or job.shared.by_request
                 if self.collect is None
                 else self.collect
             )
@@ -608,7 +615,7 @@ def _seen_counts(
 ) -> dict[str, int]:
     """Count seen items in Spark, as `seen_counts` does in memory, if buckets lack training rows."""
     settings, train = job.settings, tables.get("train")
-    if train is None or "train" in work.sources or settings.exclude_seen or settings.of_slice:
+    if train is None or "train" in work.sources or settings.exclude_seen or job.shared.is_slice:
         return {}
     pair = ["user", "item"]
     known, lists = train.frame.select(pair), tables["recommendations"].frame
@@ -720,7 +727,8 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
     packed = _packed(output)
     shares = packed.mapInArrow(share_of(data, size), "share binary").toArrow()
     share = _sum([pickle.loads(cell.as_py()) for cell in shares.column("share")])  # noqa: S301
-    check_not_empty(merged, share.everyone.users, share.everyone.with_list, job.settings)
+    if not job.shared.is_slice:
+        check_not_empty(merged, share.everyone.users, share.everyone.with_list, job.settings)
     job.user_table.check_total(share.weight.value)
     if items is not None:
         items = replace(items, n_listed=share.everyone.with_list)
@@ -730,8 +738,7 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
         plan=job.plan,
         facts=job.facts,
         user_table=job.user_table,
-        truth=None,
-        units=None,
+        shared=job.shared,
         merged=merged,
         share=share,
         items=items,

@@ -447,7 +447,7 @@ def evaluate(
     session = active_session(spark)
     check_taken("spark", options)
     settings = Settings.read(metrics, options)
-    settings = replace(settings, threads=settings.threads or 1, progress=False, adjusted=True)
+    settings = replace(settings, threads=settings.threads or 1, progress=False)
     check_buckets(buckets)
     if collect is not None:
         check_flag(collect=collect)

@@ -15,7 +15,7 @@ Integers have one width in all tables: 32 bits if these hold every table's type,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import polars as pl
@@ -35,6 +35,9 @@ _LOOKED_UP = ("users", "items", "weights")
 """The tables in which ids of the others are looked up."""
 _NARROW = (pl.Int8, pl.UInt8, pl.Int16, pl.UInt16, pl.Int32)
 """The types of integers that 32 bits hold."""
+_INTEGERS = {pl.Int32(), pl.Int64()}
+_SETTLED = {*_INTEGERS, pl.String()}
+"""The types of settled ids."""
 
 
 def settle_ids(tables: Tables, known: Mapping[str, pl.DataType] | None = None) -> Tables:
@@ -80,8 +83,17 @@ def settle_all(
             for role, table in settled.items()
             if column in table.frame.columns and (column != "user" or role not in numbered)
         }
-        settled |= _settled(with_ids, column, types.get(column))
+        if not _have_one_type(with_ids.values(), column, types.get(column)):
+            settled |= _settled(with_ids, column, types.get(column))
     return settled
+
+
+def _have_one_type(tables: Iterable[Table], column: str, known: pl.DataType | None) -> bool:
+    """Return whether nothing is to be settled: the quick way, which nearly all tables take."""
+    types = {table.frame[column].dtype for table in tables}
+    if len(types) > 1 or not types <= _SETTLED:
+        return False
+    return known is None or types <= ({known} if known == pl.String else _INTEGERS)
 
 
 def _settled(
@@ -101,7 +113,7 @@ def _settled(
         role: _numbers_of_text(table, column, [*rows.values()]) for role, table in tables.items()
     }
     types = {table.frame.schema[column] for table in integers.values()}
-    if len(types) < 2 and types <= {pl.Int32(), pl.Int64(), pl.String()}:
+    if len(types) < 2 and types <= _SETTLED:
         return integers
     width = pl.Int32() if all(kind in _NARROW for kind in types) else pl.Int64()
     return {role: _of_width(table, column, width) for role, table in integers.items()}

@@ -271,7 +271,7 @@ def number_requests(tables: Tables, requests: pl.DataFrame | None) -> Tables:
         table.role: table.with_frame(table.frame.drop(REQUEST).with_columns(number))
         for table, number in zip(numbered, numbers, strict=True)
     }
-    made = replace(tables.with_tables(changed), units=units)
+    made = replace(tables.with_tables(changed), units=units, by_request=True)
     if made.recommendations is None:
         return made
     return replace(made, recommendations=replace(made.recommendations, k=None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -457,6 +457,19 @@ def is_absent(truth: Table) -> bool:
     return truth.format == "none"
 
 
+_ROLES: tuple[Any, ...] = (
+    "recommendations",
+    "truth",
+    "train",
+    "items",
+    "users",
+    "reference",
+    "weights",
+    "unlisted",
+)
+"""The tables of an evaluation, in the order of `Tables`."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Tables:
     """The tables of an evaluation, or of a piece of one; None for absent tables.
@@ -467,7 +480,15 @@ class Tables:
         In a piece, the users who are evaluated although the piece has no list of them.
     units : Units or None, default=None
         The requests whose numbers stand for users in lists and ground truth; None where lists are
-        of users.
+        of users, or pieces bring their own.
+    by_request : bool, default=False
+        Whether lists belong to requests, those of pieces included.
+    items_named : bool, default=False
+        Whether the codes or titles of lists were turned into items.
+    is_adjusted : bool, default=False
+        Whether seen items were removed and users dealt to jackknife groups, if that is asked for.
+    is_slice : bool, default=False
+        Whether the ground truth is a slice, of whose users none may have a list.
     """
 
     recommendations: Recommendations | None = None
@@ -479,12 +500,16 @@ class Tables:
     weights: Table | None = None
     unlisted: Table | None = None
     units: Units | None = None
+    by_request: bool = False
+    items_named: bool = False
+    is_adjusted: bool = False
+    is_slice: bool = False
 
     @property
     def by_role(self) -> dict[TableRole, Table]:
         """The tables that are present."""
-        tables: dict[Any, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {role: table for role, table in tables.items() if isinstance(table, Table)}
+        tables = ((role, getattr(self, role)) for role in _ROLES)
+        return {role: table for role, table in tables if table is not None}
 
     def with_tables(self, tables: Mapping[TableRole, Table]) -> Tables:
         """Return these tables with others in place of those of the same roles."""
