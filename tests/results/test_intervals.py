@@ -61,7 +61,7 @@ def test_replicates_are_evaluations_without_each_group():
 
 
 def groups_of(result, lists, truth, users):
-    from rankwise.evaluation.summary import JACKKNIFE, assign_jackknife_groups
+    from rankwise.evaluation.user_table import JACKKNIFE, assign_jackknife_groups
     from rankwise.tables.read import read_tables
 
     made = assign_jackknife_groups(

@@ -56,14 +56,9 @@ from rankwise.evaluation.plan import (
     check_scores,
 )
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import (
-    JACKKNIFE,
-    UserTable,
-    digest_of_truth,
-    digests_of_tables,
-    summarise,
-)
+from rankwise.evaluation.summary import digest_of_truth, digests_of_tables, summarise
 from rankwise.evaluation.truth_slices import refuse_truth_slices
+from rankwise.evaluation.user_table import JACKKNIFE, UserTable
 from rankwise.metrics.base import MetricFailure
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue

@@ -28,6 +28,7 @@ from rankwise.evaluation.engine import (
 )
 from rankwise.evaluation.grades import no_truth_error, with_grades
 from rankwise.evaluation.input_warnings import check_dense, doubts, doubts_of_piece, low_ratings
+from rankwise.evaluation.join_results import merge_results
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
 from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests, with_attributes
 from rankwise.evaluation.settings import (
@@ -39,7 +40,6 @@ from rankwise.evaluation.settings import (
     check_taken,
     takes_options,
 )
-from rankwise.evaluation.summary import assign_jackknife_groups, merge_results
 from rankwise.evaluation.truth_slices import (
     TruthSlices,
     columns_of_truth,
@@ -47,6 +47,7 @@ from rankwise.evaluation.truth_slices import (
     with_bins,
     with_numbers,
 )
+from rankwise.evaluation.user_table import assign_jackknife_groups
 from rankwise.evaluation.users_once import UsersOnce
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, MeanOver, Ties

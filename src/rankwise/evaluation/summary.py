@@ -11,7 +11,7 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,14 +22,15 @@ from rankwise.blocks.partial import ADDED, Partial
 from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
 from rankwise.core.digests import column_words, digest_of_rows, id_words, row_digest
-from rankwise.core.hashing import Hashes, combined, digest_of, hash_of_column
+from rankwise.core.hashing import combined, digest_of
 from rankwise.core.units import REQUEST, Units, unit_keys
 from rankwise.core.vocabularies import rows_among
 from rankwise.encoding.side_information import SideTables, digest_of_interactions
-from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError, nearest
+from rankwise.errors import EmptyError, InputError
 from rankwise.evaluation.input_warnings import doubts_of_counts, inferred_protocol
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.user_table import JACKKNIFE, UserTable
 from rankwise.metrics.base import (
     Metric,
     ValueKind,
@@ -43,179 +44,27 @@ from rankwise.metrics.base import (
 )
 from rankwise.metrics.inputs import CatalogueSums, GroupRows
 from rankwise.metrics.states import AggregateState, UserColumns, UsersByGroup, add_groups
-from rankwise.options import choice_values
 from rankwise.results.intervals import WEIGHT, group_column
 from rankwise.results.result import Result
 from rankwise.results.values import Values
-from rankwise.tables.columns import check_once, check_was_read, where_in
-from rankwise.tables.ids import look_up
-from rankwise.tables.requests import counts_of_requests, has_requests
 from rankwise.tables.spelling import examples_of, other_spelling
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
-from rankwise.tables.training import TrainGroups, group_names, with_user_column
-from rankwise.tables.values import as_labels, as_numbers
 
 __all__ = [
-    "JACKKNIFE",
     "PartitionState",
     "Summary",
     "UserPartition",
-    "UserTable",
-    "assign_jackknife_groups",
     "catalogue",
     "check_not_empty",
     "digest_of_truth",
     "digests_of_tables",
     "labelled",
-    "merge_results",
     "summarise",
-    "user_hash",
     "without_each",
 ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class UserTable:
-    """The groups and weights of users that an evaluation uses."""
-
-    users: Table | None = None
-    weights: Table | None = None
-    train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
-
-    @classmethod
-    def check(
-        cls,
-        users: Table | None,
-        by: tuple[str, ...],
-        weights: str | Table | None,
-        train_groups: Mapping[str, TrainGroups] | None = None,
-    ) -> UserTable:
-        """Return the table of users, checked for the columns that are needed.
-
-        ``weights`` are a column of the users or a table of their own; ``train_groups`` are the
-        groups in ``by`` that training interactions define.
-        """
-        made = {} if train_groups is None else dict(train_groups)
-        if users is not None and users.format == "weights" and weights is None and not by:
-            raise ParameterError(
-                "users= holds weights, which belong in weights=",
-                hint="write weights={user: weight}",
-            )
-        columns = [name for name in by if name not in made or made[name].table is None]
-        for name in [*columns, *([weights] if isinstance(weights, str) else [])]:
-            _check_column(users, name)
-        if users is not None:
-            if not has_requests(users):  # of whom each pair was checked
-                check_once(users, "user")
-            for name in columns:
-                as_labels(users.frame[name].head(0), users.source)  # raises if the type has none
-        if isinstance(weights, str):
-            assert users is not None
-            weight = (
-                as_numbers(users.frame[weights], where_in(users, weights))
-                .cast(pl.Float64)
-                .alias("weight")
-            )
-            return cls(users, users.with_frame(users.frame.select("user", weight)), made)
-        return cls(users, weights, made)
-
-    def weights_of(self, units: pl.DataFrame) -> Any:
-        """Return the weight of each user, in order; None if there are no weights."""
-        if self.weights is None:
-            return None
-        weights = look_up(self.weights, units, "weight")
-        bad = units.select("user", weight=weights).filter(
-            pl.col("weight").is_null() | (pl.col("weight") < 0)
-        )
-        if len(bad):
-            weight = bad["weight"][0]
-            raise InputError(
-                "every evaluated user needs a weight of 0 or more",
-                where=f"{self.weights.source}, user {bad['user'][0]!r}",
-                found=f"{'no weight' if weight is None else weight} ({bad['user'].n_unique()} such "
-                "users)",
-            )
-        return weights.cast(pl.Float64).to_numpy()
-
-    def check_total(self, total: float) -> None:
-        """Raise unless the weights of all users add up to a number that can be divided by."""
-        if self.weights is None:
-            return
-        if total == 0:
-            raise InputError("all weights are 0", where=self.weights.source)
-        if not math.isfinite(total * total):  # sums of products stay finite
-            raise InputError(
-                "the sum of the weights is too large for a float",
-                where=self.weights.source,
-                found=f"a total of {total:g}",
-                hint="divide all of them by the largest",
-            )
-
-    def groups_of(self, units: pl.DataFrame, by: str) -> pl.Series:
-        """Return the group of each user or request, in order; null if the group is unknown.
-
-        Requests have groups of their own where the table of users has their attributes.
-        """
-        made = self.train_groups.get(by)
-        if made is not None and made.table is not None:
-            return made.groups_of(units, by).cast(group_names(by).dtype)
-        assert self.users is not None
-        group = look_up(self.users, units, by)
-        if made is not None:
-            return group.cast(group_names(by).dtype)
-        return as_labels(group, self.users.source)
-
-
-def _check_column(users: Table | None, name: str) -> None:
-    if users is None:
-        raise ParameterError(
-            f"column {name!r} of the users was asked for, but there is no table of users",
-            hint="pass users=",
-        )
-    check_was_read(users, name)
-    if name not in users.frame.columns:
-        raise ColumnError(
-            f"there is no column {name!r}",
-            where=users.source,
-            found=", ".join(map(repr, users.frame.columns)),
-            hint=nearest(name, users.frame.columns),
-        )
-
-
 _G = TypeVar("_G")
-
-JACKKNIFE = "jackknife group"
-"""The column of users that says which group each is left out with."""
-
-
-def assign_jackknife_groups(tables: Tables, n_groups: int, threshold: float | None) -> Tables:
-    """Return the tables with users dealt to groups of one size, give or take a user.
-
-    Values that depend on the number of users would otherwise differ because groups do. Users with
-    relevant items are dealt first, in order of a hash of their ids, so that groups depend on the
-    ground truth and not on the lists: two systems have the same.
-    """
-    truth, recommendations = tables.truth, tables.recommendations
-    assert recommendations is not None
-    relevant: Table = recommendations  # without a ground truth lists must tell
-    if truth is not None:
-        relevant = truth.with_frame(truth.relevant(threshold))
-
-    def group(ids: pl.Series) -> pl.Series:
-        is_relevant = ids.is_in(relevant.frame["user"].implode())
-        users = pl.DataFrame({"is_relevant": is_relevant, "hash": user_hash(ids)})
-        place = pl.col("hash").rank("ordinal").over("is_relevant").cast(pl.Int64)
-        before = pl.when("is_relevant").then(0).otherwise(int(is_relevant.sum()))
-        return users.select(((place + before) % n_groups).cast(pl.String)).to_series()
-
-    present = [table for table in (truth, recommendations) if table is not None]
-    users = with_user_column(tables.users, present, JACKKNIFE, "jackknife", group)
-    return replace(tables, users=users)
-
-
-def user_hash(ids: pl.Series) -> Hashes:
-    """Return the number by which users are dealt to groups."""
-    return combined([hash_of_column(ids)], 0)
 
 
 def without_each(groups: Mapping[_G, AggregateState]) -> Iterator[tuple[_G, AggregateState]]:
@@ -809,145 +658,3 @@ def _in_full(parameters: dict[str, Any]) -> dict[str, Any]:
         name: value if isinstance(value, plain) else str(value)
         for name, value in parameters.items()
     }
-
-
-_COMMON = ("user", REQUEST, "n_relevant", "list_length", WEIGHT, "label")
-
-
-def merge_results(results: Sequence[Result], order: Sequence[Metric]) -> Result:
-    """Return one result of evaluations of the same tables, with its metrics in this order."""
-    return results[0] if len(results) == 1 else _sorted(labelled(reduce(_join, results)), order)
-
-
-def _join(first: Result, second: Result) -> Result:
-    keys = [name for name in ("user", REQUEST) if name in first.per_user.columns]
-    per_user = _wider(first.per_user, second.per_user, *keys).sort(keys)
-    slices = first.slices
-    if slices is not None and second.slices is not None:
-        slices = _wider(slices, second.slices, "by", "group")
-    replicates = first.replicates
-    if replicates is not None and second.replicates is not None:
-        if first.provenance["settings"]["relevance"] != second.provenance["settings"]["relevance"]:
-            raise ParameterError(
-                "jackknife groups depend on users' relevant items, which differ between these "
-                "metrics",
-                hint="evaluate them in two calls",
-            )
-        replicates = replicates.join(second.replicates, on="group")
-    sliced = first.sliced
-    if sliced is not None and second.sliced is not None:
-        sliced = _wider(sliced, second.sliced, "by", "group", *keys)
-    counts = {
-        name: max(first.counts.get(name, 0), second.counts.get(name, 0))
-        for name in first.counts | second.counts
-    }
-    counts |= counts_of_requests(per_user) or {"users": len(per_user)}
-    counts["users_without_list"] = int((per_user["list_length"] == 0).sum())
-    if "users_without_relevant_items" in counts:
-        counts["users_without_relevant_items"] = int((per_user["n_relevant"] == 0).sum())
-    return replace(
-        first,
-        metrics=(*first.metrics, *second.metrics),
-        values=Values(first.values | second.values),
-        kinds={**first.kinds, **second.kinds},
-        per_user=per_user,
-        counts=counts,
-        slices=slices,
-        sliced=sliced,
-        replicates=replicates,
-        diagnostics=first.diagnostics | second.diagnostics,
-        provenance=_provenance(first.provenance, second.provenance),
-    )
-
-
-def _wider(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
-    """Join the rows of two tables, with NaN for values that are missing in both."""
-    names = list(on)
-    both = left.join(
-        right, on=names, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right"
-    )
-    shared = [name for name in right.columns if f"{name}_right" in both.columns]
-    both = both.with_columns(
-        pl.max_horizontal(name, f"{name}_right").alias(name)
-        if left.schema[name].is_numeric()
-        else pl.coalesce(name, f"{name}_right").alias(name)
-        for name in shared
-    ).drop(f"{name}_right" for name in shared)
-    values = [name for name in both.columns if name not in (*names, *shared, *_COMMON)]
-    return both.with_columns(
-        pl.col(name).fill_null(float("nan")) for name in values if both.schema[name].is_float()
-    )
-
-
-def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    settings = dict(first["settings"])
-    settings["metrics"] = [*settings["metrics"], *second["settings"]["metrics"]]
-    ties = [first["settings"]["ties"], second["settings"]["ties"]]
-    settings["ties"] = "+".join(dict.fromkeys("+".join(ties).split("+")))
-    dealt = dict.fromkeys([first["jackknife"], second["jackknife"]])
-    return {
-        **first,
-        "settings": settings,
-        "jackknife": None if None in dealt else "+".join(dealt),
-        "candidates": first["candidates"] or second["candidates"],
-        "doubts": list(dict.fromkeys([*first["doubts"], *second["doubts"]])),
-        "unweighted": [*first["unweighted"], *second["unweighted"]],
-        "facts": first["facts"] | second["facts"],
-        "metrics": first["metrics"] | second["metrics"],
-        "own_definitions": first["own_definitions"] | second["own_definitions"],
-        "rules": first["rules"] | _exceptions(first["settings"], second),
-        "digests": dict(sorted((first["digests"] | second["digests"]).items())),
-        "inputs": second["inputs"] | first["inputs"],
-    }
-
-
-def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the rules of the second evaluation's metrics that differ from the first's settings.
-
-    Each is whole, as those inside one evaluation are; what is relevant is there if it differs.
-    """
-    settings = second["settings"]
-    common = {name: settings[name] for name in choice_values("population")}
-    common |= {
-        name: settings[name] for name in choice_values("relevance") if settings[name] != first[name]
-    }
-    names = [text.partition("@")[0] for text in second["metrics"]]
-    rules = {name: common | second["rules"].get(name, {}) for name in names}
-    return {
-        name: rule
-        for name, rule in rules.items()
-        if any(first[choice] != value for choice, value in rule.items())
-    }
-
-
-def _sorted(result: Result, order: Sequence[Metric]) -> Result:
-    """Return a result with its metrics, and their values, in this order."""
-    places = {str(metric): place for place, metric in enumerate(order)}
-    metrics = sorted(result.metrics, key=lambda metric: places[str(metric)])
-    names = {
-        name: None
-        for metric in metrics
-        for cell in metric.cells
-        for name in result.values
-        if name == cell or name.startswith(f"{cell}[")
-    }
-    columns = [name for name in result.per_user.columns if name not in names]
-    columns += [name for name in names if name in result.per_user.columns]
-    texts = [str(metric) for metric in metrics]
-    provenance = {
-        **result.provenance,
-        "settings": {**result.provenance["settings"], "metrics": texts},
-        "metrics": {text: result.provenance["metrics"][text] for text in texts},
-        "own_definitions": {
-            text: result.provenance["own_definitions"][text]
-            for text in texts
-            if text in result.provenance["own_definitions"]
-        },
-    }
-    return replace(
-        result,
-        metrics=tuple(metrics),
-        values=Values({n: result.values[n] for n in names}),
-        per_user=result.per_user.select(columns),
-        provenance=provenance,
-    )

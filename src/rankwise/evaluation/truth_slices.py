@@ -33,8 +33,9 @@ from rankwise.core.units import REQUEST, Units
 from rankwise.core.vocabularies import rows_among
 from rankwise.encoding.side_columns import category_lists, find_columns, read_categories
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
+from rankwise.evaluation.join_results import merge_results
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import UserTable, merge_results
+from rankwise.evaluation.user_table import UserTable
 from rankwise.metrics.base import Metric
 from rankwise.options import COLD_ITEMS, AveragingRule
 from rankwise.results.intervals import CROSSED, in_order, is_truth_slice

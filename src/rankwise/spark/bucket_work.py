@@ -40,8 +40,9 @@ from rankwise.evaluation.engine import Job, work
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import JACKKNIFE, PartitionState, UserPartition, user_hash
+from rankwise.evaluation.summary import PartitionState, UserPartition
 from rankwise.evaluation.truth_slices import with_bins
+from rankwise.evaluation.user_table import JACKKNIFE, user_hash
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
 from rankwise.tables.columns import empty_table, null_ids, where_in, without_edges
 from rankwise.tables.read import read_table

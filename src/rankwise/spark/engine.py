@@ -32,16 +32,11 @@ from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, finish, prepare, with_train_items
 from rankwise.evaluation.evaluate import check_whole, with_doubts
 from rankwise.evaluation.input_warnings import swapped
+from rankwise.evaluation.join_results import merge_results
 from rankwise.evaluation.plan import check_piece
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import (
-    PartitionState,
-    Summary,
-    catalogue,
-    check_not_empty,
-    merge_results,
-)
+from rankwise.evaluation.summary import PartitionState, Summary, catalogue, check_not_empty
 from rankwise.evaluation.truth_slices import (
     WARM_AND_COLD,
     check_sliced,
