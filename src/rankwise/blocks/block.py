@@ -20,37 +20,6 @@ from rankwise.core.ragged import order_within
 from rankwise.errors import MetricError
 from rankwise.options import Ties
 
-__all__ = [
-    "HISTORY",
-    "IN_CATALOGUE",
-    "POPULARITY",
-    "PROPENSITY",
-    "REFERENCE",
-    "SIMILARITY",
-    "WHOLE_LIST",
-    "WHOLE_LISTS",
-    "Block",
-    "Categories",
-    "Cutoffs",
-    "Fact",
-    "Facts",
-    "Features",
-    "Groups",
-    "Ideal",
-    "ItemRows",
-    "JudgedRows",
-    "Membership",
-    "Needs",
-    "Overlap",
-    "Popularity",
-    "Propensity",
-    "RecommendedRows",
-    "RowSet",
-    "RowSets",
-    "Similarity",
-    "Source",
-]
-
 RowSet: TypeAlias = Literal[
     "ideal", "judged", "recommended", "relevant", "history", "overlap_history", "overlap_reference"
 ]

@@ -56,8 +56,6 @@ from rankwise.core.vocabularies import Codes, Vocabulary
 from rankwise.errors import DuplicateError
 from rankwise.options import Ties
 
-__all__ = ["Encoded", "MatchedLists", "Part", "assemble", "blocks", "cut", "parts"]
-
 _CELLS = 1 << 24  # users times categories of a block: metrics hold a few such matrices
 _ROWS = 1 << 22  # rows of a block: enough to keep Python idle, few beside those of the input
 _MOST_ROWS = 1 << 23  # rows of a block where items are so many: small beside the input

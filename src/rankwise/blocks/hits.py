@@ -20,8 +20,6 @@ from rankwise.core.arrays import Array, bincount, count, is_tensor, namespace
 from rankwise.core.ragged import offsets, order_within, runs
 from rankwise.options import Ties
 
-__all__ = ["Hits", "TiedGroups", "expect", "resolve"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TiedGroups:

@@ -44,8 +44,6 @@ from rankwise.core.vocabularies import Codes, Vocabulary
 from rankwise.errors import ScoreError
 from rankwise.options import Ties
 
-__all__ = ["Lists", "RankRange", "TieOrder", "Truth", "arrange", "arrange_truth"]
-
 _STEP = 1 << 17  # rows per step where a temporary array of a whole column would cost memory
 
 

@@ -41,8 +41,6 @@ from rankwise.core.ragged import (
 )
 from rankwise.core.vocabularies import Codes
 
-__all__ = ["Matches", "Ranks", "match", "ranks_of"]
-
 # The most rows that row numbers of 16 bits can count: larger parts mean fewer calls of NumPy,
 # between which threads wait for the interpreter.
 _PART_ROWS = (1 << 16) - 1

@@ -44,21 +44,6 @@ from rankwise.core.saved_forms import PARTIAL, SavedForm
 from rankwise.core.units import unit_keys
 from rankwise.errors import DuplicateError, FileError, InputError, ParameterError
 
-__all__ = [
-    "ADDED",
-    "ONES",
-    "BlockCollector",
-    "BlockValues",
-    "GroupSums",
-    "ItemColumn",
-    "JobFingerprint",
-    "Partial",
-    "UserSum",
-    "pack",
-    "twice_error",
-    "unpack",
-]
-
 
 def pack(form: SavedForm, values: Any, frames: Mapping[str, pl.DataFrame]) -> bytes:
     """Return values and tables as bytes, with the name and the version of their form."""

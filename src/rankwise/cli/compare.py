@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from rankwise.results.result import Result
     from rankwise.results.sampling_unit import SamplingUnit
 
-__all__ = ["compare_command", "decide_command", "report_command"]
-
 
 @click.command(
     "report",

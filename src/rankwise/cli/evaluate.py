@@ -40,15 +40,6 @@ if TYPE_CHECKING:
     from rankwise.metrics.description import Description
     from rankwise.results.result import Result
 
-__all__ = [
-    "conventions_command",
-    "evaluate_command",
-    "explain_command",
-    "metrics_command",
-    "plain_formula",
-    "plain_text",
-]
-
 _UNLIMITED = 10_000  # columns: where there is no terminal, each metric has one line
 _PAGE = 80  # columns of a definition where there is no terminal
 

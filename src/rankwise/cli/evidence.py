@@ -18,8 +18,6 @@ from rankwise.cli.options import (
 )
 from rankwise.core.arguments import Sampled
 
-__all__ = ["agreement_command", "judged_command", "validate_metrics_command"]
-
 confidence_option = click.option(
     "--confidence",
     type=float,

@@ -28,8 +28,6 @@ from click.shell_completion import shell_complete
 from rankwise.core import __version__
 from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError, nearest
 
-__all__ = ["cli", "examples", "flag_of", "in_keys", "in_options", "main", "with_option_names"]
-
 _FUNCTION = (
     r"(?:\b(?P<module>rw|rankwise)\.)?\b(?P<name>[a-z]+)"
     r"(?:\((?:…, )?(?P<given>\w+=[^()]*)\)|(?(module)\b(?!\()|(?!)))"

@@ -27,8 +27,6 @@ from rankwise.cli.options import (
 if TYPE_CHECKING:
     from rankwise.offpolicy.result import OffPolicy
 
-__all__ = ["interleaving_command", "off_policy_command"]
-
 
 def _pairs(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     """Return ``NAME=VALUE`` options as a dict."""

@@ -21,38 +21,6 @@ if TYPE_CHECKING:
     from rankwise.core.terminal import Detail
     from rankwise.results.result import Result
 
-__all__ = [
-    "PATH",
-    "alpha_option",
-    "baseline_option",
-    "choice_option",
-    "coloured",
-    "column_option",
-    "compare_output_options",
-    "detail_of",
-    "detail_options",
-    "engine_options",
-    "given_options",
-    "margin",
-    "margin_option",
-    "metrics_option",
-    "missing_option",
-    "name_and_path",
-    "named_paths",
-    "named_values",
-    "output_options",
-    "read_seeds",
-    "read_systems",
-    "settings_options",
-    "spark_options",
-    "table_options",
-    "table_or_json",
-    "time_format_option",
-    "time_unit_option",
-    "trec_output_options",
-    "write_out",
-]
-
 PATH = click.Path(path_type=Path)
 
 _F = TypeVar("_F", bound="Callable[..., Any]")

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from rankwise.experiments.run import Evaluate
     from rankwise.results.result import Result
 
-__all__ = [
-    "NEXT",
-    "NOT_AS_PLANNED",
-    "check_command",
-    "demo_command",
-    "init_command",
-    "inspect_command",
-    "plan_command",
-    "read",
-    "run_command",
-]
-
-
 NOT_AS_PLANNED = 7
 """The exit code of a run that differs from its plan."""
 

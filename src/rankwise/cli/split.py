@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rankwise.splits import Splitter
     from rankwise.splits.audit_parts import Audit
 
-__all__ = ["audit_command", "split_command"]
-
 _ALLOWED = {
     "time": {"share", "at", "last", "gap"},
     "windows": {"window", "folds", "gap", "train_span"},

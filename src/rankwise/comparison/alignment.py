@@ -26,29 +26,6 @@ from rankwise.stats.effect_sizes import deltas_of_pairs
 from rankwise.tables.requests import row_named, such_rows
 from rankwise.tables.table import PASSED
 
-__all__ = [
-    "AlignedUsers",
-    "SystemResults",
-    "Systems",
-    "align_users",
-    "align_values",
-    "check_choices",
-    "check_comparable",
-    "check_digests",
-    "check_ids",
-    "check_slices",
-    "chosen_cells",
-    "common_cells",
-    "default_primary",
-    "different_truth",
-    "marks",
-    "paired_seeds",
-    "some_missing",
-    "systems_of",
-    "unchecked",
-    "without_force",
-]
-
 
 def some_missing(metric: str, details: str) -> ParameterError:
     """Return the error for users with a value in one result and none in another."""

@@ -83,21 +83,6 @@ from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.stats.equivalence import fewest_users, power_of_t, variance_interval
 from rankwise.stats.many_systems import adjust, level_left
 
-__all__ = [
-    "MEANS_OF_GROUPS",
-    "Comparison",
-    "Family",
-    "SampleSize",
-    "Test",
-    "check_options",
-    "compare",
-    "compared_rows",
-    "correct_rows",
-    "pairs_of",
-    "power",
-    "sample_size",
-]
-
 MEANS_OF_GROUPS = "groups of users are compared by means over users alone"
 """Why only means over users are compared in groups."""
 

@@ -43,28 +43,6 @@ from rankwise.stats.differences import check_above_zero
 from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.tables.storage import file_hash, output_errors, write_text
 
-__all__ = [
-    "HEAD",
-    "Comparison",
-    "Margin",
-    "SystemRank",
-    "check_difference",
-    "check_margin",
-    "check_plain_design",
-    "check_within_range",
-    "folder_names",
-    "is_comparison",
-    "margin_flags",
-    "margin_of",
-    "margin_test",
-    "margins_by_cell",
-    "read_comparison",
-    "result_folders",
-    "size_of",
-    "write_comparison",
-    "write_head",
-]
-
 Margin: TypeAlias = float | str | Mapping[str, float | str] | None
 """The largest difference that does not matter: a number, or a share such as ``"1%"``."""
 

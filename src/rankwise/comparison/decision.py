@@ -67,17 +67,6 @@ from rankwise.stats.equivalence import users_to_show
 from rankwise.stats.many_systems import adjust, level_left
 from rankwise.tables.storage import output_errors, write_text
 
-__all__ = [
-    "Check",
-    "Decision",
-    "Outcome",
-    "decide",
-    "deciding_cell",
-    "levels_of",
-    "margin_text",
-    "rule_for",
-]
-
 Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
 
@@ -675,6 +664,7 @@ class Rule:
 
     @property
     def metrics(self) -> list[str]:
+        """The metrics that the rule names, each once."""
         return list(dict.fromkeys([*self.success, *self.guardrails, *self.deterioration]))
 
 

@@ -21,8 +21,6 @@ from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.differences import Differences, Interval
 from rankwise.tables.storage import write_text
 
-__all__ = ["InterimAnalysis", "record_interim_analysis"]
-
 
 @dataclass(frozen=True)
 class InterimAnalysis:

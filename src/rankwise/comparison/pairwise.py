@@ -97,18 +97,6 @@ from rankwise.stats.variance_components import (
     variance_of_means,
 )
 
-__all__ = [
-    "JOINT",
-    "ClusteredPairwiseTests",
-    "PairwiseTests",
-    "bounds_of",
-    "check_zero",
-    "combine_data_sets",
-    "ranks_are_approximate",
-    "ranks_of_pairs",
-    "ranks_of_users",
-]
-
 JOINT = ("max_t", "tukey")
 """The corrections that test all pairs together, from their users' values."""
 _TESTS = {"wilcoxon": wilcoxon, "sign": sign}

@@ -51,17 +51,6 @@ from rankwise.results.display import evaluated_population, relevance_rule, split
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
 
-__all__ = [
-    "Layout",
-    "PaperOptions",
-    "Width",
-    "latex_table",
-    "left_out_users",
-    "methods",
-    "paper_view",
-    "unserved_words",
-]
-
 Layout: TypeAlias = Literal["systems", "pairs"]
 Width: TypeAlias = Literal["column", "page"]
 _STYLES: tuple[Style, ...] = ("bold", "underlined")

@@ -30,49 +30,6 @@ from rankwise.stats.equivalence import (
 )
 from rankwise.stats.paired_tests import smallest_p
 
-__all__ = [
-    "ALL_LISTS",
-    "COLUMNS",
-    "IN_PAIR_TABLE",
-    "IN_SYSTEM_TABLE",
-    "NO_LIMITS",
-    "Clusters",
-    "Column",
-    "Corrected",
-    "DataSets",
-    "EffectSizes",
-    "Limits",
-    "LimitsOf",
-    "MarginTests",
-    "Means",
-    "PairRow",
-    "Seeds",
-    "TestOutcome",
-    "change_text",
-    "column",
-    "columns_of",
-    "deciding_p",
-    "detectable",
-    "hidden",
-    "interval_text",
-    "is_missing",
-    "margin_level",
-    "margin_mark",
-    "means_of_pair",
-    "named_p",
-    "oriented",
-    "p_value",
-    "places",
-    "row_of",
-    "row_of_all_lists",
-    "table_of",
-    "values_of",
-    "with_joint_p",
-    "with_margin_limits",
-    "with_verdict",
-    "within_sign",
-]
-
 ALL_LISTS = "of all lists together"
 """The flag of values that are no means over users."""
 _LEAST = 1e-4

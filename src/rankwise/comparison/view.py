@@ -37,33 +37,6 @@ from rankwise.core.terminal import (
 from rankwise.metrics.coverage import WIDE
 from rankwise.results.sampling_unit import SamplingUnit
 
-__all__ = [
-    "CORRECTIONS",
-    "adjusted_p_name",
-    "comparison_views",
-    "costs",
-    "group_name",
-    "group_words",
-    "labels_of",
-    "lead_sentence",
-    "leader_first",
-    "level_of",
-    "listing",
-    "means_by_system",
-    "method_line",
-    "metric_name",
-    "natural_key",
-    "not_compared_notes",
-    "pair_name",
-    "pair_sentence",
-    "pair_view",
-    "sample_notes",
-    "sample_of",
-    "system_order",
-    "tests_of",
-    "verdict_sentences",
-]
-
 CORRECTIONS = {
     "holm": "Holm",
     "bonferroni": "Bonferroni",

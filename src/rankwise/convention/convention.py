@@ -25,20 +25,6 @@ from rankwise.metrics.base import Metric, parse, show_value
 from rankwise.metrics.registry import key, made_of, make, parse_text, several_metrics
 from rankwise.options import Choices, choice_values
 
-__all__ = [
-    "CHOICES",
-    "ENTRY_CHOICES",
-    "Convention",
-    "ConventionLanguage",
-    "Entry",
-    "check_choices",
-    "conventions",
-    "find",
-    "in_full",
-    "listing",
-    "merged",
-]
-
 ENTRY_CHOICES = choice_values(per_metric=True)
 """The values of each choice that may differ from metric to metric."""
 

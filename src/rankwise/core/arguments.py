@@ -32,35 +32,6 @@ from typing import (
 
 from rankwise.errors import ParameterError
 
-__all__ = [
-    "SMALL_GROUP",
-    "TRAIN_GROUP_NAMES",
-    "Claim",
-    "Cold",
-    "Count",
-    "Family",
-    "FileFormat",
-    "FilterOn",
-    "Missing",
-    "Number",
-    "SeedDesign",
-    "Seen",
-    "Test",
-    "TimeUnit",
-    "TrainGroup",
-    "bounded",
-    "check_choice",
-    "check_count",
-    "check_fields",
-    "check_flag",
-    "check_number",
-    "check_path",
-    "check_positive",
-    "described",
-    "is_slice_of_truth",
-    "rounded_number",
-]
-
 TrainGroup: TypeAlias = Literal["activity", "popularity", "history"]
 """Groups of users that training interactions define, as `by` names them."""
 _TERCILES = ("low", "middle", "high", "none")

@@ -34,28 +34,6 @@ import numpy as np
 from rankwise.core import kernels
 from rankwise.errors import InputError, ScoreError
 
-__all__ = [
-    "EXACT_PARTS",
-    "LARGEST",
-    "Array",
-    "ExactTotal",
-    "SortedValues",
-    "bincount",
-    "check_sparse",
-    "checked_csr",
-    "checks_at_end",
-    "count",
-    "exact_bincount",
-    "exact_sums",
-    "is_masked",
-    "is_tensor",
-    "namespace",
-    "reaches",
-    "read_sums",
-    "refuse",
-    "sum_whole",
-]
-
 _UNIT = 1074  # every float is a whole multiple of 2^-1074
 _CHUNK = 1 << 14  # values per step: few enough to stay in the cache
 _CARRY = 15  # log2(2 * _CHUNK): room above the largest value for a sum without rounding

@@ -6,8 +6,6 @@ that are not 0. `TOTALS` are counts of what is there in any case, which notes pu
 
 from __future__ import annotations
 
-__all__ = ["COUNT_WORDS", "SAID_WITH", "TOTALS"]
-
 TOTALS = frozenset(
     {
         "catalogue_items",

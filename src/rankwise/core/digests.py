@@ -22,21 +22,6 @@ from rankwise.core.hashing import combined, hash_of_text, id_numbers
 from rankwise.core.kernels import default_threads, each
 from rankwise.core.texts import plain_strings
 
-__all__ = [
-    "FINALISER",
-    "Words",
-    "added",
-    "column_words",
-    "digest_in_parts",
-    "digest_of_rows",
-    "id_words",
-    "number_words",
-    "row_digest",
-    "set_words",
-    "start_and_factors",
-    "text_words",
-]
-
 Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 """One number of 64 bits for each row: its value, or a hash of it."""
 _START = hash_of_text("seed 0")

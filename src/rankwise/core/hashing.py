@@ -20,16 +20,6 @@ import polars as pl
 
 from rankwise.core.texts import WHOLE_NUMBER, string_views
 
-__all__ = [
-    "Hashes",
-    "combined",
-    "digest_of",
-    "hash_of_column",
-    "hash_of_text",
-    "id_numbers",
-    "json_hash",
-]
-
 
 def json_hash(values: Any) -> str:
     """Return the SHA-256 of plain values, independent of key order and layout in JSON."""

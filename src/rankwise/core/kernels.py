@@ -39,42 +39,6 @@ import numpy as np
 
 from rankwise.errors import UsageError
 
-__all__ = [
-    "LIBRARY",
-    "MARK",
-    "SIGNATURES",
-    "SOURCE",
-    "ArrayPointer",
-    "ColumnPointers",
-    "bucket",
-    "changes",
-    "check_not_forked",
-    "count",
-    "count_above",
-    "counts_up",
-    "default_threads",
-    "disabled",
-    "each",
-    "ends",
-    "exact_parts",
-    "gather",
-    "loaded",
-    "match",
-    "one_blas_thread",
-    "place",
-    "positions",
-    "ranks",
-    "road",
-    "row_digest",
-    "scatter",
-    "shares",
-    "sorted_whole",
-    "sums",
-    "tied_first",
-    "tied_rows",
-    "top",
-]
-
 _STEP = 1 << 18
 _process: list[int] = []
 """The process that first read a table, whose threads no forked process has."""

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["POPULATIONS", "Population", "PopulationName", "widest_population"]
-
 PopulationName: TypeAlias = Literal["truth", "both", "recommended", "judged", "judged_both", "all"]
 
 

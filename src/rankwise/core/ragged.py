@@ -20,32 +20,6 @@ from rankwise.core.kernels import each, shares
 from rankwise.core.texts import string_views
 from rankwise.core.vocabularies import Codes, Vocabulary
 
-__all__ = [
-    "Counts",
-    "Groups",
-    "Ints",
-    "UserItems",
-    "are_distinct",
-    "are_small",
-    "bucket",
-    "bucketed",
-    "group",
-    "grouped",
-    "offsets",
-    "order_within",
-    "owners",
-    "padded",
-    "placed",
-    "positions",
-    "ragged_rows",
-    "reorder",
-    "rows_of_groups",
-    "runs",
-    "similar",
-    "spread",
-    "user_runs",
-]
-
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 
 

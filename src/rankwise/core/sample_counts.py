@@ -15,8 +15,6 @@ import polars as pl
 from rankwise.core.digests import id_words
 from rankwise.core.hashing import combined
 
-__all__ = ["SampleCounts"]
-
 _MOST = 0.95
 """Least share of the relevant items in sampled lists, and of the users with equally many negatives."""
 _MOST_OF_PIECE = 0.8

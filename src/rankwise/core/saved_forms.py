@@ -15,23 +15,6 @@ from typing import Any, TypeAlias
 from rankwise.core import __version__
 from rankwise.errors import FileError
 
-__all__ = [
-    "BUCKETS",
-    "BUCKET_USERS",
-    "COMPARISON",
-    "CONFIGURATION",
-    "DECISION",
-    "FORMS",
-    "INTERLEAVING",
-    "LOOKS",
-    "OFF_POLICY",
-    "PARTIAL",
-    "RESULT",
-    "SPLIT",
-    "STATE_DICT",
-    "SavedForm",
-]
-
 Upgrade: TypeAlias = Callable[[Any], Any]
 """Returns the content of a file as the next version has it."""
 

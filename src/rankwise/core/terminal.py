@@ -22,38 +22,6 @@ from rankwise.errors import HIDDEN, printable
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-__all__ = [
-    "PAGE",
-    "Cell",
-    "Detail",
-    "DetailedDisplay",
-    "Format",
-    "Marked",
-    "Style",
-    "TableDisplay",
-    "TableView",
-    "as_json",
-    "brief",
-    "change",
-    "count_of",
-    "csv_text",
-    "decimals",
-    "export",
-    "finite",
-    "first_names",
-    "float_of",
-    "html",
-    "latex",
-    "latex_text",
-    "level_text",
-    "markdown",
-    "number",
-    "plain",
-    "progress_bar",
-    "signed",
-    "terminal_width",
-]
-
 
 def terminal_width() -> int | None:
     """Return the number of columns of the terminal; None if output goes elsewhere."""

@@ -18,8 +18,6 @@ import polars as pl
 
 from rankwise.core import kernels
 
-__all__ = ["WHOLE_NUMBER", "StringViews", "labels", "plain_strings", "string_views"]
-
 WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
 """Text that is a whole number in canonical form."""
 _VIEW = 16  # bytes of a string view

@@ -14,8 +14,6 @@ import polars as pl
 
 from rankwise.core.vocabularies import Codes, rows_among, vocabulary_for
 
-__all__ = ["REQUEST", "Units", "number_units", "unit_keys", "unit_rows"]
-
 REQUEST = "request"
 """The column of the request, in lists, ground truth and per-user values."""
 

@@ -25,18 +25,6 @@ from rankwise.core import kernels
 from rankwise.core.texts import StringViews, string_views
 from rankwise.errors import IdError
 
-__all__ = [
-    "Codes",
-    "IntegerVocabulary",
-    "PlainIntegers",
-    "StringVocabulary",
-    "Vocabulary",
-    "places_of",
-    "rows_among",
-    "vocabulary_for",
-    "whole_numbers",
-]
-
 _ROOMY = 8  # places for each id, up to which a table is quicker than a join
 _FEWEST = 6  # bits of the smallest table of texts: 64 slots
 _LARGE = 16  # bits of the largest table to begin with: the second level of a cache holds it

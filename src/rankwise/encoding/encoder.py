@@ -36,8 +36,6 @@ from rankwise.errors import ParameterError
 from rankwise.options import Choices, Options, Ties
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["Encoder", "EncodingRules", "normalise", "ties_for"]
-
 """The populations that only users with a list belong to."""
 
 

@@ -36,21 +36,6 @@ from rankwise.options import ANY_ROW, Duplicates, IdType, Ties
 from rankwise.tables.columns import empty_table
 from rankwise.tables.table import Recommendations, Table, is_absent
 
-__all__ = [
-    "IdSpace",
-    "check_kept",
-    "encode_lists",
-    "encode_ranks",
-    "encode_truth",
-    "fill_rank_gaps",
-    "later_rows",
-    "no_ranks",
-    "repeated_item",
-    "repeated_rows",
-    "users_evaluated",
-    "users_of_truth",
-]
-
 
 class IdSpace:
     """The users and items of several tables with settled ids, and the same codes in all of them.

@@ -20,17 +20,6 @@ from rankwise.tables.columns import KNOWN, Columns, check_was_read, choose, know
 from rankwise.tables.table import Table
 from rankwise.tables.values import as_labels
 
-__all__ = [
-    "ColumnMatch",
-    "Matrix",
-    "Named",
-    "category_lists",
-    "find_columns",
-    "read_categories",
-    "read_features",
-    "read_groups",
-]
-
 _SEPARATORS = "|;,"
 _LIST = r"""(?s)^(\[.*\]|\{.*\}|\(\s*['"].*\)|\(\)|set\(\))$"""
 """Text that looks like a list, a set or a tuple of Python, or like JSON."""

@@ -61,17 +61,6 @@ from rankwise.tables.columns import Columns, check_once
 from rankwise.tables.table import TRAINED, Table, TableRole
 from rankwise.tables.training import TrainGroups, group_names
 
-__all__ = [
-    "READERS",
-    "Counted",
-    "EncodedSideInformation",
-    "Reader",
-    "SideTables",
-    "check_tables",
-    "digest_of_interactions",
-    "encode_side_information",
-]
-
 Place: TypeAlias = Literal["item", "user", "pair", "rows"]
 """What side information is known of: each item, each user, each pair of items; or it is rows of a block."""
 

@@ -26,17 +26,6 @@ from rankwise.options import Choices, choice_values
 from rankwise.results.result import Result
 from rankwise.tables.table import Tables
 
-__all__ = [
-    "CHOICE_NAMES",
-    "SCHEMA",
-    "USUAL_CUTOFFS",
-    "AcrossConventions",
-    "Definition",
-    "across_conventions",
-    "convention_of",
-    "evaluated",
-]
-
 CHOICE_NAMES = tuple(choice_values("population", "relevance", "tables", "lists"))
 """The choices beside the parameters of the metric."""
 _DEFAULT = Convention("default")

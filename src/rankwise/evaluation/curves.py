@@ -36,8 +36,6 @@ from rankwise.tables.ids import settle_ids
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["correct", "curve"]
-
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 _CELLS = 100_000_000  # of the matrix of true by sampled ranks
 _UNEVEN = 0.1  # differences of the users' catalogue sizes, relative to their mean, that are named

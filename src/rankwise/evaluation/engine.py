@@ -81,17 +81,6 @@ from rankwise.tables.training import (
     train_groups,
 )
 
-__all__ = [
-    "Job",
-    "evaluate_piece",
-    "finish",
-    "merge",
-    "prepare",
-    "run",
-    "with_train_items",
-    "work",
-]
-
 
 def run(
     encoded: Encoded,

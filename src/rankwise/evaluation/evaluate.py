@@ -68,17 +68,6 @@ from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import take_out_seen
 
-__all__ = [
-    "Evaluator",
-    "check_reads_no_truth",
-    "check_whole",
-    "evaluate",
-    "evaluate_tables",
-    "read_inputs",
-    "with_doubts",
-    "without_truth",
-]
-
 
 def read_inputs(
     settings: Settings,

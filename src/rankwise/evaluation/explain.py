@@ -21,8 +21,6 @@ from rankwise.metrics.base import one_by_one, show_value
 from rankwise.results.result import Result
 from rankwise.tables.table import Tables
 
-__all__ = ["SCHEMA", "Explanation", "explain"]
-
 SCHEMA: dict[str, Any] = {
     "choice": pl.String,
     "first": pl.String,

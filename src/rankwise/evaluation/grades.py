@@ -11,15 +11,6 @@ from rankwise.errors import ColumnError, ParameterError
 from rankwise.tables.columns import EVENT
 from rankwise.tables.table import Table, is_absent
 
-__all__ = [
-    "MERGED",
-    "check_events",
-    "graded_columns",
-    "largest_grades",
-    "no_truth_error",
-    "with_grades",
-]
-
 MERGED = "truth_rows_merged"
 """The count of rows that a ground truth lacks because another event of the same user and item has a larger grade."""
 

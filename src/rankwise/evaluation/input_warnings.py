@@ -21,19 +21,6 @@ from rankwise.tables.spelling import have_one_look, other_spelling
 from rankwise.tables.table import INFERRED, Protocol, Recommendations, Table, Tables
 from rankwise.tables.training import COMPARED, SEEN, SEEN_TRUTH
 
-__all__ = [
-    "LARGEST_OF_FIVE_STARS",
-    "check_dense",
-    "doubts",
-    "doubts_of_counts",
-    "doubts_of_piece",
-    "inferred_protocol",
-    "low_ratings",
-    "protocol_of_lists",
-    "sample_counts",
-    "swapped",
-]
-
 _MODEL = {*ROLES["recommendations"]["rank"], *ROLES["recommendations"]["score"]} - {"rating"}
 """Names that ranks and scores of models have, and judgements of users rarely."""
 _JUDGED = {*ROLES["truth"]["relevance"], *ROLES["truth"]["timestamp"]}

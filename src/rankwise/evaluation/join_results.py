@@ -21,8 +21,6 @@ from rankwise.results.result import Result
 from rankwise.results.values import Values
 from rankwise.tables.requests import counts_of_requests
 
-__all__ = ["merge_results"]
-
 _COMMON = ("user", REQUEST, "n_relevant", "list_length", WEIGHT, "label")
 
 

@@ -67,8 +67,6 @@ from rankwise.tables.read import from_file
 from rankwise.tables.table import Recommendations, Table, TableRole
 from rankwise.tables.values import numbers_in_text
 
-__all__ = ["evaluate_model", "evaluate_ratings", "predicted", "recommended"]
-
 
 def recommended(
     model: Any,

@@ -43,21 +43,6 @@ from rankwise.options import (
 )
 from rankwise.tables.table import Protocol, Recommendations, Table
 
-__all__ = [
-    "Plan",
-    "check_catalogue",
-    "check_depth",
-    "check_exact",
-    "check_piece",
-    "check_sampled",
-    "check_scores",
-    "check_threshold",
-    "plan_passes",
-    "several_passes_error",
-    "sums_same_lists",
-    "whole_settings",
-]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:

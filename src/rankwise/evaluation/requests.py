@@ -33,13 +33,6 @@ from rankwise.tables.requests import (
 )
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = [
-    "PiecesByRequest",
-    "Requests",
-    "check_requests",
-    "with_attributes",
-]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Requests:

@@ -58,34 +58,6 @@ if TYPE_CHECKING:
     from rankwise.metrics.base import Metric, MetricLike
     from rankwise.tables.catalogue import NameKind
 
-__all__ = [
-    "DEFAULT_METRICS",
-    "RATING_METRICS",
-    "AveragingOptions",
-    "CommonOptions",
-    "ListOptions",
-    "PieceOptions",
-    "RatingOptions",
-    "Settings",
-    "TableOptions",
-    "WholeOptions",
-    "check_population",
-    "check_taken",
-    "convention_options",
-    "not_taken_error",
-    "option_fields",
-    "option_summary",
-    "option_types",
-    "options_text",
-    "relevance_under",
-    "requested",
-    "table_options",
-    "taken_options",
-    "takes",
-    "takes_options",
-    "without_shorthands",
-]
-
 
 class TableOptions(TypedDict, total=False):
     """Options that say how tables are read, under any convention."""

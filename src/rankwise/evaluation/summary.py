@@ -50,20 +50,6 @@ from rankwise.results.values import Values
 from rankwise.tables.spelling import examples_of, other_spelling
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
 
-__all__ = [
-    "PartitionState",
-    "Summary",
-    "UserPartition",
-    "catalogue",
-    "check_not_empty",
-    "digest_of_truth",
-    "digests_of_tables",
-    "labelled",
-    "summarise",
-    "without_each",
-]
-
-
 _G = TypeVar("_G")
 
 

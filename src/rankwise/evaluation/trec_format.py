@@ -17,8 +17,6 @@ from rankwise.metrics.retrieval import Grade, Utility
 from rankwise.results.result import Result
 from rankwise.tables.formats import plain_stem, read_bytes, unpacked
 
-__all__ = ["CONVENTIONS", "run_name", "trec_lines"]
-
 CONVENTIONS = ("trec_eval", "trec_eval-9")
 _OFFICIAL = (
     "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"

@@ -51,25 +51,6 @@ from rankwise.tables.training import (
 )
 from rankwise.tables.values import as_labels, as_numbers, numbers_in_text
 
-__all__ = [
-    "SHARE",
-    "WARM_AND_COLD",
-    "TruthSlices",
-    "check_sliced",
-    "check_trained",
-    "columns_of_truth",
-    "crossed_users",
-    "is_of_shown",
-    "refuse_truth_slices",
-    "row_of_slice",
-    "settings_of_relevant",
-    "settings_of_shown",
-    "users_of_slice",
-    "with_bins",
-    "with_numbers",
-    "with_slices",
-]
-
 SHARE = "recommended_share"
 """The column of slices with the share of recommended items that are in the slice."""
 UNKNOWN = -1

@@ -18,8 +18,6 @@ from rankwise.tables.table import Table, Tables
 from rankwise.tables.training import TrainGroups, group_names, with_user_column
 from rankwise.tables.values import as_labels, as_numbers
 
-__all__ = ["JACKKNIFE", "UserTable", "assign_jackknife_groups", "user_hash"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UserTable:

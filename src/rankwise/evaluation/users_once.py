@@ -12,8 +12,6 @@ import polars as pl
 from rankwise.blocks.partial import Partial, twice_error
 from rankwise.core.units import unit_keys
 
-__all__ = ["UsersOnce"]
-
 Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 

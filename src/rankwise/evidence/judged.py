@@ -27,8 +27,6 @@ from rankwise.stats.differences import Floats, check_level
 from rankwise.stats.prediction_powered import PredictionPowered, prediction_powered
 from rankwise.tables.requests import users_of_requests
 
-__all__ = ["JudgedResult", "judged"]
-
 Systems: TypeAlias = Mapping[str, Result]
 _BOTH = 'evaluate both with population="judged", undefined="zero"'
 

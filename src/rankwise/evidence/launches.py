@@ -26,8 +26,6 @@ from rankwise.stats.many_systems import adjust
 from rankwise.tables.files import read_file
 from rankwise.tables.memory import from_arrow, typed
 
-__all__ = ["MetricValidation", "read_launches", "validate_metrics"]
-
 _FEWEST = 8  # launches below which nothing is concluded
 _FOR_COMPOSITES, _FEW = 20, 30
 _ERROR, _SHARED = "_se", "_covariance"

@@ -34,8 +34,6 @@ from rankwise.stats.rank_correlation import (
     tau_limits,
 )
 
-__all__ = ["RankAgreement", "rank_agreement"]
-
 ResultsByName: TypeAlias = Mapping[str, Result] | Comparison
 _MEANS = "an order of systems needs a plain mean over users"
 

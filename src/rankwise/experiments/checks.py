@@ -64,29 +64,6 @@ from rankwise.tables.formats import plain_stem
 from rankwise.tables.table import TableRole
 from rankwise.tables.training import TRAIN_GROUPS
 
-__all__ = [
-    "AS_BOOLEAN",
-    "ConfigErrors",
-    "check_comparisons",
-    "check_decision",
-    "check_files",
-    "check_inputs",
-    "check_named_tables",
-    "check_output",
-    "check_questions",
-    "check_ranking",
-    "check_tools",
-    "comparisons_of",
-    "decision_of",
-    "expected_results",
-    "has_training",
-    "listed",
-    "logged_sources",
-    "metrics_of",
-    "sources_of",
-    "systems_by_name",
-]
-
 _TRAIN, _TRUTH = "write data: {train: …}, or split", "write data: {truth: …}, or split"  # hints
 _T = TypeVar("_T")
 _V = TypeVar("_V")

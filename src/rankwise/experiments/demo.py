@@ -20,8 +20,6 @@ from rankwise.splits import GlobalTime, Split
 from rankwise.splits.audit import audit
 from rankwise.tables.storage import new_file, new_folder
 
-__all__ = ["METRICS", "Outcome", "compared", "configuration", "page", "run", "save", "tables"]
-
 METRICS = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
 """What is compared and printed; the curves of the report are evaluated as well."""
 _CURVES = ("ndcg@[5,10,20]", "recall@[5,10,20]")

@@ -40,8 +40,6 @@ from rankwise.splits.reading import from_dict
 from rankwise.splits.splitter import SingleSplitter, Splitter
 from rankwise.tables.columns import key_of
 
-__all__ = ["Experiment", "read_experiment"]
-
 _ROUNDS = 3  # what is wrong inside a wrong value shows only when that is gone
 _METRICS = ("metrics", "complex_metrics", "validation_metric", "k", "top_k")
 _NO_EFFECT = ("save_evaluation", "full_evaluation_on_report", "max_metric_per_row")

@@ -15,8 +15,6 @@ from rankwise.experiments.experiment import Experiment
 from rankwise.tables.storage import write_text
 from rankwise.tables.table import read_card, read_json
 
-__all__ = ["check_plan", "plan_file", "write_plan"]
-
 _SECTIONS = (
     *(
         "data",

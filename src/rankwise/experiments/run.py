@@ -50,8 +50,6 @@ from rankwise.tables.read import read_table
 from rankwise.tables.storage import new_file, new_folder, write_text
 from rankwise.tables.table import Recommendations, Table, TableRole, card_beside
 
-__all__ = ["Outcome", "evaluate_locally", "execute", "over_candidates", "resolved"]
-
 _HEAD = """\
 # What was run, by rankwise {version}: every option in full, and the hash of every file.
 # `rankwise run` of this file gives the same bits, or says which file has changed.
@@ -602,7 +600,9 @@ class Evaluate(Protocol):
 
     def __call__(
         self, recommendations: Any, truth: Any, metrics: Any, options: Mapping[str, Any], /
-    ) -> Result: ...
+    ) -> Result:
+        """Evaluate lists against a ground truth under the options."""
+        ...
 
 
 def evaluate_locally(

@@ -57,25 +57,6 @@ from rankwise.offpolicy.off_policy import off_policy
 from rankwise.splits.reading import FILTERS, RULES
 from rankwise.tables.formats import FormatName, plain_stem
 
-__all__ = [
-    "MODELS",
-    "WARPREC_FIELDS",
-    "ComplexMetric",
-    "Config",
-    "Document",
-    "Place",
-    "Propensity",
-    "Source",
-    "complex_metric",
-    "json_schema",
-    "options_of",
-    "read_document",
-    "section_of",
-    "spelled",
-    "tests_of",
-    "with_propensity",
-]
-
 Place: TypeAlias = tuple[str | int, ...]
 """The way to a value: keys of mappings and positions in lists."""
 

@@ -20,8 +20,6 @@ from rankwise.tables.formats import plain_stem
 from rankwise.tables.read import read_table
 from rankwise.tables.storage import write_text
 
-__all__ = ["starter_text", "write_starter"]
-
 _SCHEMA = "rankwise.schema.json"
 _ACCURACY = ("ndcg@[5,10]", "recall@[5,10]", "map@10", "mrr@10", "hit_rate@10")
 _REPORT = {

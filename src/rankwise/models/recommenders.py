@@ -29,19 +29,6 @@ from rankwise.tables.table import Table
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "Baseline",
-    "Cornac",
-    "Implicit",
-    "ItemNeighbours",
-    "LensKit",
-    "LightFM",
-    "Popularity",
-    "Random",
-    "RecTools",
-    "Surprise",
-]
-
 Lists: TypeAlias = "dict[Any, list[tuple[Any, float]]]"
 
 

@@ -16,8 +16,6 @@ import polars as pl
 from rankwise.core.arrays import is_masked
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
 
-__all__ = ["ModelLists", "Predictions", "asks_many", "check_model", "reason", "request_lists"]
-
 _FAILURES = (Exception, pl.exceptions.PanicException)
 """Errors of a model that do not stop the evaluation; panics of Polars are not an `Exception`."""
 

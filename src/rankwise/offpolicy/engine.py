@@ -61,8 +61,6 @@ from rankwise.stats.many_systems import Correction
 from rankwise.tables.columns import Columns, quoted_columns
 from rankwise.tables.table import Table
 
-__all__ = ["Job", "Options", "Partial", "Slates"]
-
 Slates: TypeAlias = Literal["auto", "interaction", "independent", "cascade_dr"]
 _SHARE = "_share"
 """The column of propensities that are shares of the log."""

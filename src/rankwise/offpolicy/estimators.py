@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MODEL_BASED", "beta_ips", "dr", "ips", "shrinkage_dr", "sndr", "snips", "switch_dr"]
-
 
 def ips(w: Any, r: Any) -> float:
     r"""Return inverse propensity scoring: :math:`\frac1n \sum w r`.

@@ -20,23 +20,6 @@ from rankwise.tables.memory import typed, with_integers
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 
-__all__ = [
-    "CHECK",
-    "KEYS",
-    "OUTCOME_WINDOW",
-    "ROW",
-    "Log",
-    "OnMissing",
-    "bad_row",
-    "check_outcomes",
-    "check_types",
-    "hashes_of",
-    "read_log",
-    "read_outcomes",
-    "read_rows",
-    "request_of_several_users",
-]
-
 OnMissing: TypeAlias = Literal["error", "drop", "logged"]
 """What to do if over 1 % of the outcomes, or of the requests of a target, cannot be joined."""
 

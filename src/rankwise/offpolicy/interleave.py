@@ -20,8 +20,6 @@ from rankwise.errors import DuplicateError, InputError, ParameterError
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 
-__all__ = ["Credit", "balanced", "multileave", "optimised", "team_draft"]
-
 Credit: TypeAlias = Literal["inverse", "linear", "binary"]
 """The credit of a click: by 1 / rank, by rank, or +1 or −1 for the ranker that has the item higher."""
 _MOST_LISTS = 1 << 12

@@ -33,8 +33,6 @@ from rankwise.tables.columns import Columns, check_columns, missing_column
 from rankwise.tables.memory import from_mapping_of_columns
 from rankwise.tables.table import Table
 
-__all__ = ["Credits", "Interleaving", "interleaving"]
-
 Credits: TypeAlias = Literal["sum", "winner"]
 _CHECKED = 3
 

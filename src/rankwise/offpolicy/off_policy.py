@@ -21,8 +21,6 @@ from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks
 from rankwise.tables.table import TableRole
 
-__all__ = ["Target", "off_policy"]
-
 Target: TypeAlias = Any
 """A column of the exposures, a table, a dict of lists, or a policy of `rankwise.policies`."""
 

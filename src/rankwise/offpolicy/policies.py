@@ -22,18 +22,6 @@ from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 
-__all__ = [
-    "Column",
-    "Kind",
-    "Lists",
-    "Logged",
-    "Policy",
-    "Probabilities",
-    "Scores",
-    "Uniform",
-    "as_policy",
-]
-
 Kind: TypeAlias = Literal["conditional", "prefix", "list", "marginal"]
 """What the propensity of a row is of: the item after those above it, the list up to it, the list, or the item alone."""
 

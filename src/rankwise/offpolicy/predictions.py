@@ -15,8 +15,6 @@ from rankwise.offpolicy.policies import Logged, OfTable, Policy, Situation
 from rankwise.stats.differences import Floats
 from rankwise.tables.columns import missing_column
 
-__all__ = ["Predictions", "with_folds"]
-
 _FOLDS = 5
 
 

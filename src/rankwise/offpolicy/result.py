@@ -24,19 +24,6 @@ from rankwise.results.methods import logged_plots
 from rankwise.stats.differences import Interval, check_above_zero
 from rankwise.tables.storage import read_folder, write_folder
 
-__all__ = [
-    "LOGGED",
-    "NO_GROUP",
-    "OffPolicy",
-    "SavedTables",
-    "is_off_policy",
-    "limits_text",
-    "of_all_requests",
-    "signed",
-    "worth",
-]
-
-
 LOGGED = "logged"
 """The name of the logging policy in results."""
 NO_GROUP = "–"

@@ -34,8 +34,6 @@ from rankwise.stats.differences import Floats
 from rankwise.stats.equivalence import minimum_detectable
 from rankwise.stats.many_systems import Correction, adjust, level_left
 
-__all__ = ["Summary", "per_user", "positions_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Summary:

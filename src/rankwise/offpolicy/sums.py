@@ -22,17 +22,6 @@ from rankwise.offpolicy.exposures import Log, hashes_of
 from rankwise.offpolicy.policies import Kind, running
 from rankwise.stats.differences import Floats
 
-__all__ = [
-    "CLIPS",
-    "PolicySums",
-    "Rows",
-    "Sums",
-    "inverse_propensity",
-    "sums_of",
-    "tail_length",
-    "weights_of",
-]
-
 CLIPS = np.array(
     [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 70, 100, 200, 500, 1000, 1e4, 1e6],
     dtype=np.float64,

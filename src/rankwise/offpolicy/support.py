@@ -14,16 +14,6 @@ from rankwise.offpolicy.values import exact_columns
 from rankwise.stats.bounded_means import probability_above
 from rankwise.stats.differences import Floats
 
-__all__ = [
-    "Diagnostics",
-    "Support",
-    "calibration_p",
-    "decide_support",
-    "diagnostics_of",
-    "effective",
-    "pareto_k",
-]
-
 Support: TypeAlias = Literal["observed", "sound", "weak", "none"]
 """Whether the log supports an estimate; ``observed`` for the logging policy itself."""
 

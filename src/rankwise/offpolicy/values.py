@@ -15,8 +15,6 @@ from rankwise.offpolicy.intervals import Estimate
 from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums, over_positions
 from rankwise.stats.differences import Floats
 
-__all__ = ["Estimator", "Value", "clip_curve", "difference_of", "logged_value", "value_of"]
-
 Estimator: TypeAlias = Literal["auto", "snips", "ips", "beta_ips", "sndr", "dr"]
 
 

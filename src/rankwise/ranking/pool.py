@@ -43,22 +43,6 @@ from rankwise.tables.columns import Columns
 from rankwise.tables.read import SPARSE, read_table
 from rankwise.tables.table import Protocol, Table
 
-__all__ = [
-    "SHARED",
-    "CandidateScores",
-    "Pool",
-    "TopRows",
-    "check_scores",
-    "cut_lists",
-    "groups_for",
-    "is_in",
-    "largest_of_groups",
-    "make_pool",
-    "map_blocks",
-    "pair_keys",
-    "top",
-]
-
 SHARED = {
     "scores": """\
 scores : array or frame, shape (U, I), optional

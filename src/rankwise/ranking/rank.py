@@ -37,8 +37,6 @@ from rankwise.tables.columns import Columns, check_columns
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Protocol, Recommendations, TableRole
 
-__all__ = ["Ranking", "Ranks", "TieRule", "rank", "rank_relevant"]
-
 TieRule: TypeAlias = Literal["expected", "item", "item_desc"]
 _SLACK = 10_000_000  # rows that ties at the cut-off may add before an error is raised
 

@@ -27,23 +27,6 @@ from rankwise.tables.ids import align
 from rankwise.tables.memory import with_integers
 from rankwise.tables.table import Table
 
-__all__ = [
-    "PAD",
-    "ROWS",
-    "Axis",
-    "Computed",
-    "Factors",
-    "Floats",
-    "Labelled",
-    "Matrix",
-    "Scores",
-    "open_scores",
-    "read_factor_labels",
-    "read_ids",
-    "read_labels",
-    "rounded_up",
-]
-
 
 class Labelled(NamedTuple):
     """A score matrix, and the ids of its rows and columns; None where they are numbered."""

@@ -23,27 +23,6 @@ import polars as pl
 
 from rankwise.errors import printable
 
-__all__ = [
-    "PAGE",
-    "SMALL",
-    "THEMES",
-    "Chart",
-    "Look",
-    "Size",
-    "Theme",
-    "curve_chart",
-    "histogram_chart",
-    "interval_chart",
-    "look_of",
-    "lorenz_chart",
-    "overview_chart",
-    "pareto_chart",
-    "reliability_chart",
-    "slice_chart",
-    "specification",
-    "stack_chart",
-]
-
 Chart: TypeAlias = (
     "alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart | alt.HConcatChart"
 )

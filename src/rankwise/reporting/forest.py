@@ -9,19 +9,6 @@ from typing import Any
 
 from rankwise.core.terminal import change, decimals, signed
 
-__all__ = [
-    "Axis",
-    "Bar",
-    "Board",
-    "BoardCell",
-    "Forest",
-    "ForestRow",
-    "Stack",
-    "fitting",
-    "percent_axis",
-    "value_axis",
-]
-
 _PAD = 0.08  # of the axis beyond the ends of intervals
 _FAR = 5.0  # times as far as every other row is a row that an axis is not made for
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)

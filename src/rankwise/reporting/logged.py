@@ -24,16 +24,6 @@ from rankwise.reporting.report_head import Fact, Gap, Head, sure
 if TYPE_CHECKING:
     from rankwise.reporting.charts import Chart, Size, Theme
 
-__all__ = [
-    "LoggedPlots",
-    "clip_frame",
-    "logged_blocks",
-    "logged_head",
-    "logged_sections",
-    "pair_frame",
-    "value_frame",
-]
-
 _POINTS = 101
 
 

@@ -46,34 +46,6 @@ from rankwise.stats.differences import Floats
 if TYPE_CHECKING:
     from rankwise.reporting.charts import Chart, Size, Theme
 
-__all__ = [
-    "FEWEST_USERS",
-    "MOST_GROUPS",
-    "SLICES",
-    "ComparisonPlots",
-    "Estimate",
-    "Estimates",
-    "ResultPlots",
-    "changed_users",
-    "charts",
-    "curve_frame",
-    "curves_of",
-    "decided_limits",
-    "decision_frame",
-    "difference_frame",
-    "gains",
-    "groups_of",
-    "histogram_frame",
-    "limits",
-    "lorenz_frame",
-    "pareto_frame",
-    "reliability_frame",
-    "reliability_name",
-    "slice_frame",
-    "stack_frame",
-]
-
-
 _ALPHA = 0.05  # of the intervals of a result alone: a comparison has a level of its own
 
 

@@ -60,8 +60,6 @@ from rankwise.tables.storage import new_file, output_errors, write_text
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["Report", "inlined", "make_report", "on_white", "report", "sections_of"]
-
 _EDGE = 12  # room for what a reader's font makes wider than it was measured
 _SHRUNK = 0.92  # Verdana and DejaVu Sans are wider than Arial, by which labels are laid out
 _INVISIBLE = re.compile(

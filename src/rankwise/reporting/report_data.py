@@ -32,29 +32,6 @@ from rankwise.tables.table import Table, TableRole
 if TYPE_CHECKING:
     from rankwise.reporting.charts import Chart
 
-__all__ = [
-    "Block",
-    "Figure",
-    "Folded",
-    "Grid",
-    "Lists",
-    "Missing",
-    "Notes",
-    "Panels",
-    "ReportData",
-    "Section",
-    "Text",
-    "audit",
-    "conventions",
-    "data",
-    "glossary",
-    "inputs",
-    "reason",
-    "remarks",
-    "section",
-    "split",
-]
-
 
 @dataclass(frozen=True)
 class Text:

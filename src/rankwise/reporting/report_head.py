@@ -34,8 +34,6 @@ from rankwise.reporting.report_data import ReportData
 from rankwise.results.display import sample_text, split_words
 from rankwise.results.result import Result
 
-__all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "sure"]
-
 
 @dataclass(frozen=True)
 class Fact:

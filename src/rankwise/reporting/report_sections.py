@@ -98,27 +98,6 @@ from rankwise.results.result import Result, knows_lists
 from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.results.values import labelled_values
 
-__all__ = [
-    "activity",
-    "all_values",
-    "calibration",
-    "checks",
-    "curves",
-    "decision",
-    "differences",
-    "evidence",
-    "examples",
-    "exposure",
-    "fairness",
-    "for_whom",
-    "method",
-    "other_metrics",
-    "pair_table",
-    "systems",
-    "trade_offs",
-    "truth_popularity",
-]
-
 _EXAMPLES = 5  # users who gain most, and as many who lose most
 _CELLS = 60  # rows of a table of groups
 _ITEMS = 10  # relevant items of a user that are named

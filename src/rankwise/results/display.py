@@ -23,18 +23,6 @@ from rankwise.results.sampling_unit import REQUESTS, USERS
 from rankwise.results.values import labelled_values, wide_cells
 from rankwise.tables.table import in_words, names_no_columns
 
-__all__ = [
-    "evaluated_population",
-    "footnote",
-    "moment_text",
-    "plan_statements",
-    "relevance_rule",
-    "result_views",
-    "sample_text",
-    "short_lists",
-    "split_words",
-]
-
 
 def result_views(
     metrics: Sequence[Metric],

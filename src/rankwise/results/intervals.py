@@ -21,32 +21,6 @@ from rankwise.tables.requests import row_named, such_rows
 if TYPE_CHECKING:
     from rankwise.stats.differences import Interval
 
-__all__ = [
-    "CROSSED",
-    "WEIGHT",
-    "IntervalMethod",
-    "check_clusters",
-    "cluster_codes",
-    "clustered_interval",
-    "group_column",
-    "group_interval_of",
-    "group_names",
-    "groups_compared",
-    "groups_in",
-    "groups_of_users",
-    "in_order",
-    "interval_of",
-    "is_truth_slice",
-    "jackknife_caveats",
-    "mean_of",
-    "range_of",
-    "read_group_column",
-    "shared_groups",
-    "sum_of",
-    "values_by_group",
-    "within",
-]
-
 WEIGHT = "weight"
 """The column of per-user values that holds the users' weights, where users are weighted."""
 CROSSED = " × "

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from rankwise.results.result import Result
     from rankwise.tables.columns import Columns
 
-__all__ = [
-    "comparison_plots",
-    "log_mlflow",
-    "log_wandb",
-    "logged_plots",
-    "report_comparison",
-    "report_result",
-    "result_plots",
-]
-
 
 def result_plots(result: Result) -> ResultPlots:
     """Charts: ``result.plot.curve("ndcg")``, ``.per_user("ndcg@10")``, ``.slices("ndcg@10")``.

@@ -23,8 +23,6 @@ from rankwise.tables.memory import from_arrow, typed, with_integers
 from rankwise.tables.requests import MEAN_OVER, counts_of_requests
 from rankwise.tables.table import Protocol
 
-__all__ = ["LISTS", "from_per_user"]
-
 LISTS = "this table has one row per user and item, and not one per user"
 """What is wrong with recommendation lists where values of users are read."""
 _EVALUATION = frozenset({"schema_version", "values", "provenance"})

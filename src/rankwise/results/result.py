@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
     from rankwise.stats.differences import Interval
 
-__all__ = ["Result", "knows_lists", "means_of_users"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(DetailedDisplay, Mapping[str, float]):

@@ -21,8 +21,6 @@ import polars as pl
 
 from rankwise.tables.storage import file_state
 
-__all__ = ["Uses", "saved_uses", "truth_of"]
-
 _RESULT, _COMPARISON, _KEY = "result.json", "comparison.json", "test_set"
 
 

@@ -12,8 +12,6 @@ from typing import Any, Literal, Self, TypeAlias
 
 from rankwise.core.terminal import count_of
 
-__all__ = ["REQUESTS", "USERS", "SamplingUnit"]
-
 Row: TypeAlias = Literal["user", "request"]
 _FEW_CLUSTERS = 10
 """Clusters below which the variance between them is hardly known."""

@@ -21,8 +21,6 @@ from rankwise.results.reuse import saved_uses
 from rankwise.results.values import Values
 from rankwise.tables.storage import read_folder
 
-__all__ = ["load", "open_result"]
-
 
 def load(folder: str | Path) -> Result:
     """Read a result that `Result.save` wrote.

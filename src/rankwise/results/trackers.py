@@ -28,8 +28,6 @@ from rankwise.errors import (
 if TYPE_CHECKING:
     from rankwise.results.result import Result
 
-__all__ = ["log_mlflow", "log_wandb", "metric_key"]
-
 _PARAMETER, _GROUP = r"(?:\w+=)?[\w.-]+", r"\w+=[\w. -]+"
 _NAME = re.compile(
     rf"(\w+)(?:\(({_PARAMETER}(?:,{_PARAMETER})*)\))?(?:@(\d+))?"

@@ -12,16 +12,6 @@ from rankwise.core.units import REQUEST
 from rankwise.metrics.base import Metric, parse
 from rankwise.metrics.inputs import read_label
 
-__all__ = [
-    "Values",
-    "canonical_name",
-    "labelled_values",
-    "listed",
-    "tidy_groups",
-    "tidy_values",
-    "wide_cells",
-]
-
 
 class Values(dict[str, float]):
     """The values of a result by name; as `Result` is a mapping, ``values()`` works as well."""

@@ -60,27 +60,6 @@ from rankwise.tables.training import (
     with_train_groups,
 )
 
-__all__ = [
-    "RELEVANT",
-    "SCHEMA",
-    "BucketWork",
-    "check_facts",
-    "check_row",
-    "count_over_users",
-    "dealt_users",
-    "digest_in_spark",
-    "groups_named",
-    "load_job",
-    "merge_rows",
-    "relevant_rows",
-    "rows_of",
-    "share_of",
-    "shared_tables",
-    "tables_needed",
-    "users_of",
-    "values_of",
-]
-
 _OUTPUT = pa.schema(
     [
         ("bucket", pa.int32()),

@@ -93,20 +93,6 @@ from rankwise.tables.spelling import check_common_items
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import SEEN, SEEN_TRUTH, TRAIN_GROUPS, check_train_groups
 
-__all__ = [
-    "Engine",
-    "SparkResult",
-    "bucket_of",
-    "check_buckets",
-    "default_buckets",
-    "files_of",
-    "merged_row",
-    "union",
-    "work_on_buckets",
-    "work_on_files",
-]
-
-
 _MOST_ITEMS = 100_000  # that are compared on the driver where lists have no hit
 
 

@@ -87,8 +87,6 @@ from rankwise.tables.read import check_shared_names, read_table
 from rankwise.tables.requests import check_same_units
 from rankwise.tables.table import TableRole
 
-__all__ = ["bucket", "compare", "evaluate"]
-
 _SUMS = pa.schema([("sums", pa.binary())])
 _MEANS_ONLY = "rankwise.compare takes it, if both were evaluated with jackknife="
 Correction = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by"]

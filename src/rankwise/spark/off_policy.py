@@ -35,8 +35,6 @@ from rankwise.spark.tables import (
 )
 from rankwise.tables.columns import Columns, empty_table
 
-__all__ = ["off_policy"]
-
 _OUTPUT = pa.schema([("partial", pa.binary()), ("error", pa.binary())])
 
 

@@ -56,17 +56,6 @@ from rankwise.tables.columns import (
 from rankwise.tables.memory import from_frame
 from rankwise.tables.table import Table
 
-__all__ = [
-    "Extent",
-    "SparkRows",
-    "bucket_of",
-    "drawn",
-    "extent_columns",
-    "hashed",
-    "ranked",
-    "read_interactions",
-]
-
 _ORDERED = (
     BinaryType,
     BooleanType,

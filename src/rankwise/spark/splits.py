@@ -45,8 +45,6 @@ from rankwise.splits.temporal import GlobalTime, best_moment
 from rankwise.tables.columns import Columns, choose
 from rankwise.tables.table import TRAINED, Table, TableRole, one_line
 
-__all__ = ["SparkSplit", "core_of", "filtered", "k_core", "label_rows", "split"]
-
 _LARGEST_HASH = 2**63 - 1
 
 

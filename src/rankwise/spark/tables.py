@@ -55,35 +55,6 @@ from rankwise.tables.memory import from_frame
 from rankwise.tables.read import read_table
 from rankwise.tables.table import TRAINED, Table, TableRole
 
-__all__ = [
-    "AGAIN",
-    "BUCKET",
-    "BucketedFiles",
-    "SparkTable",
-    "active_session",
-    "check_order",
-    "collected",
-    "column",
-    "empty_of",
-    "errors_of_spark",
-    "exists",
-    "is_spark",
-    "named",
-    "one_row",
-    "open_bucketed",
-    "output_errors_of_spark",
-    "read_spark",
-    "send",
-    "session",
-    "small_strings",
-    "unify_ids",
-    "uri_of",
-    "with_grades",
-    "without_pandas_warning",
-    "words_of",
-    "write_head",
-]
-
 _DEFAULT_PYTHON = "python3"  # what PySpark starts as a worker if nothing else is set
 _OF_WORKERS = {
     re.compile(

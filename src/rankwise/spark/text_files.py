@@ -25,8 +25,6 @@ from rankwise.tables.memory import NUMBERS
 from rankwise.tables.read import IDS, blanks_error
 from rankwise.tables.table import TableRole
 
-__all__ = ["SparkFile", "quoted", "read_text", "with_text_keys"]
-
 _WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^(?i)([-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|[-+]?(inf|infinity|nan))$"
 _AROUND = r"^\s+|\s+$"

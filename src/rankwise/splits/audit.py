@@ -27,8 +27,6 @@ from rankwise.tables.memory import from_arrow, typed
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 
-__all__ = ["audit"]
-
 _TOP = 10  # places of a list that are looked at
 _USERS = 1000  # users for whom item neighbours are evaluated, and whose lists are ordered
 _ITEMS = 2000  # the most popular items, which neighbours may recommend: they hold a matrix of them

@@ -17,8 +17,6 @@ from rankwise.splits.audit_parts import PAIR, Check, Parts, Status, rows_in
 from rankwise.splits.split import future_shares
 from rankwise.tables.columns import plain_name
 
-__all__ = ["CHECKS", "Finding", "check", "not_run", "verdict"]
-
 Finding: TypeAlias = (
     "tuple[Status, float | None, str] | tuple[Status, float | None, str, "
     "Callable[[], pl.DataFrame]]"

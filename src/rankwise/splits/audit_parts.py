@@ -27,8 +27,6 @@ from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Table, TableRole
 
-__all__ = ["PAIR", "Audit", "Check", "Claim", "Limits", "Parts", "Status", "read_parts", "rows_in"]
-
 PAIR = ["user", "item"]
 _CLAIMS: dict[str, Claim] = {
     "GlobalTime": "time",

@@ -29,19 +29,6 @@ from rankwise.splits.interactions import (
 )
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter, Splitter
 
-__all__ = [
-    "Holdout",
-    "ItemHoldout",
-    "KFold",
-    "LeaveOut",
-    "LeavePOut",
-    "Short",
-    "StratifiedKFold",
-    "UserHoldout",
-    "UserKFold",
-    "Which",
-]
-
 _MANY_DIGITS = 36  # digits of a number of sets of which no two random ones are ever equal
 _TOO_MANY_DIGITS = 4000  # digits beyond which Python computes for minutes and prints nothing
 

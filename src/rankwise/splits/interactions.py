@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import FileFormat, TimeUnit, check_choice, check_count
+from rankwise.core.arguments import TimeUnit, check_choice, check_count
 from rankwise.core.hashing import Hashes, combined, hash_of_column
 from rankwise.core.ragged import Ints, bucket, owners, positions, ragged_rows, reorder, runs
 from rankwise.core.vocabularies import Vocabulary, vocabulary_for, whole_numbers
@@ -34,48 +34,6 @@ from rankwise.tables.columns import (
 from rankwise.tables.memory import from_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
-
-__all__ = [
-    "COMPACT",
-    "MAX_FOLDS",
-    "Align",
-    "Codes",
-    "Draws",
-    "Duration",
-    "FileFormat",
-    "Folds",
-    "Grouped",
-    "Length",
-    "Mask",
-    "Moment",
-    "Period",
-    "Rows",
-    "Seed",
-    "Share",
-    "TimeUnit",
-    "Times",
-    "as_polars",
-    "check_seed",
-    "check_share",
-    "chunks",
-    "compact_dates",
-    "cut_rows",
-    "hash_of_other_columns",
-    "library_of",
-    "mixed_dates",
-    "numbered",
-    "odd_time",
-    "placeholder_error",
-    "placeholders",
-    "read_compact",
-    "read_rows",
-    "read_times",
-    "rounded",
-    "shared_format",
-    "spread",
-    "take_rows",
-    "unreadable",
-]
 
 COMPACT = "%Y%m%d"
 """The format of dates that are written as whole numbers."""

@@ -35,8 +35,6 @@ from rankwise.tables.read import read_table
 from rankwise.tables.storage import file_hash, is_folder
 from rankwise.tables.table import CARD_FILE, Table, is_deep, read_card
 
-__all__ = ["FILTERS", "RULES", "from_dict", "read", "truth_and_train"]
-
 _EXAMPLE = 'write {"rule": "LeaveOut", "n": 1, "filters": [{"filter": "KCore", "k": 5}]}'
 
 RULES: dict[str, type[Splitter]] = {

@@ -12,8 +12,6 @@ from rankwise.core.ragged import Ints, runs
 from rankwise.errors import ColumnError, IdError, nearest
 from rankwise.splits.interactions import Mask, Rows
 
-__all__ = ["Sessions"]
-
 
 @dataclass(frozen=True, eq=False)
 class Sessions:

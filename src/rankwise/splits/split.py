@@ -41,18 +41,6 @@ from rankwise.tables.table import (
     read_json,
 )
 
-__all__ = [
-    "Folds",
-    "Split",
-    "card_of",
-    "future_shares",
-    "known_rows",
-    "make_card",
-    "plain",
-    "torn_users",
-    "write",
-]
-
 _PARTS = ("train", "validation", "test")
 _RECBOLE = {
     "user": "user_id:token",

@@ -23,20 +23,6 @@ from rankwise.tables.columns import Columns, missing_column, where_in
 from rankwise.tables.memory import from_arrow
 from rankwise.tables.table import Table, one_line
 
-__all__ = [
-    "Cold",
-    "Deduplicate",
-    "Filter",
-    "FoldSplitter",
-    "KCore",
-    "Masks",
-    "MinRating",
-    "MinRows",
-    "SingleSplitter",
-    "Splitter",
-    "refuse_empty",
-]
-
 Keep: TypeAlias = Literal["first", "last", "highest"]
 
 

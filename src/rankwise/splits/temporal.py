@@ -33,17 +33,6 @@ from rankwise.splits.interactions import (
 )
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter
 
-__all__ = [
-    "GlobalTime",
-    "SuccessiveTargets",
-    "Target",
-    "TimeWindows",
-    "TwoStage",
-    "best_moment",
-    "leave_one_out_cv",
-    "time_based_split",
-]
-
 
 def _rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, str]:
     """Return the rows of an array as a table for splits in time, and the name of its timestamps.

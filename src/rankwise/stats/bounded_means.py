@@ -46,21 +46,6 @@ from rankwise.stats.differences import (
     total_in_lanes,
 )
 
-__all__ = [
-    "BOUNDED",
-    "BoundedMean",
-    "bounded_interval",
-    "bounded_interval_of",
-    "bounded_lift",
-    "bounded_mean_interval",
-    "bounded_mean_limit",
-    "bounded_p",
-    "bounded_p_of_all",
-    "bounded_test",
-    "bounded_test_of",
-    "probability_above",
-]
-
 BOUNDED = "bounded mean"
 """The name of the test and the interval in tables."""
 _COARSE = 2**10  # bins that are enough for a plan

@@ -26,8 +26,6 @@ import numpy as np
 from rankwise.errors import InputError, ParameterError
 from rankwise.stats.differences import Floats, Interval, Missing, check_level, differences, root_of
 
-__all__ = ["confidence_sequence", "log_capital"]
-
 _FRACTIONS = 0.99 * 0.5 ** np.arange(
     12
 )  # from nearly everything to what suits some 10 million users

@@ -28,26 +28,6 @@ from rankwise.stats.differences import (
 from rankwise.stats.many_systems import Correction, adjust
 from rankwise.stats.paired_tests import smallest_p, wilcoxon
 
-__all__ = [
-    "MOST_ROWS",
-    "Bayesian",
-    "Friedman",
-    "bayesian_signed_rank",
-    "cluster_error",
-    "cluster_values",
-    "clustered",
-    "corrected_resampled_t",
-    "finite_population",
-    "friedman",
-    "groups_of",
-    "jackknife",
-    "jackknife_error",
-    "kruskal_wallis",
-    "mann_whitney",
-    "of_clusters",
-    "satterthwaite",
-]
-
 MOST_ROWS = 0.8
 """The share of the rows in one cluster above which intervals cover far less than they say."""
 

@@ -16,45 +16,6 @@ from rankwise.core.arrays import ExactTotal, is_masked
 from rankwise.core.kernels import default_threads, each, shares
 from rankwise.errors import InputError, ParameterError
 
-__all__ = [
-    "BINS",
-    "DIGITS",
-    "LANES",
-    "LEAST",
-    "MANY",
-    "UNVARIED",
-    "DerivedStatistics",
-    "Differences",
-    "Floats",
-    "Interval",
-    "Missing",
-    "Moments",
-    "PairStatistics",
-    "SortedColumn",
-    "TestResult",
-    "check_above_zero",
-    "check_level",
-    "column",
-    "differences",
-    "distribution_of",
-    "fewest_for_t",
-    "in_bins",
-    "moments_of_pairs",
-    "never_zero",
-    "normal_probability",
-    "numbers",
-    "paired_differences",
-    "pairs_by_thread",
-    "root_of",
-    "significant_digits",
-    "t_around",
-    "t_is_valid",
-    "t_quantile",
-    "too_skewed",
-    "total_in_lanes",
-    "two_sided_t",
-]
-
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 

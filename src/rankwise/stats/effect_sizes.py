@@ -24,20 +24,6 @@ from rankwise.stats.differences import (
 )
 from rankwise.stats.paired_tests import paired_t
 
-__all__ = [
-    "Effect",
-    "PairedTTest",
-    "cliffs_delta",
-    "deltas_of_pairs",
-    "effect",
-    "fieller",
-    "lift_by_quantile",
-    "lift_interval",
-    "magnitude",
-    "paired_t_test",
-    "rank_biserial",
-]
-
 _LIMITS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 
 

@@ -30,29 +30,6 @@ from rankwise.stats.differences import (
 )
 from rankwise.stats.paired_tests import t_interval_of
 
-__all__ = [
-    "UNBOUNDED",
-    "Bounds",
-    "Equivalence",
-    "Margin",
-    "MarginClaim",
-    "NonInferiority",
-    "equivalence",
-    "equivalence_of",
-    "fewest_users",
-    "margin_limits",
-    "minimum_detectable",
-    "non_inferiority",
-    "non_inferiority_of",
-    "power_of",
-    "power_of_t",
-    "ratio_limits",
-    "skewed_t",
-    "users_needed",
-    "users_to_show",
-    "variance_interval",
-]
-
 
 @dataclass(frozen=True)
 class Equivalence:

@@ -32,14 +32,6 @@ from rankwise.stats.differences import (
     t_quantile,
 )
 
-__all__ = [
-    "MethodOfMoments",
-    "TrueEffects",
-    "cross_validated_prediction",
-    "method_of_moments",
-    "true_effects",
-]
-
 _SMALLEST, _LARGEST = math.log(1e-9), math.log(1e6)  # a variance, in units of that observed
 _STEP = math.pi / 32  # of the search for the limits of an interval
 _ITERATIONS = 200  # of a fit, at most

@@ -30,8 +30,6 @@ from rankwise.stats.data_sets import MOST_ROWS, groups_of, satterthwaite
 from rankwise.stats.differences import Floats, Interval, check_level, column
 from rankwise.stats.many_systems import quantile_of_draws
 
-__all__ = ["compare_groups", "group_interval"]
-
 _METHOD = "all pairs of groups"
 _FEW = 50  # users of a group below which intervals cover up to 5 % less, if there are many groups
 

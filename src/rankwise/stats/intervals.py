@@ -27,19 +27,6 @@ from rankwise.stats.differences import (
 from rankwise.stats.effect_sizes import lift_by_quantile, lift_interval
 from rankwise.stats.paired_tests import bootstrap_t_interval, projections, sign_flip, t_interval_of
 
-__all__ = [
-    "BootstrapMethod",
-    "bootstrap",
-    "bootstrap_confidence_interval",
-    "bootstrap_means",
-    "constant_interval",
-    "flip_interval_of",
-    "flip_lift",
-    "interval_of_test",
-    "lift_of_test",
-    "sign_flip_interval",
-]
-
 _DOUBLINGS = 12  # 8,000 standard errors: no difference is rejected there with so few pairs
 _CLOSE = 1e-7  # of a standard error
 

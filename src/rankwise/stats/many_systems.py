@@ -22,25 +22,6 @@ from rankwise.stats.differences import (
 )
 from rankwise.stats.paired_tests import smallest_p, sums
 
-__all__ = [
-    "Correction",
-    "PairTests",
-    "SystemRanks",
-    "TukeyMethod",
-    "adjust",
-    "level_left",
-    "max_t",
-    "max_t_quantile",
-    "paired_t_of_all",
-    "pairwise_p",
-    "quantile_of_draws",
-    "rank_systems",
-    "ranks_of",
-    "sign_flip_of_all",
-    "tukey",
-    "tukey_width",
-]
-
 TukeyMethod: TypeAlias = Literal["randomised", "blocked"]
 _NEAR = 1e-6  # relative to the variances: below, cancellation spoils the Gram matrix
 

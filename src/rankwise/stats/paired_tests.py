@@ -38,22 +38,6 @@ from rankwise.stats.differences import (
     t_around,
 )
 
-__all__ = [
-    "Kind",
-    "bootstrap_t_interval",
-    "bootstrap_test",
-    "paired_t",
-    "projections",
-    "sign",
-    "sign_flip",
-    "smallest_p",
-    "sums",
-    "t_interval",
-    "t_interval_of",
-    "t_test",
-    "wilcoxon",
-]
-
 Kind: TypeAlias = Literal["signs", "weights"]
 
 _PANEL = 128  # replicates

@@ -24,8 +24,6 @@ from rankwise.errors import InputError, ParameterError
 from rankwise.stats.data_sets import cluster_values, groups_of, jackknife_error, satterthwaite
 from rankwise.stats.differences import DIGITS, Floats, Interval, check_level, column, t_around
 
-__all__ = ["PredictionPowered", "prediction_powered"]
-
 _FEW = 30  # labelled values, below which the interval is approximate
 
 

@@ -14,8 +14,6 @@ import numpy as np
 from rankwise.errors import InputError
 from rankwise.stats.differences import Floats, numbers, significant_digits
 
-__all__ = ["kendall_tau", "shown_orders", "tau_ap", "tau_ap_limits", "tau_limits"]
-
 
 def _signs(values: Any) -> Floats:
     """Return 1, 0 or −1 by pair: whether the row's value is above the column's, shape (k, k)."""

@@ -45,17 +45,6 @@ import numpy as np
 from rankwise.stats.bounded_means import bounded_mean_limit
 from rankwise.stats.differences import Floats
 
-__all__ = [
-    "Method",
-    "RankBounds",
-    "bias_variance",
-    "estimate",
-    "interpolated",
-    "rank_bounds",
-    "rank_distribution",
-    "rank_probabilities",
-]
-
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Counts: TypeAlias = Any  # (n_users, m + 1): an array, or a sparse array of SciPy
 _FOLDS = 5

@@ -27,20 +27,6 @@ from rankwise.stats.differences import (
 )
 from rankwise.stats.paired_tests import smallest_p
 
-__all__ = [
-    "DataSets",
-    "PairSums",
-    "Part",
-    "TwoLevel",
-    "VarianceComponents",
-    "deviation_of",
-    "over_data_sets",
-    "seed_variance",
-    "two_level",
-    "variance_of_means",
-]
-
-
 _FEW_DATA_SETS = 20
 
 

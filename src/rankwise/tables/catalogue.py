@@ -22,15 +22,6 @@ from rankwise.tables.columns import names_of
 from rankwise.tables.ids import NO_ITEM
 from rankwise.tables.table import Recommendations, Table
 
-__all__ = [
-    "ItemNames",
-    "NameKind",
-    "codes_as_text",
-    "item_column",
-    "named_items",
-    "outside_catalogue",
-]
-
 NameKind: TypeAlias = Literal["codes", "titles"]
 _BETWEEN = ","  # between the parts of a code that is a tuple
 _AROUND = " \t\r\n.\"'“”‘’«»"  # what may stand around a title

@@ -25,49 +25,6 @@ from rankwise.errors import (
 )
 from rankwise.tables.table import Table, TableRole
 
-__all__ = [
-    "EVENT",
-    "EXACT",
-    "KNOWN",
-    "LOG_ROLES",
-    "POLARS_FAILURES",
-    "ROLES",
-    "Columns",
-    "SharedName",
-    "check_columns",
-    "check_exact",
-    "check_finite",
-    "check_numeric",
-    "check_once",
-    "check_ranks",
-    "check_was_read",
-    "checked_ids",
-    "choose",
-    "columns_of",
-    "could_decide",
-    "empty_table",
-    "is_row_number",
-    "key_of",
-    "known_column",
-    "may_be_missing",
-    "may_have_names",
-    "missing_column",
-    "names_of",
-    "null_ids",
-    "one_row_per_item",
-    "plain_name",
-    "quoted_columns",
-    "read_columns_of_truth",
-    "recognise",
-    "several_columns",
-    "shared_names",
-    "undecided",
-    "unit_named",
-    "unreadable",
-    "where_in",
-    "without_edges",
-]
-
 Columns: TypeAlias = Mapping[str, str | None]
 
 _USER = ("user", "userid", "uid", "u")

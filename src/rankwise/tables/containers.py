@@ -18,21 +18,6 @@ from rankwise.errors import ColumnError, InputError
 from rankwise.tables.columns import LOG_ROLES, ROLES, names_of
 from rankwise.tables.table import TableRole
 
-__all__ = [
-    "has_labels",
-    "holds_records",
-    "is_frame",
-    "is_series",
-    "list_in_text",
-    "read_labelled",
-    "record_of",
-    "refuse_frame",
-    "refuse_frame_by_user",
-    "structured_columns",
-    "with_distinct_levels",
-    "with_levels",
-]
-
 _WAYS_OUT = {
     "collect": "collect it first: source.collect()",
     "compute": "compute it first: source.compute()",

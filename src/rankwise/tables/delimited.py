@@ -38,19 +38,6 @@ from rankwise.errors import FileError
 from rankwise.tables.columns import EXACT, POLARS_FAILURES
 from rankwise.tables.formats import Format
 
-__all__ = [
-    "Numbers",
-    "check_utf8",
-    "expected_types",
-    "is_odd",
-    "is_plain",
-    "locate",
-    "look_at",
-    "malformed",
-    "read_delimited",
-    "read_numbers",
-]
-
 Numbers: TypeAlias = Callable[[Sequence[str]], Collection[str]]
 """Returns those of some columns that hold scores or relevances, whatever their text."""
 

@@ -53,21 +53,6 @@ from rankwise.tables.memory import from_document, in_one_piece
 from rankwise.tables.storage import file_hash, file_state, is_folder, is_parquet, polars_path
 from rankwise.tables.table import CARD_FILE, TableRole
 
-__all__ = [
-    "Projection",
-    "RawFile",
-    "damaged",
-    "folder_of_list",
-    "is_list_of_paths",
-    "is_table_folder",
-    "read_file",
-    "read_parquet",
-    "read_parts",
-    "scan_parquet",
-    "scan_parts",
-    "table_hash",
-]
-
 Projection: TypeAlias = Callable[[Mapping[str, Any]], Collection[str]]
 """Returns those of some columns, with their types, that are read."""
 

@@ -29,20 +29,6 @@ from typing import IO, Any, Literal, TypeAlias
 
 from rankwise.errors import FileError, ParameterError, nearest
 
-__all__ = [
-    "Declared",
-    "Format",
-    "FormatName",
-    "check_first_line",
-    "fits_memory",
-    "is_packed",
-    "local_file",
-    "plain_stem",
-    "read_bytes",
-    "sniff",
-    "unpacked",
-]
-
 _STEP = 2**24
 _NEARLY_ALL = 0.9
 _PATIENCE = 10  # seconds that a pipe may be without a program that writes to it

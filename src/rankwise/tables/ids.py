@@ -27,8 +27,6 @@ from rankwise.errors import IdError
 from rankwise.tables.spelling import other_spelling
 from rankwise.tables.table import Table, TableRole, Tables
 
-__all__ = ["NO_ITEM", "align", "look_up", "matching", "settle_all", "settle_ids"]
-
 NO_ITEM = "\x00"
 """What stands before a name that no item has, where ids are text."""
 _LOOKED_UP = ("users", "items", "weights")

@@ -43,35 +43,6 @@ from rankwise.tables.containers import (
 from rankwise.tables.table import Recommendations, Table, TableRole
 from rankwise.tables.values import as_labels
 
-__all__ = [
-    "KEEP_OTHERS",
-    "NUMBERS",
-    "QRELS",
-    "RANKED",
-    "as_table",
-    "columns_of",
-    "from_array",
-    "from_arrow",
-    "from_document",
-    "from_frame",
-    "from_mapping",
-    "from_mapping_of_columns",
-    "from_rows",
-    "from_sparse",
-    "id_series",
-    "in_one_piece",
-    "is_truth_values",
-    "masked",
-    "number_series",
-    "readable_columns",
-    "refuse_tuples",
-    "series_as_frame",
-    "swapped",
-    "typed",
-    "types_of_rows",
-    "with_integers",
-]
-
 RANKED = ("recommendations", "reference")
 """Roles of tables that have a score in place of a relevance."""
 

@@ -92,18 +92,6 @@ from rankwise.tables.table import (
     names_no_columns,
 )
 
-__all__ = [
-    "IDS",
-    "SPARSE",
-    "Chunks",
-    "blanks_error",
-    "check_shared_names",
-    "from_file",
-    "read_chunks",
-    "read_table",
-    "read_tables",
-]
-
 IDS = ("user", "request", "item")
 """The columns that hold ids; requests of logs, in other tables, are numbers or text as they come."""
 SPARSE = "sparse matrix"

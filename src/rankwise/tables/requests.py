@@ -18,25 +18,6 @@ from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError
 from rankwise.tables.columns import Columns, choose, names_of, unit_named
 from rankwise.tables.table import Table, Tables
 
-__all__ = [
-    "MEAN_OVER",
-    "attributes_of_requests",
-    "check_no_requests",
-    "check_same_units",
-    "column_of_requests",
-    "counts_of_requests",
-    "has_requests",
-    "naming_requests",
-    "number_requests",
-    "request_ids",
-    "row_named",
-    "such_rows",
-    "unread_requests",
-    "users_of_requests",
-    "without_requests",
-    "words_of_unread_requests",
-]
-
 _T = TypeVar("_T", bound=Table)
 MEAN_OVER = "mean_over"
 """The column of values by request that says ``users`` if means are over users, each over the user's requests."""

@@ -10,8 +10,6 @@ import polars as pl
 
 from rankwise.errors import IdError
 
-__all__ = ["Spelling", "check_common_items", "examples_of", "have_one_look", "other_spelling"]
-
 _ZEROS = r"^(-?)0+(\d)"
 _DECIMALS = r"^(-?\d+)\.0+$"
 _PREFIX = r"^\D*[^\d-]\D*?(\d+)$"  # the sign of a number is none

@@ -36,21 +36,6 @@ from rankwise.core.saved_forms import RESULT, SavedForm
 from rankwise.core.terminal import as_json
 from rankwise.errors import FileError, OutputError, RankwiseError
 
-__all__ = [
-    "file_hash",
-    "file_state",
-    "is_folder",
-    "is_parquet",
-    "new_file",
-    "new_folder",
-    "output_errors",
-    "polars_path",
-    "read_folder",
-    "workplace",
-    "write_folder",
-    "write_text",
-]
-
 _STAMP = "[0-9a-f]{12}"
 """The pattern of stamps."""
 _DAY = 86_400.0  # seconds after which a file is left over, where nobody can have the lock

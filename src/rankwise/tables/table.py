@@ -20,29 +20,6 @@ from rankwise.core.saved_forms import SPLIT
 from rankwise.core.units import Units
 from rankwise.errors import FileError
 
-__all__ = [
-    "CARD_FILE",
-    "INFERRED",
-    "PASSED",
-    "TRAINED",
-    "Protocol",
-    "Recommendations",
-    "Table",
-    "TableRole",
-    "Tables",
-    "absent_truth",
-    "card_beside",
-    "card_text",
-    "in_words",
-    "is_absent",
-    "is_card",
-    "is_deep",
-    "names_no_columns",
-    "one_line",
-    "read_card",
-    "read_json",
-]
-
 INFERRED = "negatives, to judge by the lists"
 """Candidates of lists that came from a table and look like relevant items among sampled negatives."""
 PASSED = "those passed with the scores"

@@ -22,27 +22,6 @@ from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.tables.ids import look_up
 from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
-__all__ = [
-    "COMPARED",
-    "SEEN",
-    "SEEN_TRUTH",
-    "TRAIN_GROUPS",
-    "Terciles",
-    "TrainGroups",
-    "boundaries",
-    "check_new_column",
-    "check_train_groups",
-    "group_names",
-    "groups_by_training",
-    "keep_judged",
-    "seen_counts",
-    "take_out_seen",
-    "train_groups",
-    "user_values",
-    "with_train_groups",
-    "with_user_column",
-]
-
 
 def take_out_seen(
     recommendations: Recommendations, train: Table, truth: Table | None, *, required: bool = True

@@ -7,8 +7,6 @@ import polars as pl
 from rankwise.core.texts import labels, plain_strings
 from rankwise.errors import ColumnError
 
-__all__ = ["as_labels", "as_numbers", "numbers_in_text"]
-
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 """Text that is a number; with a leading zero it is a label, such as a postal code."""
 

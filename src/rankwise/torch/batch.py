@@ -46,8 +46,6 @@ from rankwise.torch.user_items import (
     uncoalesced,
 )
 
-__all__ = ["Batch", "MetricOptions", "MetricSpec", "checked_scores", "read_batch"]
-
 
 class MetricOptions(AveragingOptions, total=False):
     """The options of `rankwise.evaluate` that a metric takes."""

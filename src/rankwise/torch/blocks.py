@@ -38,18 +38,6 @@ from rankwise.tables.table import Table, TableRole, Tables
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
 from rankwise.torch.user_items import PAD, Rows, find, is_whole, place_of, read_rows, uncoalesced
 
-__all__ = [
-    "SideTensors",
-    "UserIds",
-    "as_source",
-    "check_positions",
-    "cut",
-    "is_by_position",
-    "mapped",
-    "read_facts",
-    "settle_on_axes",
-]
-
 
 @dataclass(frozen=True)
 class UserIds:

@@ -25,8 +25,6 @@ from rankwise.errors import InputError, ParameterError
 from rankwise.torch.ranked import Scored, TieOrder
 from rankwise.torch.user_items import PAD, Rows, check_device, find
 
-__all__ = ["CELLS", "Factors", "Shortlist", "read_factors", "shortlist", "shortlist_rows"]
-
 CELLS = 1 << 26
 """Scores per block: larger batches are ranked a block of users at a time."""
 _SPARE = 8  # items of a shortlist beyond the one that follows the last: items that may tie with it

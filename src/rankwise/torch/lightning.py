@@ -16,8 +16,6 @@ from rankwise.errors import InputError, ParameterError
 from rankwise.results.result import Result
 from rankwise.torch.metrics import Collection
 
-__all__ = ["Evaluation"]
-
 _TAKEN = ("scores", "target", "users", "exclude", "candidates")
 
 

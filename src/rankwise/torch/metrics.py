@@ -28,8 +28,6 @@ from rankwise.torch.states import (
     safe_name,
 )
 
-__all__ = ["Collection", "MetricModule"]
-
 
 @described(options=options_text(MetricOptions))
 class Collection(UserStates):

@@ -17,8 +17,6 @@ from rankwise.torch.factors import Factors, read_factors
 from rankwise.torch.ranked import Ranked, TieOrder
 from rankwise.torch.user_items import Rows, check_device, read_rows
 
-__all__ = ["RelevantRanks", "TieRule", "TopItems", "rank", "rank_relevant"]
-
 TieRule: TypeAlias = Literal["item", "item_desc"]
 _SHARED = {
     "scores": """\

@@ -15,20 +15,6 @@ from rankwise.errors import RankwiseError, ScoreError
 from rankwise.options import Ties
 from rankwise.torch.user_items import PAD, Rows, find, list_keys, place_of
 
-__all__ = [
-    "ItemRanks",
-    "Ranked",
-    "RanksAmongCandidates",
-    "RanksInLists",
-    "Scored",
-    "TieOrder",
-    "Top",
-    "cells_of",
-    "rank_lists",
-    "rank_scores",
-    "top_of",
-]
-
 _FACTORS = (-7046029254386353131, -4417276706812531889, 1609587929392839161)  # of hashes
 _TIED_RANKS = 1 << 22  # of a part: metrics hold some ten numbers for each
 

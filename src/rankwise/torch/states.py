@@ -48,24 +48,6 @@ from rankwise.torch.blocks import SideTensors, cut, is_relevant, mapped
 from rankwise.torch.ranked import Ranked, Scored, rank_scores
 from rankwise.torch.user_items import Rows
 
-__all__ = [
-    "KINDS",
-    "Gather",
-    "Layout",
-    "RepeatRule",
-    "States",
-    "UserStates",
-    "common_n_items",
-    "distinct",
-    "gathered",
-    "layout_of",
-    "metric_lists",
-    "named_counts",
-    "partial_of",
-    "repeated_rows",
-    "safe_name",
-]
-
 RepeatRule: TypeAlias = Literal["error", "first"]
 
 Gather: TypeAlias = Callable[[Tensor], list[Tensor]]

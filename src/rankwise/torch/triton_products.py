@@ -12,8 +12,6 @@ import triton
 from torch import Tensor
 from triton import language as tl
 
-__all__ = ["group_scores", "largest_of_groups"]
-
 _ROWS, _COLUMNS, _WARPS, _STAGES = (
     128,
     64,

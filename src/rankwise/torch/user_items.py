@@ -17,22 +17,6 @@ from torch import Tensor
 from rankwise.core.arrays import refuse
 from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
 
-__all__ = [
-    "PAD",
-    "Rows",
-    "check_device",
-    "check_lists",
-    "check_relevances",
-    "find",
-    "is_matrix",
-    "is_whole",
-    "key_of",
-    "list_keys",
-    "place_of",
-    "read_rows",
-    "uncoalesced",
-]
-
 PAD = -1
 """Marks a place of a padded list that holds no item."""
 _SPAN = 2**31
