@@ -105,12 +105,14 @@ def have_one_look(ids: pl.Series, others: pl.Series) -> bool:
     """
     if ids.dtype.is_integer() and others.dtype.is_integer():
         return True
-    left, right = (_sample(column) for column in (ids, others))
-    return all(left.str.contains(look).any() == right.str.contains(look).any() for look in _LOOKS)
+    return _looks_of(ids) == _looks_of(others)
 
 
-def _sample(ids: pl.Series) -> pl.Series:
-    return ids.gather_every(max(1, len(ids) // _ROWS)).cast(pl.String)
+def _looks_of(ids: pl.Series) -> tuple[bool, ...]:
+    """Return for each look whether an id of a sample has it."""
+    sample = ids.gather_every(max(1, len(ids) // _ROWS)).cast(pl.String).to_frame("id")
+    looks = [pl.col("id").str.contains(look).any().alias(look) for look in _LOOKS]
+    return sample.select(looks).row(0)
 
 
 def examples_of(ids: pl.Series) -> str:
