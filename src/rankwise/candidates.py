@@ -359,6 +359,34 @@ def per_user(source: Any, *, columns: Columns | None = None) -> Candidates:
     )
 
 
+def _check_sample(n: int | None, seed: int | None, *, replacement: bool) -> None:
+    """Raise if a sample has no size and seed, or more negatives than can be drawn."""
+    check_positive(n=n)
+    check_positive(least=0, seed=seed)
+    if n is None or seed is None:
+        raise ParameterError("a sample needs n and a seed", found=f"n={n}, seed={seed}")
+    if replacement and n > _MOST:  # without replacement, the catalogue is the bound
+        raise ParameterError(
+            f"at most {_MOST:,} negatives are drawn with replacement", found=f"n={n}"
+        )
+
+
+def _check_distribution(by: str, power: float, train: Any) -> None:
+    """Raise if negatives cannot be drawn by this power of the popularity."""
+    check_choice("by", by, Literal["uniform", "popularity"])
+    check_number("power", power)
+    if by == "popularity" and train is None:
+        raise ParameterError(
+            "drawing by popularity needs training interactions", hint="pass train="
+        )
+    if power < 0 or (by == "uniform" and power != 1):
+        raise ParameterError(
+            "power is an exponent of the popularity, 0 or more",
+            found=f"power={power}, by={by!r}",
+            hint='pass by="popularity" with it',
+        )
+
+
 def sampled(
     truth: Any,
     n: int = 100,
@@ -434,27 +462,9 @@ def sampled(
     >>> frozen.frame.equals(sampled({"ann": {7}}, 3, seed=1, items=range(100)).frame)
     True
     """
-    check_choice("by", by, Literal["uniform", "popularity"])
     check_number("relevance_threshold", relevance_threshold)
-    check_number("power", power)
-    check_positive(n=n)
-    check_positive(least=0, seed=seed)
-    if n is None or seed is None:
-        raise ParameterError("a sample needs n and a seed", found=f"n={n}, seed={seed}")
-    if replacement and n > _MOST:  # without replacement, the catalogue is the bound
-        raise ParameterError(
-            f"at most {_MOST:,} negatives are drawn with replacement", found=f"n={n}"
-        )
-    if by == "popularity" and train is None:
-        raise ParameterError(
-            "drawing by popularity needs training interactions", hint="pass train="
-        )
-    if power < 0 or (by == "uniform" and power != 1):
-        raise ParameterError(
-            "power is an exponent of the popularity, 0 or more",
-            found=f"power={power}, by={by!r}",
-            hint='pass by="popularity" with it',
-        )
+    _check_sample(n, seed, replacement=replacement)
+    _check_distribution(by, power, train)
     n, seed = int(n), int(seed)  # NumPy's numbers cannot be saved as JSON
     threshold = None if relevance_threshold is None else float(relevance_threshold)
     sources: dict[TableRole, Any] = {"truth": truth, "train": train, "items": items}

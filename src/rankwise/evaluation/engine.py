@@ -455,24 +455,38 @@ def _of_items(job: Job, lists: Recommendations) -> Recommendations:
 
 def _outside_catalogue(job: Job, lists: Recommendations, truth: Table | None) -> pl.Series | None:
     """Return the distinct recommended ids outside the catalogue; None if there is no catalogue."""
-    settings, shared = job.settings, job.shared
-    if shared.is_slice or lists.is_exact or lists.format == "ratings":
+    if job.shared.is_slice or lists.is_exact or lists.format == "ratings":
         return None
+    known = _tables_of_catalogue(job, truth)
+    return None if known is None else outside_catalogue(lists, known)
+
+
+def _tables_of_catalogue(job: Job, truth: Table | None) -> list[Table] | None:
+    """Return the tables whose items are the catalogue; None where no table has all of them."""
+    settings, shared = job.settings, job.shared
     if settings.catalogue == "items" and shared.items is not None:
-        return outside_catalogue(lists, [shared.items])
-    train = shared.train
-    if train is not None and job.counted is not None:  # this piece has the rows of its users alone
-        popularity = job.counted.popularity
-        train = None if popularity is None else train.with_frame(popularity)
+        return [shared.items]
+
+    train = _training_of_all_users(job)
     if train is None:
         return None
-    training = train.trained  # most items are there
     if settings.catalogue == "train":
-        return outside_catalogue(lists, [training])
-    whole = job.shared.truth or job.all_truth
-    if whole is None and truth is not None and not is_absent(truth):  # of this piece alone
-        return None
-    return outside_catalogue(lists, [training] if whole is None else [training, whole])
+        return [train]
+
+    whole = shared.truth or job.all_truth
+    if whole is not None:
+        return [train, whole]  # most items are in training
+    is_of_piece = truth is not None and not is_absent(truth)
+    return None if is_of_piece else [train]
+
+
+def _training_of_all_users(job: Job) -> Table | None:
+    """Return the training items of all users, of whom a piece may have the rows of its own alone."""
+    train = job.shared.train
+    if train is None or job.counted is None:
+        return None if train is None else train.trained
+    popularity = job.counted.popularity
+    return None if popularity is None else train.with_frame(popularity)
 
 
 def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Series) -> Partial:

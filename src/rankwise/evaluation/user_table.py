@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,23 +46,19 @@ class UserTable:
                 "users= holds weights, which belong in weights=",
                 hint="write weights={user: weight}",
             )
-        columns = [name for name in by if name not in made or made[name].table is None]
-        for name in [*columns, *([weights] if isinstance(weights, str) else [])]:
+        grouping = [name for name in by if name not in made or made[name].table is None]
+        weighting = [weights] if isinstance(weights, str) else []
+        for name in (*grouping, *weighting):
             _check_column(users, name)
         if users is not None:
-            if not has_requests(users):  # of whom each pair was checked
-                check_once(users, "user")
-            for name in columns:
-                as_labels(users.frame[name].head(0), users.source)  # raises if the type has none
-        if isinstance(weights, str):
-            assert users is not None
-            weight = (
-                as_numbers(users.frame[weights], where_in(users, weights))
-                .cast(pl.Float64)
-                .alias("weight")
-            )
-            return cls(users, users.with_frame(users.frame.select("user", weight)), made)
-        return cls(users, weights, made)
+            _check_groups(users, grouping)
+
+        if not isinstance(weights, str):
+            return cls(users, weights, made)
+        assert users is not None
+        numbers = as_numbers(users.frame[weights], where_in(users, weights)).cast(pl.Float64)
+        frame = users.frame.select("user", numbers.alias("weight"))
+        return cls(users, users.with_frame(frame), made)
 
     def weights_of(self, units: pl.DataFrame) -> Any:
         """Return the weight of each user, in order; None if there are no weights."""
@@ -109,6 +105,14 @@ class UserTable:
         if made is not None:
             return group.cast(group_names(by).dtype)
         return as_labels(group, self.users.source)
+
+
+def _check_groups(users: Table, grouping: Sequence[str]) -> None:
+    """Raise if a user has two rows, or a column that groups users has no labels."""
+    if not has_requests(users):  # of whom each pair was checked
+        check_once(users, "user")
+    for name in grouping:
+        as_labels(users.frame[name].head(0), users.source)
 
 
 def _check_column(users: Table | None, name: str) -> None:

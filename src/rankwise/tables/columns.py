@@ -545,34 +545,45 @@ def _all_at_once(
 ) -> ColumnError:
     """Merge the errors of missing and ambiguous columns into one, with a hint for all of them."""
     first = next(iter(unresolved.values()))
-    missing = [
-        column for column, error in unresolved.items() if error.what.startswith("there is no")
-    ]
     deciding = _DECIDING.get(role, ())
-    is_decided = not deciding or any(
-        column in (*known, *chosen, *unresolved) for column in deciding
-    )
-    to_say = dict.fromkeys(unresolved, "…")
-    if len(missing) == 1 and len(unread) == 1:
-        to_say[missing[0]] = unread[0]
-    elif not is_decided and len(unread) > len(missing):
-        to_say[deciding[0]] = "…"
+    known_columns = {*known, *chosen, *unresolved}
+    undecided = () if known_columns.intersection(deciding) else deciding
+    to_say = _columns_to_say(unresolved, unread, undecided)
     if len(unresolved) == 1 and [*to_say.values()] == ["…"]:
         return first
+
     for column, error in unresolved.items():
         named = re.search(rf'"{role}\.{column}": "([^"]*)"', error.hint or "")
         if named is not None and to_say[column] == "…":
             to_say[column] = named[1]
     pairs = ", ".join(f'"{role}.{column}": "{name}"' for column, name in to_say.items())
     hint = f"say which: columns={{{pairs}}}"
-    if not is_decided and deciding[0] in to_say:
-        hint += f', where columns={{"{role}.{deciding[-1]}": None}} says that there is none'
+    if undecided and undecided[0] in to_say:
+        hint += f', where columns={{"{role}.{undecided[-1]}": None}} says that there is none'
     return ColumnError(
         ", and ".join(error.what for error in unresolved.values()),
         where=first.where,
         found="; ".join(dict.fromkeys(error.found or "" for error in unresolved.values())),
         hint=hint,
     )
+
+
+def _columns_to_say(
+    unresolved: Mapping[str, ColumnError], unread: Sequence[str], undecided: Sequence[str]
+) -> dict[str, str]:
+    """Return the columns that the caller has to name, each with its name if only one is left.
+
+    ``undecided`` are columns of which one has to be there or be said to be absent.
+    """
+    missing = [
+        column for column, error in unresolved.items() if error.what.startswith("there is no")
+    ]
+    to_say = dict.fromkeys(unresolved, "…")
+    if len(missing) == 1 and len(unread) == 1:
+        to_say[missing[0]] = unread[0]
+    elif undecided and len(unread) > len(missing):
+        to_say[undecided[0]] = "…"
+    return to_say
 
 
 def read_columns_of_truth(

@@ -59,16 +59,8 @@ def expected_types(
     ...                has_header=True)["score"]
     Float64
     """
-    names_differ = len({*names}) == len(names)
-    if len(separator) != 1 or not names_differ or not 1 < len(names) <= _MOST:
-        return {}
-    start = head.find(b"\n") + 1 if has_header else 0
-    header = head[: max(start - 1, 0)].decode(errors="replace").removesuffix("\r")
-    if b'"' in head or (has_header and header.split(separator) != [*names]):
-        return {}
-    lines = head[start:].decode(errors="replace").split("\n")[:-1][:_SAMPLE]
-    fields = [line.rstrip("\r").split(separator) for line in lines]
-    if not fields or any(len(line) != len(names) for line in fields):
+    fields = _first_fields(head, separator, names, has_header=has_header)
+    if not fields:
         return {}
 
     def all_match(at: int, pattern: str) -> bool:
@@ -84,6 +76,24 @@ def expected_types(
     if kernels.loaded() is not None:
         types |= {name: pl.Int64 for name in names if name in integers}
     return types
+
+
+def _first_fields(
+    head: bytes, separator: str, names: Sequence[str], *, has_header: bool
+) -> list[list[str]]:
+    """Return the fields of the first lines; none if they are not plain columns of these names."""
+    names_differ = len({*names}) == len(names)
+    if len(separator) != 1 or not names_differ or not 1 < len(names) <= _MOST or b'"' in head:
+        return []
+
+    start = head.find(b"\n") + 1 if has_header else 0
+    header = head[: max(start - 1, 0)].decode(errors="replace").removesuffix("\r")
+    if has_header and header.split(separator) != [*names]:
+        return []
+
+    lines = head[start:].decode(errors="replace").split("\n")[:-1][:_SAMPLE]
+    fields = [line.rstrip("\r").split(separator) for line in lines]
+    return fields if all(len(line) == len(names) for line in fields) else []
 
 
 class _Readable(Protocol):

@@ -106,10 +106,14 @@ def _settled(
         raise _earlier_type(column, strings[0])
     if known == pl.String or strings or _items_are_text(tables, rows.values()):
         return {role: _as_text(table, column, strings) for role, table in tables.items()}
+    return _as_integers(tables, column, [*rows.values()])
 
-    integers = {
-        role: _numbers_of_text(table, column, [*rows.values()]) for role, table in tables.items()
-    }
+
+def _as_integers(
+    tables: Mapping[TableRole, Table], column: str, rows: list[Table]
+) -> dict[TableRole, Table]:
+    """Return tables with integers of one width, where no table of ``rows`` has text."""
+    integers = {role: _numbers_of_text(table, column, rows) for role, table in tables.items()}
     types = {table.frame.schema[column] for table in integers.values()}
     if len(types) < 2 and types <= _SETTLED:
         return integers

@@ -191,35 +191,45 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         return as_columns, "columns"
     if role == "users":
         return _weights(source), "weights"
-    users, numbers = list(source), None
+
+    users = list(source)
     items = _without_labels(users, list(source.values()), role)
-    examples = dict(
-        zip(map(type, items), items, strict=True)
-    )  # of each type: checks need no look at all values
-    single = {kind for kind in examples if _is_id(kind)}
-    layout = "{user: item}" if single else "{user: [items]}"
-    if single:
-        items = [[value] if type(value) in single else value for value in items]
-        examples = dict(zip(map(type, items), items, strict=True))
+    items, layout = _in_lists(items)
+    examples = _example_of_each_type(items)
     _check_kinds(users, items, examples, role)
     lengths = _lengths(users, items, role)
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
     if len({isinstance(example, Mapping) for example in examples.values()}) > 1:
         _check_alike(users, items, first, role)
-    flat = list(chain.from_iterable(items))
+
     ids = _repeated(id_series("user", users, role), lengths)
-    if not isinstance(first, Mapping) and flat and record_of(flat[0]) is not None:
-        return _records_by_user(ids, flat, role), "records by user"
+    flat, numbers = list(chain.from_iterable(items)), None
     if isinstance(first, Mapping):
         layout = "{user: {item: number}}"
         numbers = list(chain.from_iterable(value.values() for value in items if len(value)))
+    elif flat and record_of(flat[0]) is not None:
+        return _records_by_user(ids, flat, role), "records by user"
     elif flat and isinstance(flat[0], tuple | list):
         layout = "{user: [(item, number)]}"
         flat, numbers = _pairs(flat, role)
+
     frame = pl.DataFrame({"user": ids, "item": id_series("item", flat, role)})
     if numbers is not None:
         frame = frame.with_columns(number_series(_number_column(role), numbers, role))
     return frame, layout
+
+
+def _in_lists(items: list[Any]) -> tuple[list[Any], str]:
+    """Put items that stand alone into lists; also return the layout."""
+    single = {kind for kind in _example_of_each_type(items) if _is_id(kind)}
+    if not single:
+        return items, "{user: [items]}"
+    return [[value] if type(value) in single else value for value in items], "{user: item}"
+
+
+def _example_of_each_type(values: Sequence[Any]) -> dict[type, Any]:
+    """Return a value of each type: checks need no look at all values."""
+    return dict(zip(map(type, values), values, strict=True))
 
 
 def _without_labels(users: Sequence[Any], items: list[Any], role: TableRole) -> list[Any]:
