@@ -12,8 +12,8 @@ import pytest
 from rankwise.blocks.block import Groups
 from rankwise.core.arrays import ExactTotal
 from rankwise.metrics import NDCG
-from rankwise.metrics.base import reduce_groups, reduce_users
-from rankwise.metrics.states import AggregateState, UserColumns, UsersByGroup, add_groups, mean_of
+from rankwise.metrics.states import Totals, UserFrame, UsersByGroup, add_groups, mean_of
+from rankwise.metrics.values import reduce_groups, reduce_users
 
 NAN = math.nan
 VALUES = np.array([0.1, NAN, 0.3, 4.0])
@@ -24,7 +24,7 @@ def users(*, weights=None, inside=None):
     frame = pl.DataFrame(
         {"user": [1, 2, 3, 4], "n_relevant": [1, 0, 2, 0], "list_length": [1, 1, 0, 0]}
     )
-    return UserColumns(frame, weights=weights, inside=inside)
+    return UserFrame(frame, weights=weights, inside=inside)
 
 
 def exact(state):
@@ -57,7 +57,7 @@ def test_users_outside_the_population_have_no_value():
 
 def test_some_users_keep_their_weights_groups_and_population():
     groups = {"g": Groups(np.array([0, 1, 0, -1]), ("a", "b"))}
-    chosen = UserColumns(
+    chosen = UserFrame(
         users().users, OWN, groups, inside=np.array([True, False, True, True])
     ).select(np.array([3, 1]))
     assert chosen.users["user"].to_list() == [4, 2]
@@ -93,7 +93,7 @@ def test_infinite_values_have_infinite_totals():
 
 
 def state(n, with_list, without, **cells):
-    return AggregateState(users=n, with_list=with_list, without_relevant=without, cells=cells)
+    return Totals(users=n, with_list=with_list, without_relevant=without, cells=cells)
 
 
 def test_states_add_up_cell_by_cell():

@@ -25,8 +25,9 @@ from rankwise.errors import DuplicateError, EmptyError, InputError, MetricError,
 from rankwise.evaluation.engine import prepare, work
 from rankwise.evaluation.plan import check_threshold
 from rankwise.evaluation.settings import Settings
-from rankwise.metrics.base import CurveTerms, Metric, MetricLike, parse_all, values_of_users
-from rankwise.metrics.states import UserColumns
+from rankwise.metrics.base import CurveTerms, Metric, MetricLike, parse_all
+from rankwise.metrics.states import UserFrame
+from rankwise.metrics.values import values_of_users
 from rankwise.options import Options
 from rankwise.ranking.rank import Ranks
 from rankwise.stats.differences import check_level
@@ -339,7 +340,7 @@ def _at_every_rank(metrics: tuple[Metric, ...], size: int) -> Floats:
     )
     settings = Settings(metrics=metrics, exact=True)
     job = prepare(settings, Tables(truth=Table(one, "truth", "truth", "pairs", {})))
-    users = UserColumns(work(job, Tables(recommendations=ranks)).users.sort("user"))
+    users = UserFrame(work(job, Tables(recommendations=ranks)).users.sort("user"))
     users = replace(users, catalogue_size=size)
     return np.stack(list(values_of_users(metrics, users).values()), axis=1)
 

@@ -551,9 +551,7 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues
         inputs["recommendations"] = [_card(recommendations, units)]
     digests = digest_of_truth(piece.truth, units)
     if job.counted is not None:  # rows that repeat are this piece's, not those of all
-        digests |= digests_of_tables(
-            job.settings, job.plan, job.facts, job.user_table, by_user=True
-        )
+        digests |= digests_of_tables(job, by_user=True)
         encoded = replace(
             encoded, counts=encoded.counts + Counter(encoded.shared_counts), shared_counts={}
         )
@@ -601,14 +599,7 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
         piece = job.encoder.without_list(merged.users)
         if piece is not None:
             merged = merged.merge(replace(work(job, piece), protocol=merged.protocol))
-    return summarise(
-        merged,
-        settings=job.settings,
-        plan=job.plan,
-        facts=job.facts,
-        user_table=job.user_table,
-        shared=job.shared,
-    )
+    return summarise(merged, job)
 
 
 def with_train_items(job: Job, merged: Partial) -> Partial:

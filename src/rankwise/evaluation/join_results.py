@@ -12,9 +12,7 @@ import polars as pl
 from rankwise.core.units import REQUEST
 from rankwise.errors import ParameterError
 from rankwise.evaluation.summary import labelled
-from rankwise.metrics.base import (
-    Metric,
-)
+from rankwise.metrics.base import Metric
 from rankwise.options import choice_values
 from rankwise.results.intervals import WEIGHT
 from rankwise.results.result import Result

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -31,9 +31,10 @@ from rankwise.evaluation.input_warnings import doubts_of_counts, inferred_protoc
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.user_table import JACKKNIFE, UserTable
-from rankwise.metrics.base import (
-    Metric,
-    ValueKind,
+from rankwise.metrics.base import Metric, ValueKind
+from rankwise.metrics.inputs import CatalogueSums, GroupRows
+from rankwise.metrics.states import Totals, UserFrame, UsersByGroup, add_groups
+from rankwise.metrics.values import (
     finalise,
     reduce_groups,
     reduce_users,
@@ -42,18 +43,41 @@ from rankwise.metrics.base import (
     values_of_users,
     values_without,
 )
-from rankwise.metrics.inputs import CatalogueSums, GroupRows
-from rankwise.metrics.states import AggregateState, UserColumns, UsersByGroup, add_groups
 from rankwise.results.intervals import WEIGHT, group_column
 from rankwise.results.result import Result
 from rankwise.results.values import Values
 from rankwise.tables.spelling import examples_of, other_spelling
-from rankwise.tables.table import Protocol, Table, Tables, is_absent
+from rankwise.tables.table import Protocol as CandidateProtocol
+from rankwise.tables.table import Table, Tables, is_absent
 
 _G = TypeVar("_G")
 
 
-def without_each(groups: Mapping[_G, AggregateState]) -> Iterator[tuple[_G, AggregateState]]:
+class Question(Protocol):
+    """What is asked, of which tables: a `rankwise.evaluation.engine.Job`."""
+
+    @property
+    def settings(self) -> Settings:
+        """The metrics and options."""
+
+    @property
+    def plan(self) -> Plan:
+        """What the metrics need and compute."""
+
+    @property
+    def facts(self) -> SideTables:
+        """What is known of items and users."""
+
+    @property
+    def user_table(self) -> UserTable:
+        """The groups and weights of users."""
+
+    @property
+    def shared(self) -> Tables:
+        """The tables that all pieces share."""
+
+
+def without_each(groups: Mapping[_G, Totals]) -> Iterator[tuple[_G, Totals]]:
     """Yield each group with the totals of all other groups.
 
     Totals add up and are never taken away: an infinite value leaves with its group. Two passes of
@@ -70,14 +94,14 @@ def without_each(groups: Mapping[_G, AggregateState]) -> Iterator[tuple[_G, Aggr
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PartitionState:
+class GroupedTotals:
     """Aggregates of a set of users; aggregates of disjoint sets can be added.
 
     Attributes
     ----------
-    everyone : AggregateState
+    everyone : Totals
         The totals of all of these users.
-    groups : mapping of str to mapping of (str or None) to AggregateState
+    groups : mapping of str to mapping of (str or None) to Totals
         The totals of each group, by column of the users table; None is the group of users without
         one.
     names : mapping of str to polars.Series
@@ -95,8 +119,8 @@ class PartitionState:
         users.
     """
 
-    everyone: AggregateState
-    groups: Mapping[str, Mapping[str | None, AggregateState]]
+    everyone: Totals
+    groups: Mapping[str, Mapping[str | None, Totals]]
     names: Mapping[str, pl.Series]
     without_group: Mapping[str, int]
     kinds: Mapping[str, ValueKind]
@@ -104,8 +128,8 @@ class PartitionState:
     dealt: int = 0
     group_values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def __add__(self, other: PartitionState) -> PartitionState:
-        return PartitionState(
+    def __add__(self, other: GroupedTotals) -> GroupedTotals:
+        return GroupedTotals(
             everyone=self.everyone + other.everyone,
             groups={by: add_groups(left, other.groups[by]) for by, left in self.groups.items()},
             names={
@@ -119,7 +143,7 @@ class PartitionState:
             dealt=(self.dealt + other.dealt) % 2**64,
         )
 
-    def ordered(self, by: str) -> list[tuple[str | None, AggregateState]]:
+    def ordered(self, by: str) -> list[tuple[str | None, Totals]]:
         """Return the groups of a column in order, users without one last."""
         names = self.names[by].sort(nulls_last=True).cast(pl.String).to_list()
         return [(name, self.groups[by][name]) for name in names]
@@ -134,10 +158,8 @@ class UserPartition:
     frame : polars.DataFrame
         One row per user or request: ``user``, ``request`` if there are any, ``n_relevant``,
         ``list_length`` and the columns of metrics.
-    settings, plan : Settings, Plan
-        What is asked.
-    facts, user_table : SideTables, UserTable
-        What is known of users: their groups and weights.
+    question : Question
+        What is asked, and what is known of users: their groups and weights.
     catalogue_size : int
         The number of items of the catalogue; 0 where nothing needs it.
     items : CatalogueSums or None
@@ -145,35 +167,35 @@ class UserPartition:
     """
 
     frame: pl.DataFrame
-    settings: Settings
-    plan: Plan
-    facts: SideTables
-    user_table: UserTable
+    question: Question
     catalogue_size: int
     items: CatalogueSums | None = None
 
     @cached_property
-    def columns(self) -> UserColumns:
+    def columns(self) -> UserFrame:
         """The columns of the users with their weights and groups."""
-        return UserColumns(
+        return UserFrame(
             self.frame,
-            self.user_table.weights_of(self.frame),
-            self.facts.of_units(self.frame),
+            self.question.user_table.weights_of(self.frame),
+            self.question.facts.of_units(self.frame),
             self.catalogue_size,
-            self.settings.rules,
-            self.settings.evaluated,
+            self.question.settings.rules,
+            self.question.settings.evaluated,
         )
 
     @cached_property
     def groups(self) -> dict[str, pl.Series]:
         """The group of each user, by column of the table of users."""
-        dealt = () if self.settings.jackknife is None else (JACKKNIFE,)
-        return {by: self.user_table.groups_of(self.frame, by) for by in (*self.settings.by, *dealt)}
+        dealt = () if self.question.settings.jackknife is None else (JACKKNIFE,)
+        return {
+            by: self.question.user_table.groups_of(self.frame, by)
+            for by in (*self.question.settings.by, *dealt)
+        }
 
-    def share(self, *, whole: bool = False) -> PartitionState:
+    def share(self, *, whole: bool = False) -> GroupedTotals:
         """Return the aggregates of these users; ``whole`` says that these are all users."""
-        metrics, columns = self.plan.metrics, self.columns
-        groups: dict[str, dict[str | None, AggregateState]] = {}
+        metrics, columns = self.question.plan.metrics, self.columns
+        groups: dict[str, dict[str | None, Totals]] = {}
         names: dict[str, pl.Series] = {}
         values: dict[str, dict[str, Any]] = {}
         for by, of_users in self.groups.items():
@@ -186,13 +208,13 @@ class UserPartition:
                 columns, codes, names[by].cast(pl.String).to_list(), by, self.items
             )
             if by == JACKKNIFE:
-                part = self.plan.jackknife_metrics(weighted=columns.weights is not None)
+                part = self.question.plan.jackknife_metrics(weighted=columns.weights is not None)
             elif whole:
                 values[by] = values_of_groups(metrics, grouped)
                 part = tuple(metric for metric in metrics if metric.cells[0] not in values[by])
             states = reduce_groups(part, grouped)
             groups[by] = dict(zip(grouped.names, states, strict=True))
-        return PartitionState(
+        return GroupedTotals(
             everyone=reduce_users(metrics, columns),
             groups=groups,
             names=names,
@@ -221,7 +243,10 @@ class UserPartition:
             for by, groups in self.groups.items()
             if by != JACKKNIFE
         ]
-        values, weights = values_of_users(self.plan.metrics, self.columns), self.columns.weights
+        values, weights = (
+            values_of_users(self.question.plan.metrics, self.columns),
+            self.columns.weights,
+        )
         weight = [] if weights is None else [pl.Series(WEIGHT, weights)]
         return frame.hstack(
             [*weight, *groups, *(pl.Series(name, each) for name, each in values.items())]
@@ -234,6 +259,8 @@ class Summary:
 
     Attributes
     ----------
+    question : Question
+        What was asked.
     merged : Partial
         What was evaluated: sums of items, counts and cards; users are not read.
     share : UserShare
@@ -244,19 +271,15 @@ class Summary:
         What was counted when the catalogue was put together.
     """
 
-    settings: Settings
-    plan: Plan
-    facts: SideTables
-    user_table: UserTable
-    shared: Tables
+    question: Question
     merged: Partial
-    share: PartitionState
+    share: GroupedTotals
     items: CatalogueSums | None
     catalogue_counts: Mapping[str, int]
 
     def result(self, per_user: pl.DataFrame) -> Result:
         """Return the result, with a table of the users' values."""
-        protocol, warnings = Protocol.read(self.merged.protocol), list[str]()
+        protocol, warnings = CandidateProtocol.read(self.merged.protocol), list[str]()
         if protocol is None:
             protocol, warnings = inferred_protocol(self.merged.sample)
         counts = {**self._counts(), **self.catalogue_counts}
@@ -266,34 +289,36 @@ class Summary:
                 *warnings,
             ],
             "candidates": None if protocol is None else protocol.to_dict(),
-            "jackknife": None if self.settings.jackknife is None else f"{self.share.dealt:016x}",
+            "jackknife": None
+            if self.question.settings.jackknife is None
+            else f"{self.share.dealt:016x}",
         }
         result = Result(
             replicates=self._replicates(),
-            metrics=self.plan.metrics,
+            metrics=self.question.plan.metrics,
             values=Values(self._totals(self.share.everyone, self.items)),
             kinds=self.share.kinds,
             per_user=per_user,
             counts=counts,
             slices=self._slices(),
-            diagnostics={} if self.items is None else _diagnostics(self.plan, self.items),
+            diagnostics={} if self.items is None else _diagnostics(self.question.plan, self.items),
             provenance=provenance,
         )
         return labelled(result)
 
     def _totals(
         self,
-        users: AggregateState,
+        users: Totals,
         items: CatalogueSums | None,
         metrics: tuple[Metric, ...] | None = None,
     ) -> dict[str, float]:
         return finalise(
-            self.plan.metrics if metrics is None else metrics,
+            self.question.plan.metrics if metrics is None else metrics,
             users,
             items,
-            group_names=self.facts.group_names(),
+            group_names=self.question.facts.group_names(),
             catalogue_size=0 if self.items is None else self.items.size,
-            rules=self.settings.rules,
+            rules=self.question.settings.rules,
         )
 
     def _counts(self) -> dict[str, int]:
@@ -317,16 +342,20 @@ class Summary:
     def _slices(self) -> pl.DataFrame | None:
         """Return the metrics of every group of users."""
         tables = []
-        for by in self.settings.by:
+        for by in self.question.settings.by:
             values, ordered = self.share.group_values.get(by, {}), self.share.ordered(by)
-            others = tuple(metric for metric in self.plan.metrics if metric.cells[0] not in values)
+            others = tuple(
+                metric for metric in self.question.plan.metrics if metric.cells[0] not in values
+            )
             rows = []
             for group, inside in ordered if others else ():
                 sums = None
                 if self.items is not None:
                     sums = replace(self.items, n_listed=inside.with_list, within=(by, group))
                 rows.append(self._totals(inside, sums, others))
-            names = [name for metric in self.plan.metrics for name in _cells_of(metric, rows)]
+            names = [
+                name for metric in self.question.plan.metrics for name in _cells_of(metric, rows)
+            ]
             head = {"by": [by] * len(ordered), "group": [group for group, _ in ordered]}
             columns: dict[str, Any] = {**head, "users": [inside.users for _, inside in ordered]}
             for name in names:
@@ -338,9 +367,11 @@ class Summary:
 
     def _replicates(self) -> pl.DataFrame | None:
         """Return the jackknife replicates of metrics that need them; None without a jackknife."""
-        if self.settings.jackknife is None:
+        if self.question.settings.jackknife is None:
             return None
-        metrics = self.plan.jackknife_metrics(weighted=self.settings.weights is not None)
+        metrics = self.question.plan.jackknife_metrics(
+            weighted=self.question.settings.weights is not None
+        )
         ordered = dict(self.share.ordered(JACKKNIFE))
         values = values_without(metrics, self.items, JACKKNIFE, [*map(str, ordered)])
         rows = []
@@ -363,13 +394,11 @@ class Summary:
 
     def _digests(self) -> dict[str, int]:
         """Return the digests of the data that metrics read, of shared tables and of pieces."""
-        counted = self.facts.counted
+        counted = self.question.facts.counted
         by_user = None if counted is None else False
-        shared = digests_of_tables(
-            self.settings, self.plan, self.facts, self.user_table, by_user=by_user
-        )
+        shared = digests_of_tables(self.question, by_user=by_user)
         digests = {
-            **digest_of_truth(self.shared.truth, self.shared.units),
+            **digest_of_truth(self.question.shared.truth, self.question.shared.units),
             **shared,
             **self.merged.digests,
             **({} if counted is None else counted.digests),
@@ -377,13 +406,13 @@ class Summary:
         return dict(sorted(digests.items()))
 
     def _provenance(self) -> dict[str, Any]:
-        merged, facts = self.merged, self.facts
+        merged, facts = self.merged, self.question.facts
         cards = {role: _one_card(list(cards)) for role, cards in merged.inputs.items()}
         cards["recommendations"]["rows"] = merged.counts.get("rows", 0)
         split = cards["truth"].pop("split") if "truth" in cards else None
-        convention = self.settings.convention
-        if self.shared.truth is not None:  # every piece was evaluated against all of it
-            cards["truth"]["rows"] = len(self.shared.truth.frame)
+        convention = self.question.settings.convention
+        if self.question.shared.truth is not None:  # every piece was evaluated against all of it
+            cards["truth"]["rows"] = len(self.question.shared.truth.frame)
         return {
             "split": None if split is None else dict(split),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -395,23 +424,27 @@ class Summary:
                 "kernels": kernels.road(),
             },
             "settings": {
-                **self.settings.to_dict(by_request=self.shared.by_request),
+                **self.question.settings.to_dict(by_request=self.question.shared.by_request),
                 "ties": "+".join(merged.ties),
-                "catalogue": _catalogue_in_words(self.settings, facts),
+                "catalogue": _catalogue_in_words(self.question.settings, facts),
             },
-            "unweighted": [] if self.settings.weights is None else self.plan.unweighted,
+            "unweighted": []
+            if self.question.settings.weights is None
+            else self.question.plan.unweighted,
             "convention": None if convention is None else convention.to_dict(),
             "own_definitions": {}
             if convention is None
-            else convention.own_definitions(self.plan.metrics),
-            "rules": {name: vars(rule) for name, rule in self.settings.exceptions},
+            else convention.own_definitions(self.question.plan.metrics),
+            "rules": {name: vars(rule) for name, rule in self.question.settings.exceptions},
             "facts": facts.descriptions(),
             "groups": {
                 by: made.terciles.to_dict(by)
                 for by, made in facts.train_groups.items()
                 if made.terciles is not None
             },
-            "metrics": {str(metric): _in_full(metric.parameters) for metric in self.plan.metrics},
+            "metrics": {
+                str(metric): _in_full(metric.parameters) for metric in self.question.plan.metrics
+            },
             "digests": {name: f"{digest:016x}" for name, digest in self._digests().items()},
             "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}
             | {role: table.card for role, table in facts.tables.items()},
@@ -450,27 +483,22 @@ def digest_of_truth(truth: Table | None, units: Units | None) -> dict[str, int]:
     return {"truth": digest_of_rows(truth.frame, "relevance", words)}
 
 
-def digests_of_tables(
-    settings: Settings,
-    plan: Plan,
-    facts: SideTables,
-    user_table: UserTable,
-    *,
-    by_user: bool | None = None,
-) -> dict[str, int]:
+def digests_of_tables(question: Question, *, by_user: bool | None = None) -> dict[str, int]:
     """Return the digest of the data that metrics read, per table except the ground truth.
 
     What only groups users into slices is left out: it moves no value of all users. With ``by_user``
     True or False only the tables that have rows by user are taken, or only those that have none.
     """
+    settings, plan, facts = question.settings, question.plan, question.facts
     read = [
         fact for fact in facts.facts if any(fact in metric.reads.facts for metric in plan.every)
     ]
+    weights = question.user_table.weights
     digests: dict[str, int] = {}
     if by_user is not False and _reads_training(settings, plan, facts, read):
         digests["train"] = digest_of_interactions(facts.tables["train"])
-    if user_table.weights is not None and by_user in (None, isinstance(settings.weights, str)):
-        frame = user_table.weights.frame
+    if weights is not None and by_user in (None, isinstance(settings.weights, str)):
+        frame = weights.frame
         digests["weights"] = row_digest([id_words(frame["user"]), column_words(frame["weight"])])
     if (
         by_user is not True
@@ -511,15 +539,7 @@ def labelled(result: Result) -> Result:
     return replace(result, per_user=result.per_user.with_columns(label), slices=slices)
 
 
-def summarise(
-    merged: Partial,
-    *,
-    settings: Settings,
-    plan: Plan,
-    facts: SideTables,
-    user_table: UserTable,
-    shared: Tables,
-) -> Result:
+def summarise(merged: Partial, question: Question) -> Result:
     """Turn a merged partial into a `Result`.
 
     Raises
@@ -528,31 +548,22 @@ def summarise(
         If no evaluated user has a recommendation list.
     """
     with_list = int((merged.users["list_length"] > 0).sum())
-    if not shared.is_slice:
-        check_not_empty(merged, len(merged.users), with_list, settings)
-    items, catalogue_counts = catalogue(settings, plan, facts, merged, with_list)
-    users = UserPartition(
-        frame=merged.users,
-        settings=settings,
-        plan=plan,
-        facts=facts,
-        user_table=user_table,
-        catalogue_size=0 if items is None else items.size,
-        items=items,
-    )
+    if not question.shared.is_slice:
+        check_not_empty(merged, len(merged.users), with_list, question.settings)
+
+    items, catalogue_counts = catalogue(question, merged, with_list)
+    size = 0 if items is None else items.size
+    users = UserPartition(frame=merged.users, question=question, catalogue_size=size, items=items)
     share = users.share(whole=True)
-    user_table.check_total(share.weight.value)
-    return Summary(
-        settings=settings,
-        plan=plan,
-        facts=facts,
-        user_table=user_table,
-        shared=shared,
+    question.user_table.check_total(share.weight.value)
+    summary = Summary(
+        question=question,
         merged=merged,
         items=items,
         share=share,
         catalogue_counts=catalogue_counts,
-    ).result(users.values())
+    )
+    return summary.result(users.values())
 
 
 def check_not_empty(merged: Partial, users: int, with_list: int, settings: Settings) -> None:
@@ -574,12 +585,13 @@ def check_not_empty(merged: Partial, users: int, with_list: int, settings: Setti
 
 
 def catalogue(
-    settings: Settings, plan: Plan, facts: SideTables, merged: Partial, with_list: int
+    question: Question, merged: Partial, with_list: int
 ) -> tuple[CatalogueSums | None, dict[str, int]]:
     """Return the sums of the catalogue's items, and the number of these items as a count."""
+    plan, facts = question.plan, question.facts
     if not plan.needs_catalogue or merged.items is None:
         return None, {}
-    frame = _in_catalogue(plan, merged.items, _catalogue_table(settings, facts))
+    frame = _in_catalogue(plan, merged.items, _catalogue_table(question.settings, facts))
     by_users = None if merged.group_items is None else GroupRows(merged.group_items, frame["item"])
     return CatalogueSums(frame, facts.of_items(frame["item"]), with_list, by_users), {
         "catalogue_items": len(frame)

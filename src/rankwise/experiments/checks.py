@@ -51,8 +51,9 @@ from rankwise.experiments.schema import (
     tests_of,
     with_propensity,
 )
-from rankwise.metrics.base import LARGEST, Metric, parse_all, value_kinds
+from rankwise.metrics.base import LARGEST, Metric, parse_all
 from rankwise.metrics.debiased import ByPropensity
+from rankwise.metrics.values import value_kinds
 from rankwise.offpolicy.result import LOGGED
 from rankwise.results.intervals import CROSSED, is_truth_slice
 from rankwise.results.result import Result

@@ -4,29 +4,19 @@ A metric is a small frozen object. Its parameters are its fields; its name, rang
 other properties of the class are class attributes that `metric` sets. The mathematics is one
 method, whose name depends on the kind of metric: see `rankwise.metrics.kinds`.
 
-Functions over metrics of every kind turn columns of users into states (`reduce_users`), and states
-into values (`finalise`).
+Text and object are two spellings of the same metric: equality, hash and ``str`` agree. A preset is a
+subclass with fixed parameters. The annotation of a parameter declares its type and, with `Limits`
+(`rankwise.metrics.arithmetic`), the numbers that it may have. A definition has one cut-off; each
+cut-off is summed separately, so another one does not change a digit.
 
-Metric objects are frozen; their fields are the parameters. Text and object are two spellings of the
-same metric: equality, hash and ``str`` agree. A preset (``metrics/base``) is a subclass with fixed
-parameters. The annotation of a parameter declares its type and, with ``Limits``
-(``metrics/arithmetic``), the numbers that it may have.
+``inputs`` lists everything that a metric reads beyond hits: sets of rows, facts, sums by item, the
+catalogue. `rankwise.metrics.inputs` sorts them for the plan, and a block raises for an undeclared
+input. Metrics are written against the array API standard; `rankwise.core.arrays` adds the functions
+that it lacks.
 
-Docstrings of metrics state neither range nor direction: ``metric`` adds them from the declaration,
-and the parameters and references that only base classes describe.
-
-A definition has one cut-off. Each cut-off is summed separately, so another one does not
-change a digit.
-
-``inputs`` lists everything that a metric reads beyond hits: sets of rows, facts,
-sums by item, the catalogue. ``metrics/inputs`` sorts them for the plan. A block raises for an
-undeclared input.
-
-Every metric names its plain definition (``plain=``). With only a plain
-definition it is called user by user (``metrics/kinds``), on any engine.
-
-Metrics are written against the array API standard; ``core/arrays`` adds the functions that
-it lacks.
+Docstrings of metrics state neither range nor direction: `metric` adds them from the declaration,
+and the parameters and references that only base classes describe. Every metric names its plain
+definition (``plain=``); with only a plain definition it is called user by user, on any engine.
 """
 
 from __future__ import annotations
@@ -64,14 +54,13 @@ from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
 from rankwise.metrics.registry import Registered, add, parse_text, several_metrics
 from rankwise.metrics.states import (
     Aggregates,
-    AggregateState,
     CellValues,
     Floats,
     State,
-    UserColumns,
+    UserFrame,
     UsersByGroup,
 )
-from rankwise.options import AveragingRule, AveragingRules
+from rankwise.options import AveragingRule
 
 __all__ = [
     "FAMILIES",
@@ -86,7 +75,6 @@ __all__ = [
     "better",
     "direction",
     "extra_inputs",
-    "finalise",
     "interval",
     "metric",
     "metric_html",
@@ -94,15 +82,9 @@ __all__ = [
     "parse",
     "parse_all",
     "preset",
-    "reduce_groups",
-    "reduce_users",
     "sections",
     "show_value",
     "summary",
-    "value_kinds",
-    "values_of_groups",
-    "values_of_users",
-    "values_without",
 ]
 
 FAMILIES = {
@@ -489,7 +471,7 @@ class Metric(Registered):
         """Return the per-user columns of the metric by name, arrays of shape (U,)."""
         return {}
 
-    def user_values(self, users: UserColumns, at: int) -> Floats:
+    def user_values(self, users: UserFrame, at: int) -> Floats:
         """Return all users' values at cut-off number ``at``, inside the population or not, (U,)."""
         raise MetricError(f"{self.name} has no value for a single user")
 
@@ -507,7 +489,7 @@ class Metric(Registered):
         """Return the values of a block's users at every cut-off, each of shape (U,)."""
         raise MetricError(f"{self.name} does not measure values of users")
 
-    def reduce(self, users: UserColumns) -> dict[str, State]:
+    def reduce(self, users: UserFrame) -> dict[str, State]:
         """Return the state of each cell over these users; states of disjoint users can be added."""
         return {}
 
@@ -885,106 +867,3 @@ def _top_level(text: str) -> list[str]:
         else:
             parts[-1] += letter
     return [part.strip() for part in parts]
-
-
-def reduce_users(metrics: Iterable[Metric], users: UserColumns) -> AggregateState:
-    """Return the counts and states of these users from which metrics have their values."""
-    cells: dict[str, State] = {}
-    for metric in metrics:
-        cells = metric.reduce(users.under(metric)) | cells
-    return AggregateState(
-        users=len(users.users),
-        with_list=int((users.users["list_length"] > 0).sum()),
-        without_relevant=users.without_relevant,
-        cells=cells,
-    )
-
-
-def reduce_groups(metrics: Sequence[Metric], groups: UsersByGroup) -> list[AggregateState]:
-    """Return the counts and the metric states of every group of users."""
-    of_users = [metric for metric in metrics if not metric.sums_items]
-    cells = (
-        [reduce_users(of_users, one).cells for one in groups] if of_users else [{}] * groups.size
-    )
-    length, n_relevant = groups.users.column("list_length"), groups.users.column("n_relevant")
-    counts = (groups.counts(which).tolist() for which in (..., length > 0, n_relevant == 0))
-    return [
-        AggregateState(users=n, with_list=listed, without_relevant=none, cells=states)
-        for n, listed, none, states in zip(*counts, cells, strict=True)
-    ]
-
-
-def values_of_groups(metrics: Iterable[Metric], groups: UsersByGroup) -> dict[str, Floats]:
-    """Return the group values, shape (G,) each, of the metrics that have values without states."""
-    out: dict[str, Floats] = {}
-    for metric in metrics:
-        inside = groups.under(metric)
-        values = [metric.group_values(inside, at) for at in range(len(metric.cells))]
-        out |= {
-            cell: one for cell, one in zip(metric.cells, values, strict=True) if one is not None
-        }
-    return out
-
-
-def values_without(
-    metrics: Iterable[Metric], items: CatalogueSums | None, by: str, groups: Sequence[str]
-) -> dict[str, list[float]]:
-    """Return leave-one-group-out values of the metrics that have values without states."""
-    out: dict[str, list[float]] = {}
-    if items is None:
-        return out
-    for metric in metrics:
-        values = [metric.values_without(items, by, groups, at) for at in range(len(metric.cells))]
-        known = [one.tolist() for one in values if one is not None]
-        if len(known) == len(values):
-            out |= dict(zip(metric.cells, known, strict=True))
-    return out
-
-
-def finalise(
-    metrics: Iterable[Metric],
-    users: AggregateState,
-    items: CatalogueSums | None,
-    *,
-    group_names: Mapping[str, Sequence[str]],
-    catalogue_size: int,
-    rules: AveragingRules,
-) -> dict[str, float]:
-    """Return the value of every metric at every cut-off, and of their cells.
-
-    Without ``items`` metrics that sum over items have no value and are left out. Groups of users
-    come in the order of ``group_names``, by column.
-    """
-    out: dict[str, float] = {}
-    for metric in metrics:
-        aggregates = Aggregates(users, items, group_names, catalogue_size, rules.of(metric))
-        for at, name in enumerate(metric.cells):
-            values = metric.finalise(aggregates, at)
-            if values is not None:
-                out |= {} if values.value is None else {name: values.value}
-                out |= {f"{name}[{cell}]": value for cell, value in values.cells.items()}
-    return out
-
-
-def values_of_users(metrics: Iterable[Metric], users: UserColumns) -> dict[str, Floats]:
-    """Return every user's value of every metric that has one for each user."""
-    out: dict[str, Floats] = {}
-    for metric in metrics:
-        if metric.has_user_values:
-            inside = users.under(metric)
-            out |= {
-                cell: inside.averaged(metric.user_values(inside, at))
-                for at, cell in enumerate(metric.cells)
-            }
-    return out
-
-
-def value_kinds(metrics: Iterable[Metric], *, weighted: bool) -> dict[str, ValueKind]:
-    """Return how the value of every cell is aggregated: mean over users, pooled, all lists, …."""
-    kinds: dict[str, ValueKind] = {}
-    for metric in metrics:
-        mean = metric.value_kind == "mean"
-        kinds |= dict.fromkeys(
-            metric.cells, "weighted mean" if mean and weighted else metric.value_kind
-        )
-    return kinds

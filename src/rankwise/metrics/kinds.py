@@ -71,7 +71,7 @@ from rankwise.metrics.states import (
     CellValues,
     Floats,
     State,
-    UserColumns,
+    UserFrame,
     UsersByGroup,
     mean_of,
 )
@@ -250,11 +250,11 @@ class MeanOfUsers(Metric):
         """Whether each user has a value."""
         return True
 
-    def value_weights(self, users: UserColumns, at: int) -> Floats | None:
+    def value_weights(self, users: UserFrame, at: int) -> Floats | None:
         """Return the metric's own weights of users, shape (U,); None for equal weights."""
         return None
 
-    def reduce(self, users: UserColumns) -> dict[str, State]:
+    def reduce(self, users: UserFrame) -> dict[str, State]:
         """Return the sum of the weighted values and the sum of the weights, for each cell."""
         return {
             cell: users.mean_state(self.user_values(users, at), self.value_weights(users, at))
@@ -353,7 +353,7 @@ class PerUser(MeanOfUsers):
             for cell, values in zip(self.cells, self.values(block, self.ks), strict=True)
         }
 
-    def user_values(self, users: UserColumns, at: int) -> Floats:
+    def user_values(self, users: UserFrame, at: int) -> Floats:
         """Return the values at a cut-off."""
         return users.column(self.cells[at])
 
@@ -454,13 +454,13 @@ class Pooled(MeanOfUsers):
             for number, column in enumerate(self.sums(block, k))
         }
 
-    def _user_sums(self, users: UserColumns, at: int) -> tuple[Floats, ...]:
+    def _user_sums(self, users: UserFrame, at: int) -> tuple[Floats, ...]:
         columns: list[Floats] = []
         while (name := str(UserSum(self.cells[at], len(columns)))) in users.users.columns:
             columns.append(users.column(name))
         return tuple(columns)
 
-    def user_values(self, users: UserColumns, at: int) -> Floats:
+    def user_values(self, users: UserFrame, at: int) -> Floats:
         """Return the value for each user's sums."""
         values = self.pool(self._user_sums(users, at), users.catalogue_size)
         filled: Floats = self.fill_undefined(
@@ -468,12 +468,12 @@ class Pooled(MeanOfUsers):
         )
         return filled
 
-    def value_weights(self, users: UserColumns, at: int) -> Floats | None:
+    def value_weights(self, users: UserFrame, at: int) -> Floats | None:
         """Return the weights that follow from each user's sums."""
         weights: Floats | None = self.user_weights(self._user_sums(users, at))
         return weights
 
-    def reduce(self, users: UserColumns) -> dict[str, State]:
+    def reduce(self, users: UserFrame) -> dict[str, State]:
         """Return the sums over users, or the sums of a mean over users."""
         if self.mean_of_users:
             return super().reduce(users)
@@ -736,14 +736,14 @@ class Composed(MetricOfMetrics, MeanOfUsers):
         """Whether the function is applied per user, to the values of the parts."""
         return self.of == "users"
 
-    def user_values(self, users: UserColumns, at: int) -> Floats:
+    def user_values(self, users: UserFrame, at: int) -> Floats:
         """Return the value for each user's values of the parts."""
         combined: Floats = self.combine(
             *(part.user_values(users, part.cutoff_at(at)) for part in self.parts)
         )
         return combined
 
-    def reduce(self, users: UserColumns) -> dict[str, State]:
+    def reduce(self, users: UserFrame) -> dict[str, State]:
         """Return the sums of the mean, or the states of the parts."""
         if self.of == "users":
             return super().reduce(users)
@@ -792,7 +792,7 @@ class Grouped(MetricOfMetrics):
     def _cell(self, at: int, group: str) -> str:
         return f"{self.cells[at]}[{label(user_group=group)}]"
 
-    def reduce(self, users: UserColumns) -> dict[str, State]:
+    def reduce(self, users: UserFrame) -> dict[str, State]:
         """Return, for each group that has users, the sums of its mean and two counts of its users.
 
         The counts are those of all users and of users without relevant items.
@@ -855,7 +855,7 @@ class OverUsers(MetricOfMetrics):
 
     value_kind = "distribution"
 
-    def reduce(self, users: UserColumns) -> dict[str, State]:
+    def reduce(self, users: UserFrame) -> dict[str, State]:
         """Return the values of the users who have one."""
         if users.weights is not None:
             raise MetricError(

@@ -23,7 +23,7 @@ from rankwise.metrics.arithmetic import Limits, divide, or_nan, ratio, sums_by_u
 from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import label
 from rankwise.metrics.kinds import MeanOfRows, Pooled, Sums
-from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns
+from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserFrame
 
 __all__ = [
     "Brier",
@@ -440,7 +440,7 @@ class ExpectedCalibrationError(_InBins):
         mean = xp.clip(divide(xp.sum(n * terms, axis=0), rows), min=0.0)
         return or_nan(xp.sqrt(mean) if self.norm == "l2" else mean, rows > 0)
 
-    def reduce(self, users: UserColumns) -> dict[str, State]:
+    def reduce(self, users: UserFrame) -> dict[str, State]:
         """Return the sums over users, which must have no weights if the number of rows matters."""
         if self.debiased and users.weights is not None:
             raise MetricError(

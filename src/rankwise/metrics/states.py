@@ -32,12 +32,12 @@ from rankwise.metrics.inputs import CatalogueSums
 from rankwise.options import DEFAULT_RULE, DEFAULT_RULES, AveragingRule, AveragingRules
 
 __all__ = [
-    "AggregateState",
     "Aggregates",
     "CellValues",
     "Floats",
     "State",
-    "UserColumns",
+    "Totals",
+    "UserFrame",
     "UsersByGroup",
     "add_groups",
     "mean_of",
@@ -52,7 +52,7 @@ State: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UserColumns:
+class UserFrame:
     """Users of any number: their columns, weights (None: all equally), and groups by column."""
 
     users: pl.DataFrame
@@ -66,7 +66,7 @@ class UserColumns:
     inside: Any = None
     """Who belongs to the population of this rule, shape (U,); None: all users."""
 
-    def under(self, metric: Any) -> UserColumns:
+    def under(self, metric: Any) -> UserFrame:
         """Return the users under the rule of a metric."""
         rule = self.rules.of(metric)
         if rule not in self._under:
@@ -77,10 +77,10 @@ class UserColumns:
         return self._under[rule]
 
     @cached_property
-    def _under(self) -> dict[AveragingRule, UserColumns]:
+    def _under(self) -> dict[AveragingRule, UserFrame]:
         return {}  # mostly all metrics have one rule
 
-    def select(self, rows: Any) -> UserColumns:
+    def select(self, rows: Any) -> UserFrame:
         """Return the users of the given rows, under the same rule."""
         return replace(
             self,
@@ -133,7 +133,7 @@ class UsersByGroup:
 
     Attributes
     ----------
-    users : UserColumns
+    users : UserFrame
         Their columns.
     codes : array of int, shape (U,)
         The number of each user's group, from 0.
@@ -145,7 +145,7 @@ class UsersByGroup:
         Sums of the catalogue's items in these groups, if they are at hand.
     """
 
-    users: UserColumns
+    users: UserFrame
     codes: Any
     names: Sequence[str | None]
     by: str = ""
@@ -160,7 +160,7 @@ class UsersByGroup:
         """Return the users under the rule of a metric."""
         return replace(self, users=self.users.under(metric))
 
-    def __iter__(self) -> Iterator[UserColumns]:
+    def __iter__(self) -> Iterator[UserFrame]:
         """Yield the users of each group."""
         starts, rows = bucket(self.codes, self.size)
         ordered = self.users.select(rows)
@@ -173,7 +173,7 @@ class UsersByGroup:
     def totals(self, values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
         """Return per group the sum of weighted values, and the sum of weights of users with values.
 
-        They are those of `UserColumns.mean_state`, to the last bit: sums that are rounded once.
+        They are those of `UserFrame.mean_state`, to the last bit: sums that are rounded once.
         """
         values = self.users.averaged(values)
         own = self.users.weights
@@ -187,14 +187,14 @@ class UsersByGroup:
 
 
 def mean_of(state: State) -> float:
-    """Return the mean of a state from `UserColumns.mean_state`; NaN of no users."""
+    """Return the mean of a state from `UserFrame.mean_state`; NaN of no users."""
     total, weights, *_ = state
     size: float = weights.value
     return total.value / size if size else math.nan
 
 
 @dataclass(frozen=True, kw_only=True)
-class AggregateState:
+class Totals:
     """The counts and states of a set of users, which add up over disjoint sets.
 
     Attributes
@@ -210,28 +210,26 @@ class AggregateState:
     without_relevant: int
     cells: Mapping[str, State]
 
-    def __add__(self, other: AggregateState) -> AggregateState:
+    def __add__(self, other: Totals) -> Totals:
         cells = dict(self.cells)
         for cell, state in other.cells.items():
             cells[cell] = tuple(map(operator.add, cells[cell], state)) if cell in cells else state
-        return AggregateState(
+        return Totals(
             users=self.users + other.users,
             with_list=self.with_list + other.with_list,
             without_relevant=self.without_relevant + other.without_relevant,
             cells=cells,
         )
 
-    def of_nobody(self) -> AggregateState:
+    def of_nobody(self) -> Totals:
         """Return the state of no users, the zero of addition."""
         cells = {
             cell: tuple(type(entry)() for entry in state) for cell, state in self.cells.items()
         }
-        return AggregateState(users=0, with_list=0, without_relevant=0, cells=cells)
+        return Totals(users=0, with_list=0, without_relevant=0, cells=cells)
 
 
-def add_groups(
-    left: Mapping[_G, AggregateState], right: Mapping[_G, AggregateState]
-) -> dict[_G, AggregateState]:
+def add_groups(left: Mapping[_G, Totals], right: Mapping[_G, Totals]) -> dict[_G, Totals]:
     """Return the state of every group that either of two partitions of the users has."""
     groups = dict(left)
     for group, state in right.items():
@@ -245,7 +243,7 @@ class Aggregates:
 
     Attributes
     ----------
-    users : AggregateState
+    users : Totals
         The state of the users.
     items : CatalogueSums or None
         The sums by item; None where there are none.
@@ -257,7 +255,7 @@ class Aggregates:
         The rule of the metric.
     """
 
-    users: AggregateState
+    users: Totals
     items: CatalogueSums | None
     group_names: Mapping[str, Sequence[str]]
     catalogue_size: int

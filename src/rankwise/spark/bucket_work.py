@@ -40,7 +40,7 @@ from rankwise.evaluation.engine import Job, work
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import PartitionState, UserPartition
+from rankwise.evaluation.summary import GroupedTotals, UserPartition
 from rankwise.evaluation.truth_slices import with_bins
 from rankwise.evaluation.user_table import JACKKNIFE, user_hash
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
@@ -279,14 +279,7 @@ def _evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> UserPartit
 
 
 def _evaluated(job: Job, users: pl.DataFrame, catalogue_size: int) -> UserPartition:
-    return UserPartition(
-        frame=users,
-        settings=job.settings,
-        plan=job.plan,
-        facts=job.facts,
-        user_table=job.user_table,
-        catalogue_size=catalogue_size,
-    )
+    return UserPartition(frame=users, question=job, catalogue_size=catalogue_size)
 
 
 def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBatch]], Any]:
@@ -297,7 +290,7 @@ def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBat
 
     def shares(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for packed in _packed(batches):
-            share: PartitionState | RankwiseError
+            share: GroupedTotals | RankwiseError
             try:
                 share = _evaluated_users(load_job(job), packed, catalogue_size).share()
             except RankwiseError as error:

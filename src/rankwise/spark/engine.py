@@ -36,7 +36,7 @@ from rankwise.evaluation.join_results import merge_results
 from rankwise.evaluation.plan import check_piece
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import PartitionState, Summary, catalogue, check_not_empty
+from rankwise.evaluation.summary import GroupedTotals, Summary, catalogue, check_not_empty
 from rankwise.evaluation.truth_slices import (
     WARM_AND_COLD,
     check_sliced,
@@ -703,7 +703,7 @@ def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
 def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Evaluated:
     """Return the result with the users' values in Spark."""
     merged = with_train_items(job, merged)
-    items, counts = catalogue(job.settings, job.plan, job.facts, merged, 0)
+    items, counts = catalogue(job, merged, 0)
     size = 0 if items is None else items.size
     packed = _packed(output)
     shares = packed.mapInArrow(share_of(data, size), "share binary").toArrow()
@@ -715,11 +715,7 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
         items = replace(items, n_listed=share.everyone.with_list)
     values, empty = values_of(packed, data, merged.users, size)
     result = Summary(
-        settings=job.settings,
-        plan=job.plan,
-        facts=job.facts,
-        user_table=job.user_table,
-        shared=job.shared,
+        question=job,
         merged=merged,
         share=share,
         items=items,
@@ -730,9 +726,9 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
     return _Evaluated(result, values, output)
 
 
-def _sum(shares: list[PartitionState | RankwiseError]) -> PartitionState:
+def _sum(shares: list[GroupedTotals | RankwiseError]) -> GroupedTotals:
     """Add shares up, or raise the first error among them."""
-    total: PartitionState | None = None
+    total: GroupedTotals | None = None
     for share in shares:
         if isinstance(share, RankwiseError):
             raise share
