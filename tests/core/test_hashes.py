@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rankwise.core import hashing, kernels
 from rankwise.core.hashing import combined, digest_of, hash_of_column, hash_of_text, id_numbers
 from rankwise.core.texts import labels
-from rankwise.core.vocabularies import places_of, rows_among
+from rankwise.core.vocabularies import ascending_ranks, rows_among
 
 NULL = 0x9E3779B97F4A7C15
 
@@ -174,9 +174,9 @@ def test_names_have_no_blanks_around_them_and_empty_ones_are_missing():
 
 
 def test_places_are_those_of_the_ascending_order():
-    assert places_of(pl.Series(["b", "c", "a"])).tolist() == [1, 2, 0]
-    assert places_of(pl.Series([10, -3, 2, 11])).tolist() == [2, 0, 1, 3]
-    assert places_of(pl.Series([], dtype=pl.Int64)).tolist() == []
+    assert ascending_ranks(pl.Series(["b", "c", "a"])).tolist() == [1, 2, 0]
+    assert ascending_ranks(pl.Series([10, -3, 2, 11])).tolist() == [2, 0, 1, 3]
+    assert ascending_ranks(pl.Series([], dtype=pl.Int64)).tolist() == []
 
 
 SOME_INTEGERS = st.one_of(st.integers(-20, 20), st.integers(-(2**63), 2**63 - 1))

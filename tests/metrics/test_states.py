@@ -102,8 +102,8 @@ def test_states_add_up_cell_by_cell():
         state(4, 1, 0, a=(ExactTotal(7), 3), c=(9,)),
     )
     assert one + other == state(7, 3, 1, a=(ExactTotal(12), 5), b=(1,), c=(9,))
-    assert one.of_nobody() == state(0, 0, 0, a=(ExactTotal(), 0), b=(0,))
-    assert one.of_nobody() + one == one
+    assert one.zero() == state(0, 0, 0, a=(ExactTotal(), 0), b=(0,))
+    assert one.zero() + one == one
     assert add_groups({"x": one}, {"x": other, "y": other}) == {"x": one + other, "y": other}
 
 

@@ -73,8 +73,8 @@ def test_truth_of_requests_keeps_its_requests():
     assert number_requests(Tables(recommendations=LISTS), None).truth is None
     alone = number_requests(Tables(truth=with_request(["x", "y"])), None)
     assert pairs_of(alone.truth, alone.units) == [(7, "x"), (9, "y")]
-    of_nobody = number_requests(Tables(truth=TRUTH), REQUESTS.clear())
-    assert pairs_of(of_nobody.truth, of_nobody.units) == [(7, None), (9, None)]
+    zero = number_requests(Tables(truth=TRUTH), REQUESTS.clear())
+    assert pairs_of(zero.truth, zero.units) == [(7, None), (9, None)]
 
 
 def test_ids_that_would_be_mistaken_are_refused():

@@ -217,7 +217,7 @@ class StringVocabulary:
 
     def ordered(self, codes: Codes) -> Codes:
         """Return for each code a number that grows with its id."""
-        return places_of(self._known())[codes]
+        return ascending_ranks(self._known())[codes]
 
 
 class _TextTable:
@@ -305,10 +305,10 @@ def rows_among(ids: pl.Series, others: pl.Series) -> Codes:
     return joined["row"].fill_null(-1).to_numpy()
 
 
-def places_of(ids: pl.Series) -> Codes:
+def ascending_ranks(ids: pl.Series) -> Codes:
     """Return the ascending rank of each id, from 0.
 
-    >>> places_of(pl.Series(["b", "c", "a"])).tolist()
+    >>> ascending_ranks(pl.Series(["b", "c", "a"])).tolist()
     [1, 2, 0]
     """
     places = np.empty(len(ids), dtype=np.int64)

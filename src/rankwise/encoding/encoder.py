@@ -19,8 +19,8 @@ from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.core.units import REQUEST
 from rankwise.encoding.lists import (
     IdSpace,
+    encode_exact_ranks,
     encode_lists,
-    encode_ranks,
     encode_truth,
     fill_rank_gaps,
     no_ranks,
@@ -138,7 +138,7 @@ class Encoder:
         return Encoder, (self.rules, self.shared, self.facts)
 
     @contextmanager
-    def unless_it_fails(self) -> Iterator[None]:
+    def rollback_on_error(self) -> Iterator[None]:
         """Discard the codes of a first piece if the work in this context fails."""
         kept = list(self._kept)
         try:
@@ -257,7 +257,7 @@ class Encoder:
             return (no_ranks() if rules.exact else Lists.none()), "input"
         ties = rules.ties_of(recommended)
         if rules.exact:
-            lists = encode_ranks(recommended, truth, ids, ties, counts)
+            lists = encode_exact_ranks(recommended, truth, ids, ties, counts)
         else:
             lists = encode_lists(
                 recommended,

@@ -22,7 +22,7 @@ from rankwise.blocks.matching import match
 from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.core.ragged import Ints, offsets, owners
 from rankwise.core.units import Units
-from rankwise.core.vocabularies import Codes, Vocabulary, places_of, vocabulary_for
+from rankwise.core.vocabularies import Codes, Vocabulary, ascending_ranks, vocabulary_for
 from rankwise.errors import (
     ColumnError,
     DuplicateError,
@@ -217,10 +217,10 @@ def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:
             occurs[codes] = True
             distinct = np.flatnonzero(occurs)
             place = np.empty(largest + 1, dtype=np.int64)
-            place[distinct] = places_of(items.decode(distinct).cast(pl.String))
+            place[distinct] = ascending_ranks(items.decode(distinct).cast(pl.String))
             return place[codes]
         distinct, inverse = np.unique(codes, return_inverse=True)
-        return places_of(items.decode(distinct).cast(pl.String))[inverse]
+        return ascending_ranks(items.decode(distinct).cast(pl.String))[inverse]
 
     return order
 
@@ -349,7 +349,7 @@ def fill_rank_gaps(table: Recommendations) -> Recommendations:
     return replace(table, frame=filled.select(frame.columns), counts=counts)
 
 
-def encode_ranks(
+def encode_exact_ranks(
     table: Recommendations, truth: Table, ids: IdSpace, ties: Ties, counts: Counter[str]
 ) -> Lists:
     """Return exact ranks as lists that name judged items only.

@@ -45,7 +45,7 @@ from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import Counted, SideTables
 from rankwise.errors import DuplicateError, EmptyError, ParameterError, ScoreError
-from rankwise.evaluation.grades import largest_grades
+from rankwise.evaluation.grades import keep_largest_grade
 from rankwise.evaluation.input_warnings import sample_counts
 from rankwise.evaluation.plan import (
     Plan,
@@ -57,7 +57,7 @@ from rankwise.evaluation.plan import (
 )
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import digest_of_truth, digests_of_tables, summarise
-from rankwise.evaluation.truth_slices import refuse_truth_slices
+from rankwise.evaluation.truth_slices import check_no_truth_slices
 from rankwise.evaluation.user_table import JACKKNIFE, UserTable
 from rankwise.metrics.base import MetricFailure
 from rankwise.results.result import Result
@@ -241,7 +241,7 @@ def prepare(
     """
     _check_prepared(settings, shared)
     shared = normalise(_with_weights(shared, settings), settings)
-    shared = replace(shared, truth=largest_grades(shared.truth, settings.grades))
+    shared = replace(shared, truth=keep_largest_grade(shared.truth, settings.grades))
     shared = settle_ids(shared)
 
     made = _train_groups(settings, shared, counted)
@@ -302,7 +302,7 @@ def _user_table(settings: Settings, shared: Tables, made: Mapping[str, TrainGrou
 
 def _check_prepared(settings: Settings, shared: Tables) -> None:
     """Raise if the tables have to be adjusted before a job can be made."""
-    refuse_truth_slices(settings.by)
+    check_no_truth_slices(settings.by)
     needs_all_lists = settings.exclude_seen or settings.jackknife is not None
     if needs_all_lists and not shared.is_adjusted:
         raise ParameterError(
@@ -402,7 +402,7 @@ def evaluate_piece(
     """
     check_no_requests(piece.recommendations, "an evaluation in pieces")
     piece = normalise(piece, job.settings)
-    piece = replace(piece, truth=largest_grades(piece.truth, job.settings.grades))
+    piece = replace(piece, truth=keep_largest_grade(piece.truth, job.settings.grades))
     if piece.recommendations is not None:
         piece = replace(piece, recommendations=_of_items(job, piece.recommendations))
     job, piece = job.settled(piece, known)
@@ -419,7 +419,7 @@ def _work(job: Job, piece: Tables) -> Partial:
         piece = replace(piece, recommendations=_evaluated_rows(job, recommendations, piece))
     threads = settings.threads or default_threads()
     try:
-        with job.encoder.unless_it_fails():
+        with job.encoder.rollback_on_error():
             encoded = job.encoder.encode(piece, threads=threads)
             measured = run(
                 encoded,
@@ -435,11 +435,11 @@ def _work(job: Job, piece: Tables) -> Partial:
     result = _partial_of(job, piece, encoded, measured)
     if recommendations is not None:
         units = piece.units or job.shared.units
-        result = _counting_seen(
+        result = _with_seen_counts(
             result, job, recommendations, piece.truth or job.shared.truth, units
         )
     if outside is not None and recommendations is not None:
-        result = _counting_outside(result, recommendations, outside)
+        result = _with_outside_counts(result, recommendations, outside)
     return replace(
         result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0))
     )
@@ -489,7 +489,7 @@ def _training_of_all_users(job: Job) -> Table | None:
     return None if popularity is None else train.with_frame(popularity)
 
 
-def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Series) -> Partial:
+def _with_outside_counts(result: Partial, lists: Recommendations, outside: pl.Series) -> Partial:
     """Add the ids outside the catalogue, and the counts of their rows and lists, to a partial."""
     if outside.is_empty():
         return result
@@ -503,7 +503,7 @@ def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Serie
     )
 
 
-def _counting_seen(
+def _with_seen_counts(
     result: Partial,
     job: Job,
     lists: Recommendations,

@@ -72,7 +72,7 @@ def no_truth_error() -> ParameterError:
     )
 
 
-def largest_grades(truth: Table | None, grades: Mapping[str, float] | None) -> Table | None:
+def keep_largest_grade(truth: Table | None, grades: Mapping[str, float] | None) -> Table | None:
     """Keep the row with the largest grade of each user and item, and count the other rows."""
     if grades is None or truth is None or is_absent(truth):
         return truth

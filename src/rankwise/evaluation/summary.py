@@ -77,14 +77,14 @@ class Question(Protocol):
         """The tables that all pieces share."""
 
 
-def without_each(groups: Mapping[_G, Totals]) -> Iterator[tuple[_G, Totals]]:
+def leave_one_out(groups: Mapping[_G, Totals]) -> Iterator[tuple[_G, Totals]]:
     """Yield each group with the totals of all other groups.
 
     Totals add up and are never taken away: an infinite value leaves with its group. Two passes of
     sums, from the front and from the back, need three additions per group.
     """
     names = list(groups)
-    before = groups[names[0]].of_nobody()
+    before = groups[names[0]].zero()
     behind = [before]
     for name in reversed(names[1:]):
         behind.append(groups[name] + behind[-1])
@@ -95,7 +95,7 @@ def without_each(groups: Mapping[_G, Totals]) -> Iterator[tuple[_G, Totals]]:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GroupedTotals:
-    """Aggregates of a set of users; aggregates of disjoint sets can be added.
+    """FinaliseInputs of a set of users; aggregates of disjoint sets can be added.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class GroupedTotals:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class UserPartition:
+class EvaluatedUsers:
     """Users with their metric columns, and the settings and plan of their evaluation.
 
     Attributes
@@ -375,7 +375,7 @@ class Summary:
         ordered = dict(self.share.ordered(JACKKNIFE))
         values = values_without(metrics, self.items, JACKKNIFE, [*map(str, ordered)])
         rows = []
-        for at, (group, others) in enumerate(without_each(ordered)):
+        for at, (group, others) in enumerate(leave_one_out(ordered)):
             sums = None
             if self.items is not None:
                 sums = replace(
@@ -553,7 +553,7 @@ def summarise(merged: Partial, question: Question) -> Result:
 
     items, catalogue_counts = catalogue(question, merged, with_list)
     size = 0 if items is None else items.size
-    users = UserPartition(frame=merged.users, question=question, catalogue_size=size, items=items)
+    users = EvaluatedUsers(frame=merged.users, question=question, catalogue_size=size, items=items)
     share = users.share(whole=True)
     question.user_table.check_total(share.weight.value)
     summary = Summary(

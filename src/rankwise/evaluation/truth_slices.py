@@ -80,7 +80,7 @@ def columns_of_truth(settings: Settings) -> dict[str, str | None]:
     return {name: name.removeprefix("truth:") for name in names if name not in events} | events
 
 
-def refuse_truth_slices(by: Iterable[str]) -> None:
+def check_no_truth_slices(by: Iterable[str]) -> None:
     """Raise if slices are of relevant items, where groups are of users."""
     for name in by:
         if is_truth_slice(name):

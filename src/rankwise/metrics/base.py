@@ -53,8 +53,8 @@ from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
 from rankwise.metrics.registry import Registered, add, parse_text, several_metrics
 from rankwise.metrics.states import (
-    Aggregates,
     CellValues,
+    FinaliseInputs,
     Floats,
     State,
     UserFrame,
@@ -493,7 +493,7 @@ class Metric(Registered):
         """Return the state of each cell over these users; states of disjoint users can be added."""
         return {}
 
-    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+    def finalise(self, aggregates: FinaliseInputs, at: int) -> CellValues | None:
         """Return the values at cut-off number ``at``; None if required sums by item are missing."""
         raise MetricError(f"{self.name} does not define its value of aggregates")
 

@@ -67,8 +67,8 @@ from rankwise.metrics.inputs import (
     label,
 )
 from rankwise.metrics.states import (
-    Aggregates,
     CellValues,
+    FinaliseInputs,
     Floats,
     State,
     UserFrame,
@@ -261,7 +261,7 @@ class MeanOfUsers(Metric):
             for at, cell in enumerate(self.cells)
         }
 
-    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+    def finalise(self, aggregates: FinaliseInputs, at: int) -> CellValues | None:
         """Return the mean."""
         users = aggregates.users
         undefined = aggregates.leaves_undefined(
@@ -493,7 +493,7 @@ class Pooled(MeanOfUsers):
         """Return the mean of each group; None if the value is computed from sums over users."""
         return super().group_values(groups, at) if self.mean_of_users else None
 
-    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+    def finalise(self, aggregates: FinaliseInputs, at: int) -> CellValues | None:
         """Return the value for the sums over users, or the mean of users' values."""
         if self.mean_of_users:
             return super().finalise(aggregates, at)
@@ -548,7 +548,7 @@ class Accumulated(Metric):
             fact.kind == "source" for fact in self.reads.facts
         )
 
-    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+    def finalise(self, aggregates: FinaliseInputs, at: int) -> CellValues | None:
         """Return the values; None without sums by item, or if groups of users have no value."""
         items = aggregates.items
         if items is None or (items.is_part and not self.has_groups):
@@ -753,7 +753,7 @@ class Composed(MetricOfMetrics, MeanOfUsers):
         """Return the mean of each group; None if the value is made of means."""
         return super().group_values(groups, at) if self.of == "users" else None
 
-    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+    def finalise(self, aggregates: FinaliseInputs, at: int) -> CellValues | None:
         """Return the mean, or the value for the values of the parts; None if a part has none."""
         if self.of == "users":
             return super().finalise(aggregates, at)
@@ -814,7 +814,7 @@ class Grouped(MetricOfMetrics):
                     )
         return states
 
-    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+    def finalise(self, aggregates: FinaliseInputs, at: int) -> CellValues | None:
         """Return the mean of each group that has users, and the value for two or more of them."""
         means: dict[str, float] = {}
         for name in aggregates.group_names[self.user_group]:
@@ -869,7 +869,7 @@ class OverUsers(MetricOfMetrics):
             states[cell] = (SortedValues((values[~np.isnan(values)],)),)
         return states
 
-    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+    def finalise(self, aggregates: FinaliseInputs, at: int) -> CellValues | None:
         """Return the value for all users' values; NaN if there are none."""
         users = aggregates.users
         undefined = aggregates.leaves_undefined(

@@ -23,7 +23,7 @@ from rankwise.metrics.arithmetic import Limits, divide, or_nan, ratio, sums_by_u
 from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import label
 from rankwise.metrics.kinds import MeanOfRows, Pooled, Sums
-from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserFrame
+from rankwise.metrics.states import CellValues, FinaliseInputs, Floats, State, UserFrame
 
 __all__ = [
     "Brier",
@@ -526,7 +526,7 @@ class Brier(_InBins):
         rows = namespace(n).sum(n, axis=0)
         return ratio(squares, rows)
 
-    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+    def finalise(self, aggregates: FinaliseInputs, at: int) -> CellValues | None:
         """Return the mean squared error, and its parts as cells."""
         _, *bins = (total.value for total in aggregates.users.cells[self.cells[at]])
         whole = super().finalise(aggregates, at)
@@ -590,7 +590,7 @@ class ReliabilityCurve(_InBins):
     cells_only = True
     has_user_values = False
 
-    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+    def finalise(self, aggregates: FinaliseInputs, at: int) -> CellValues | None:
         """Return the numbers of each bin as cells."""
         n, labels, gaps = _by_bin([total.value for total in aggregates.users.cells[self.cells[at]]])
         predicted, observed = (ratio(sums, n) for sums in (labels + gaps, labels))

@@ -32,8 +32,8 @@ from rankwise.metrics.inputs import CatalogueSums
 from rankwise.options import DEFAULT_RULE, DEFAULT_RULES, AveragingRule, AveragingRules
 
 __all__ = [
-    "Aggregates",
     "CellValues",
+    "FinaliseInputs",
     "Floats",
     "State",
     "Totals",
@@ -221,7 +221,7 @@ class Totals:
             cells=cells,
         )
 
-    def of_nobody(self) -> Totals:
+    def zero(self) -> Totals:
         """Return the state of no users, the zero of addition."""
         cells = {
             cell: tuple(type(entry)() for entry in state) for cell, state in self.cells.items()
@@ -238,7 +238,7 @@ def add_groups(left: Mapping[_G, Totals], right: Mapping[_G, Totals]) -> dict[_G
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Aggregates:
+class FinaliseInputs:
     """The inputs of a metric's value: states of users, sums by item, and the catalogue.
 
     Attributes

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rankwise.metrics.base import Metric, ValueKind
 from rankwise.metrics.inputs import CatalogueSums
-from rankwise.metrics.states import Aggregates, Floats, State, Totals, UserFrame, UsersByGroup
+from rankwise.metrics.states import FinaliseInputs, Floats, State, Totals, UserFrame, UsersByGroup
 from rankwise.options import AveragingRules
 
 
@@ -84,7 +84,7 @@ def finalise(
     """
     out: dict[str, float] = {}
     for metric in metrics:
-        aggregates = Aggregates(users, items, group_names, catalogue_size, rules.of(metric))
+        aggregates = FinaliseInputs(users, items, group_names, catalogue_size, rules.of(metric))
         for at, name in enumerate(metric.cells):
             values = metric.finalise(aggregates, at)
             if values is not None:

@@ -19,7 +19,7 @@ from rankwise.core.arguments import bounded
 from rankwise.core.arrays import is_masked
 from rankwise.core.ragged import Ints
 from rankwise.core.texts import plain_strings
-from rankwise.core.vocabularies import places_of, whole_numbers
+from rankwise.core.vocabularies import ascending_ranks, whole_numbers
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import names_of, plain_name
 from rankwise.tables.containers import has_labels, is_frame, is_series, refuse_frame
@@ -483,7 +483,7 @@ class Axis:
 
 
 def _ranks(ids: pl.Series) -> Ints | None:
-    return None if ids.is_sorted() else places_of(ids)
+    return None if ids.is_sorted() else ascending_ranks(ids)
 
 
 def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:

@@ -40,7 +40,7 @@ from rankwise.evaluation.engine import Job, work
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import GroupedTotals, UserPartition
+from rankwise.evaluation.summary import EvaluatedUsers, GroupedTotals
 from rankwise.evaluation.truth_slices import with_bins
 from rankwise.evaluation.user_table import JACKKNIFE, user_hash
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
@@ -269,7 +269,7 @@ def users_of(packed: bytes) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     return frames["evaluated"], frames.get("users")
 
 
-def _evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> UserPartition:
+def _evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> EvaluatedUsers:
     """Return the users of a bucket, ready to be summed or listed."""
     evaluated, users = users_of(packed)
     if users is not None:
@@ -278,11 +278,11 @@ def _evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> UserPartit
     return _evaluated(job, evaluated, catalogue_size)
 
 
-def _evaluated(job: Job, users: pl.DataFrame, catalogue_size: int) -> UserPartition:
-    return UserPartition(frame=users, question=job, catalogue_size=catalogue_size)
+def _evaluated(job: Job, users: pl.DataFrame, catalogue_size: int) -> EvaluatedUsers:
+    return EvaluatedUsers(frame=users, question=job, catalogue_size=catalogue_size)
 
 
-def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBatch]], Any]:
+def aggregate_users(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBatch]], Any]:
     """Return a function from batches of ``users`` to the partial aggregates of these users.
 
     As in buckets, an error of our tree comes in place of what it prevents.
@@ -348,7 +348,7 @@ def count_over_users(
 ) -> tuple[Counted, dict[str, int]]:
     """Count the popularity of items, their users by group, and the rows of the training table.
 
-    ``groups`` are those of users by column, from `groups_named`.
+    ``groups`` are those of users by column, from `collect_group_names`.
     """
     plan, settings = job.plan, job.settings
     kinds = {fact.kind for fact in plan.facts}
@@ -458,7 +458,7 @@ def _by_group(
     return frame.with_columns(group=pl.Series(code))
 
 
-def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl.Series]:
+def collect_group_names(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl.Series]:
     """Return all groups in the named columns of the table of users."""
     groups: dict[str, pl.Series] = {}
     for name in dict.fromkeys(names):

@@ -54,17 +54,17 @@ from rankwise.spark.bucket_work import (
     RELEVANT,
     SCHEMA,
     BucketWork,
+    aggregate_users,
     check_facts,
     check_row,
+    collect_group_names,
     count_over_users,
     dealt_users,
     digest_in_spark,
-    groups_named,
     load_job,
     merge_rows,
     relevant_rows,
     rows_of,
-    share_of,
     shared_tables,
     tables_needed,
     users_of,
@@ -276,7 +276,7 @@ def work_on_files(
     return spark.range(0, buckets, 1, buckets).mapInArrow(evaluate, SCHEMA)
 
 
-def merged_row(output: DataFrame, buckets: int, *, with_items: bool) -> dict[str, Any] | None:
+def merge_buckets(output: DataFrame, buckets: int, *, with_items: bool) -> dict[str, Any] | None:
     """Merge the partials of all buckets into one row; None if no bucket has rows.
 
     Where items are counted a partial is as large as the catalogue: a tree of tasks merges them, and
@@ -621,7 +621,7 @@ def _counted(job: Job, tables: Mapping[TableRole, SparkTable]) -> tuple[Job, dic
         tables.get("users"),
         [f for f in job.plan.facts if f.kind in ("user_group", "source")],
     )
-    groups = groups_named(
+    groups = collect_group_names(
         users, [name for fact in by_group for name in job.facts.columns_of[fact].names]
     )
     counted, counts = count_over_users(job, tables.get("train"), groups, users)
@@ -643,7 +643,7 @@ def _merged(
     output: DataFrame, buckets: int, job: Job, work: BucketWork, counts: Mapping[str, int]
 ) -> tuple[Partial, int]:
     """Return the merged partial without users, and the number of users."""
-    row = merged_row(output, buckets, with_items=job.plan.needs_catalogue)
+    row = merge_buckets(output, buckets, with_items=job.plan.needs_catalogue)
     if row is None:
         raise empty_table(work.sources["recommendations"])
     check_row(row, work.sources)
@@ -706,7 +706,7 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
     items, counts = catalogue(job, merged, 0)
     size = 0 if items is None else items.size
     packed = _packed(output)
-    shares = packed.mapInArrow(share_of(data, size), "share binary").toArrow()
+    shares = packed.mapInArrow(aggregate_users(data, size), "share binary").toArrow()
     share = _sum([pickle.loads(cell.as_py()) for cell in shares.column("share")])  # noqa: S301
     if not job.shared.is_slice:
         check_not_empty(merged, share.everyone.users, share.everyone.with_list, job.settings)
