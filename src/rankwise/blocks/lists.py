@@ -195,53 +195,99 @@ def arrange(
         One list for each user that has a row.
     """
     starts, codes = user_runs(users, vocabulary, threads)
-    copied = False  # whether items and score are copies, which may be reordered in place
-    tie_order = TieOrder(ties, item_order)
-    has_ties = score is not None and rank is None and tie_order.is_open
     if are_distinct(codes, vocabulary.size):
         groups = Groups.of_runs(codes, starts)
+        rows = _UserRows(groups, items, rank, score, are_copies=False)
     else:
         codes = spread(codes, starts, len(users))
         if rank is not None:
-            lists = _by_rank(codes, vocabulary.size, items, rank, score, threads, base=1)
-            if lists is None and rank.min() == 0:
-                lists = _by_rank(codes, vocabulary.size, items, rank, score, threads, base=0)
+            lists = _written_by_rank(codes, vocabulary.size, items, rank, score, threads)
             if lists is not None:
                 return lists
-        if rank is None and score is not None:
-            groups, items, score = grouped(codes, vocabulary.size, items, score, threads)
-        else:
-            groups = bucketed(codes, vocabulary.size)
-            assert groups.order is not None
-            # One pass over all memory; the rest is done inside each list.
-            items = gather(_narrow(items), groups.order, threads)
-            score = None if score is None else gather(score, groups.order, threads)
-            rank = None if rank is None else gather(rank, groups.order, threads)
-        copied = True
-    gaps, may_tie = 0, True
-    if rank is not None:
-        if not _counts_up(groups.starts, rank, threads):
-            columns = [np.array(rank), items, *([] if score is None else [score])]
-            rank, items, *rest = reorder(groups.starts, rank, columns, in_place=copied)
-            score = rest[0] if rest else None
-            gaps = _gaps(groups, rank, items, vocabulary)
-    elif score is not None:
-        strictly, unordered = ties != "input", copied and not in_order
-        if not unordered and _falls(groups.starts, score, threads, strictly=strictly):
-            may_tie = not strictly
-        elif not in_order:
-            return Lists(groups.user, groups.starts, items, score, has_ties, tie_order=tie_order)
-        else:
-            score, items = reorder(
-                groups.starts,
-                score,
-                [score, items],
-                breaker=tie_order.breaker(items),
-                descending=True,
-                in_place=copied,
-                threads=threads,
-            )
-    return Lists(groups.user, groups.starts, items, score, has_ties, gaps=gaps, may_tie=may_tie)
+        rows = _gathered(codes, vocabulary.size, items, rank, score, threads)
+
+    if rows.rank is not None:
+        return _ordered_by_rank(rows, rows.rank, vocabulary, threads)
+    if rows.score is not None:
+        tie_order = TieOrder(ties, item_order)
+        return _ordered_by_score(rows, rows.score, tie_order, threads, in_order=in_order)
+    return Lists(rows.groups.user, rows.groups.starts, rows.items, None, has_ties=False)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _UserRows:
+    """The rows of each user, side by side, before they are put in order."""
+
+    groups: Groups
+    items: Codes
+    rank: Ints | None
+    score: np.ndarray[tuple[int], np.dtype[np.float64]] | None
+    are_copies: bool
+    """Whether the columns are copies, which may be reordered in place."""
+
+
+def _gathered(
+    codes: Ints,
+    size: int,
+    items: Codes,
+    rank: Ints | None,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
+    threads: int,
+) -> _UserRows:
+    """Return rows in any order, gathered by user."""
+    if rank is None and score is not None:
+        groups, items, score = grouped(codes, size, items, score, threads)
+        return _UserRows(groups, items, None, score, are_copies=True)
+
+    groups = bucketed(codes, size)
+    assert groups.order is not None
+    # One pass over all memory; the rest is done inside each list.
+    items = gather(_narrow(items), groups.order, threads)
+    score = None if score is None else gather(score, groups.order, threads)
+    rank = None if rank is None else gather(rank, groups.order, threads)
+    return _UserRows(groups, items, rank, score, are_copies=True)
+
+
+def _ordered_by_rank(rows: _UserRows, rank: Ints, vocabulary: Vocabulary, threads: int) -> Lists:
+    """Return lists whose ranks ascend; gaps between ranks are counted and closed."""
+    groups, items, score = rows.groups, rows.items, rows.score
+    if _counts_up(groups.starts, rank, threads):
+        return Lists(groups.user, groups.starts, items, score, has_ties=False)
+
+    columns = [np.array(rank), items, *([] if score is None else [score])]
+    rank, items, *rest = reorder(groups.starts, rank, columns, in_place=rows.are_copies)
+    score = rest[0] if rest else None
+    gaps = _gaps(groups, rank, items, vocabulary)
+    return Lists(groups.user, groups.starts, items, score, has_ties=False, gaps=gaps)
+
+
+def _ordered_by_score(
+    rows: _UserRows,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]],
+    tie_order: TieOrder,
+    threads: int,
+    *,
+    in_order: bool,
+) -> Lists:
+    """Return lists whose scores fall, or in no order where only what is matched needs a rank."""
+    groups, items, has_ties = rows.groups, rows.items, tie_order.is_open
+    strictly = tie_order.ties != "input"
+    is_known_unordered = rows.are_copies and not in_order
+    if not is_known_unordered and _falls(groups.starts, score, threads, strictly=strictly):
+        return Lists(groups.user, groups.starts, items, score, has_ties, may_tie=not strictly)
+    if not in_order:
+        return Lists(groups.user, groups.starts, items, score, has_ties, tie_order=tie_order)
+
+    score, items = reorder(
+        groups.starts,
+        score,
+        [score, items],
+        breaker=tie_order.breaker(items),
+        descending=True,
+        in_place=rows.are_copies,
+        threads=threads,
+    )
+    return Lists(groups.user, groups.starts, items, score, has_ties)
 
 
 def _narrow(items: Codes) -> Codes:
@@ -249,14 +295,29 @@ def _narrow(items: Codes) -> Codes:
     return items.astype(np.int32) if items.itemsize > 4 and are_small(items) else items
 
 
-def _by_rank(
+def _written_by_rank(
     codes: Codes,
     size: int,
     items: Codes,
     rank: Ints,
     score: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
     threads: int,
+) -> Lists | None:
+    """Return lists whose rows are written by rank, from 1 or from 0; None if ranks have gaps."""
+    lists = _written_from(1, codes, size, items, rank, score, threads)
+    if lists is None and rank.min() == 0:
+        return _written_from(0, codes, size, items, rank, score, threads)
+    return lists
+
+
+def _written_from(
     base: int,
+    codes: Codes,
+    size: int,
+    items: Codes,
+    rank: Ints,
+    score: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
+    threads: int,
 ) -> Lists | None:
     """Return lists whose rows are written by rank; None if ranks do not count up from the base."""
     if rank.dtype.kind not in "iu":

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -99,46 +100,60 @@ def find_columns(
         If there is none.
     """
     names = [name for name in table.frame.columns if name != table.role[:-1]]
-    listed = "columns " + ", ".join(map(repr, table.frame.columns))
     chosen: str | None = column
     if column == role and role in KNOWN[table.role]:
         named = choose(columns, table.role)
         chosen = known_column(names, table.role, role, named, table.source)
-        name = named.get(role)
-        if name is not None and name not in names and not name.endswith("*"):
-            raise ColumnError(
-                f"there is no column {name!r} for the {role}",
-                where=table.source,
-                found=listed,
-                hint=nearest(name, names),
-            )
-    if chosen is not None and chosen.endswith("*") and several:
-        matches = [name for name in names if name.startswith(chosen[:-1])]
+        _check_is_there(table, role, named.get(role), names)
+
+    if several and chosen is not None and chosen.endswith("*"):
+        matches = tuple(name for name in names if name.startswith(chosen[:-1]))
         if matches:
-            return ColumnMatch(tuple(matches), several=True)
+            return ColumnMatch(matches, several=True)
     if chosen in names:
         return ColumnMatch((chosen,))
     check_was_read(table, chosen)
-    hint = (
-        nearest(column, names)
-        or f'say which: columns={{"{table.role}.{role}": "…"}}, or in the metric'
-    )
-    if role == "features":
-        categories = known_column(
-            names, "items", "categories", choose(columns, "items"), table.source
-        )
-        if categories is not None:
-            hint = (
-                f"column {categories!r} holds categories, which "
-                "intra_list_diversity(distance=jaccard) compares"
-            )
     what = "groups" if role == "group" else role
     raise MetricError(
         f"{metric} needs the {what} of {table.role}, and there is no such column in the table of "
         f"{table.role}",
         where=table.source,
-        found=listed,
-        hint=hint,
+        found=_listed(table),
+        hint=_how_to_name(table, column, role, columns, names),
+    )
+
+
+def _check_is_there(table: Table, role: str, name: str | None, names: Sequence[str]) -> None:
+    """Raise if the caller named a column for a role that the table does not have."""
+    if name is not None and name not in names and not name.endswith("*"):
+        raise ColumnError(
+            f"there is no column {name!r} for the {role}",
+            where=table.source,
+            found=_listed(table),
+            hint=nearest(name, names),
+        )
+
+
+def _listed(table: Table) -> str:
+    """Return the columns of a table, for an error."""
+    return "columns " + ", ".join(map(repr, table.frame.columns))
+
+
+def _how_to_name(
+    table: Table, column: str, role: str, columns: Columns | None, names: Sequence[str]
+) -> str:
+    """Return a hint for a column that was not found."""
+    if role == "features":
+        chosen = choose(columns, "items")
+        categories = known_column(names, "items", "categories", chosen, table.source)
+        if categories is not None:
+            return (
+                f"column {categories!r} holds categories, which "
+                "intra_list_diversity(distance=jaccard) compares"
+            )
+    return (
+        nearest(column, names)
+        or f'say which: columns={{"{table.role}.{role}": "…"}}, or in the metric'
     )
 
 

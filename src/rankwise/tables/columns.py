@@ -872,9 +872,10 @@ def _with_lists_of_text(
     Only columns with a name in the plural, or that the caller chose, and only if every cell is a
     list in brackets or, in the plural, one of cells with one sign between ids.
     """
-    text = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-    if role in ("users", "items") or not text:
+    if role in ("users", "items"):
         return frame
+
+    text = [name for name, dtype in frame.schema.items() if dtype == pl.String]
     plural = [
         name for name in text if not names_of([name], role, "item") and name.lower().endswith("s")
     ]
@@ -882,17 +883,23 @@ def _with_lists_of_text(
     chosen = [name for name in text if name == overrides.get("item")]
     if names_of(frame.columns, role, "item") and not chosen:
         return frame
+
     for name in (*chosen, *items):
-        parsed = _parsed_lists(frame[name], may_be_bare=name in items)
-        if parsed is None:
-            continue
-        frame = frame.with_columns(parsed)
-        lengths = parsed.list.len()
-        for other in plural:
-            values = None if other == name else _parsed_lists(frame[other], may_be_bare=True)
-            if values is not None and (values.list.len() == lengths).all():
-                frame = frame.with_columns(values.cast(pl.List(pl.Float64), strict=False))
-        break
+        lists = _parsed_lists(frame[name], may_be_bare=name in items)
+        if lists is not None:
+            others = [other for other in plural if other != name]
+            return _with_numbers_beside(frame.with_columns(lists), others, lists.list.len())
+    return frame
+
+
+def _with_numbers_beside(
+    frame: pl.DataFrame, names: Sequence[str], lengths: pl.Series
+) -> pl.DataFrame:
+    """Parse lists of numbers that are as long, in every row, as the lists of items."""
+    for name in names:
+        numbers = _parsed_lists(frame[name], may_be_bare=True)
+        if numbers is not None and (numbers.list.len() == lengths).all():
+            frame = frame.with_columns(numbers.cast(pl.List(pl.Float64), strict=False))
     return frame
 
 

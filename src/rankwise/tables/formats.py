@@ -379,38 +379,12 @@ def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
 
 
 def _separated(name: str, line: str, suffix: str) -> Format:
-    if re.fullmatch(r"\ufeff?\"?sep=.\"?", line.strip(" \r")):
-        raise FileError(
-            "the first line says how fields are separated, for Excel, and names no columns",
-            where=name,
-            found=repr(line),
-            hint="delete the first line: the separator is recognised",
-        )
+    """Return the format of a file whose first line names columns between separators."""
     tab = suffix in ("tsv", "inter") or "\t" in line
     separator = "\t" if tab else max(",;|", key=line.count)
-    try:
-        header = next(csv.reader([line], delimiter=separator), [])
-    except csv.Error as error:
-        raise FileError("the first line is no header", where=name, found=str(error)) from error
-    names = tuple(field.strip() for field in header)
-    if len(names) > _MOST_COLUMNS:
-        raise FileError(
-            "this file has too many columns for a table with a row per user and item",
-            where=name,
-            found=f"{len(names):,} columns, of at most {_MOST_COLUMNS:,}",
-            hint="pass a matrix of users and items as an array or a sparse matrix",
-        )
-    counts = Counter(names)
-    twice = next((field for field in names if field and counts[field] > 1), None)
-    if twice is not None and any(map(_is_value, names)) and not all(map(_is_number, names)):
-        raise no_header(name, line)
-    if twice is not None and not all(map(_is_number, names)):
-        raise FileError(
-            "two columns of this file have the same name",
-            where=name,
-            found=repr(twice),
-            hint="give every column a name of its own",
-        )
+    names = _fields_of(name, line, separator)
+    _check_distinct(name, line, names)
+
     if all(re.match(_RECBOLE, field) for field in names):
         return Format("recbole", separator, names, has_header=True)
     if len(names) < 2 and suffix not in ("csv", "tsv"):
@@ -429,6 +403,51 @@ def _separated(name: str, line: str, suffix: str) -> Format:
             hint=_ADD_HEADER,
         )
     return Format("csv", separator, names, has_header=True)
+
+
+def _fields_of(name: str, line: str, separator: str) -> tuple[str, ...]:
+    """Return the fields of a header.
+
+    Raises
+    ------
+    FileError
+        If the line is no header, or has more fields than a table with a row per user and item.
+    """
+    if re.fullmatch(r"\ufeff?\"?sep=.\"?", line.strip(" \r")):
+        raise FileError(
+            "the first line says how fields are separated, for Excel, and names no columns",
+            where=name,
+            found=repr(line),
+            hint="delete the first line: the separator is recognised",
+        )
+    try:
+        header = next(csv.reader([line], delimiter=separator), [])
+    except csv.Error as error:
+        raise FileError("the first line is no header", where=name, found=str(error)) from error
+    if len(header) > _MOST_COLUMNS:
+        raise FileError(
+            "this file has too many columns for a table with a row per user and item",
+            where=name,
+            found=f"{len(header):,} columns, of at most {_MOST_COLUMNS:,}",
+            hint="pass a matrix of users and items as an array or a sparse matrix",
+        )
+    return tuple(field.strip() for field in header)
+
+
+def _check_distinct(name: str, line: str, names: tuple[str, ...]) -> None:
+    """Raise if two fields of a header are equal, unless all are numbers and it is none."""
+    counts = Counter(names)
+    twice = next((field for field in names if field and counts[field] > 1), None)
+    if twice is None or all(map(_is_number, names)):
+        return
+    if any(map(_is_value, names)):
+        raise no_header(name, line)
+    raise FileError(
+        "two columns of this file have the same name",
+        where=name,
+        found=repr(twice),
+        hint="give every column a name of its own",
+    )
 
 
 _ADD_HEADER = (

@@ -360,39 +360,51 @@ def _series_of(name: str, values: Any, where: str) -> pl.Series:
     is needed.
     """
     column = _values(values)
-    if (
-        isinstance(column, np.ndarray)
-        and column.ndim == 2
-        and column.dtype.kind == "i"
-        and (column == -1).any()
-    ):
-        raise InputError(
-            f"{where}: the rows of an array in a column are lists of one length, and -1 is no item",
-            where=f"column {name!r}",
-            found=f"{int((column == -1).sum())} times -1",
-            hint="if it is padding, pass lists without it: [row[row != -1].tolist() for row in "
-            "array]",
-        )
-    first = (
-        next((value for value in column if value is not None), None)
-        if isinstance(column, list)
-        else None
-    )
-    if isinstance(first, tuple) and record_of(first) is not None:
+    _check_no_padding(name, column, where)
+    if isinstance(column, list) and _is_named_tuple(_first_value(column)):
         column = [_as_mapping(value) for value in column]
-        first = _as_mapping(first)
+
+    first = _first_value(column) if isinstance(column, list) else None
     if isinstance(first, list | tuple | np.ndarray):
         return _lists_of(name, column, where)
-    if isinstance(first, Mapping) and all(
-        value is None or isinstance(value, Mapping) for value in column
-    ):
+    if isinstance(first, Mapping) and _all_are(Mapping, column):
         return _records_of(name, column, where)
     try:
         return pl.Series(name, column)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        if all(value is None or isinstance(value, Real) for value in column):
+        if _all_are(Real, column):
             return number_series(name, column, where)
         return pl.Series(name, list(column), dtype=pl.Object)
+
+
+def _check_no_padding(name: str, column: Any, where: str) -> None:
+    """Raise if rows of an array in a column hold -1, as padding does."""
+    if not isinstance(column, np.ndarray) or column.ndim != 2 or column.dtype.kind != "i":
+        return
+    n_padding = int((column == -1).sum())
+    if n_padding:
+        raise InputError(
+            f"{where}: the rows of an array in a column are lists of one length, and -1 is no item",
+            where=f"column {name!r}",
+            found=f"{n_padding} times -1",
+            hint="if it is padding, pass lists without it: [row[row != -1].tolist() for row in "
+            "array]",
+        )
+
+
+def _first_value(column: list[Any]) -> Any:
+    """Return the first value that is not None, or None."""
+    return next((value for value in column if value is not None), None)
+
+
+def _is_named_tuple(value: Any) -> bool:
+    """Return whether a value is a named tuple."""
+    return isinstance(value, tuple) and record_of(value) is not None
+
+
+def _all_are(kind: type, column: Iterable[Any]) -> bool:
+    """Return whether all values that are not None are of a kind."""
+    return all(value is None or isinstance(value, kind) for value in column)
 
 
 def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
@@ -443,7 +455,7 @@ def _holds_records(column: Collection[Any]) -> bool:
         if nested
         else [None]
     )
-    return isinstance(first[0], tuple) and record_of(first[0]) is not None
+    return _is_named_tuple(first[0])
 
 
 def _as_mapping(record: Any) -> Any:
