@@ -38,7 +38,7 @@ from rankwise.evaluation.settings import (
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.models.requests import ModelLists, Predictions, asks_many, check_model, request_lists
-from rankwise.options import MeanOver
+from rankwise.options import Duplicates, MeanOver
 from rankwise.ranking.pool import make_pool
 from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
@@ -310,13 +310,7 @@ def evaluate_model(
     check_positive(k=k, batch_size=batch_size)
     settings = Settings.read(metrics, options, WholeOptions)
     check_model(model)
-    cutoffs = [cutoff for metric in settings.metrics for cutoff in metric.k]
-    n = int(k) if k else max(cutoffs, default=0)
-    if not n:
-        raise ParameterError(
-            "the number of requested items follows from the cut-offs, and there is none",
-            hint="pass k=",
-        )
+    n = _n_requested(settings.metrics, k)
     tables = read_inputs(
         settings,
         truth=truth,
@@ -373,6 +367,23 @@ def evaluate_model(
         "failed": failed,
     }
     return replace(result, provenance={**result.provenance, "model": about})
+
+
+def _n_requested(metrics: Sequence[Metric], k: int | None) -> int:
+    """Return the number of items to request for a user: ``k``, or the largest cut-off.
+
+    Raises
+    ------
+    ParameterError
+        If there is neither.
+    """
+    n = int(k) if k else max((cutoff for metric in metrics for cutoff in metric.k), default=0)
+    if not n:
+        raise ParameterError(
+            "the number of requested items follows from the cut-offs, and there is none",
+            hint="pass k=",
+        )
+    return n
 
 
 def _users_requested(
@@ -482,11 +493,7 @@ def evaluate_ratings(
         settings = Settings.read(metrics, choices, RatingOptions, mean_over=mean_over)
         warnings = _label_warnings(settings.metrics, labels)
     rows, unit = len(frame), [name for name in ("user", REQUEST) if name in frame.columns]
-    if settings.duplicates == "first":  # whole rows: a prediction stays with its true rating
-        frame = frame.sort("score", descending=True, maintain_order=True)
-        frame = frame.unique([*unit, "item"], keep="first", maintain_order=True)
-    else:
-        _check_rated_once(frame, unit)
+    frame = _rated_once(frame, unit, settings.duplicates)
     settings = replace(settings, columns=_others(settings.columns, sources))
     tables = read_inputs(
         settings,
@@ -503,6 +510,18 @@ def evaluate_ratings(
     truth = replace(tables.truth, format="ratings", columns=columns[1])
     result = evaluate_tables(settings, replace(tables, recommendations=lists, truth=truth))
     return with_doubts(result, warnings) if warnings else result
+
+
+def _rated_once(frame: pl.DataFrame, unit: list[str], duplicates: Duplicates) -> pl.DataFrame:
+    """Return the rows with each item once for a user, or for a request; raise if one repeats.
+
+    With ``duplicates="first"`` the row of the highest prediction stays, with its true rating.
+    """
+    if duplicates == "first":
+        frame = frame.sort("score", descending=True, maintain_order=True)
+        return frame.unique([*unit, "item"], keep="first", maintain_order=True)
+    _check_rated_once(frame, unit)
+    return frame
 
 
 def _default_threshold(metrics: Sequence[Metric], labels: pl.Series) -> float | None:

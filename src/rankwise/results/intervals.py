@@ -20,6 +20,7 @@ from rankwise.tables.requests import row_named, such_rows
 
 if TYPE_CHECKING:
     from rankwise.stats.differences import Interval
+    from rankwise.stats.intervals import BootstrapMethod
 
 WEIGHT = "weight"
 """The column of per-user values that holds the users' weights, where users are weighted."""
@@ -229,38 +230,66 @@ def interval_of(
     """Return the confidence interval of a value; see `Result.interval`.
 
     ``user_values`` are the values that it is the mean of; None if it is not a mean over users:
-    then only the jackknife is valid. ``bounds`` are those of one user's value.
+    then only the jackknife is valid.
     """
+    check_choice("method", method, IntervalMethod)
+    if user_values is None or method == "jackknife":
+        return _interval_by_jackknife(cell, value, replicates, confidence, method, metrics)
+
+    values = user_values.drop_nans().to_numpy()
+    bounds = range_of(metrics, cell)
+    return _interval_of_mean(cell, values, bounds, confidence, method, n_resamples, seed)
+
+
+def _interval_of_mean(
+    cell: str,
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+    bounds: tuple[float, float],
+    confidence: float,
+    method: Literal["auto", "t", "bounded"] | BootstrapMethod,
+    n_resamples: int,
+    seed: int,
+) -> Interval:
+    """Return the interval of a mean over users; ``bounds`` are those of one user's value."""
     # What evaluates needs no statistics: they are loaded for the first interval.
     from rankwise.stats.bounded_means import bounded_mean_interval
-    from rankwise.stats.data_sets import jackknife
     from rankwise.stats.differences import MANY, check_level, differences
     from rankwise.stats.intervals import bootstrap, constant_interval
     from rankwise.stats.paired_tests import t_interval
 
-    check_choice("method", method, IntervalMethod)
-    if method != "jackknife" and user_values is not None:
-        values = user_values.drop_nans().to_numpy()
-        check_level("confidence", confidence)
-        bounds = range_of(metrics, cell)
-        is_bounded = math.isfinite(bounds[1] - bounds[0]) and bool(np.isfinite(values).all())
-        if len(values) > 1 and not differences(values).deviation:  # nothing to resample
-            return constant_interval(float(values[0]), len(values), *bounds, confidence=confidence)
-        if method == "auto":
-            method = "t" if len(values) >= MANY else "bounded" if is_bounded else "studentised"
-        if method == "t":
-            return t_interval(values, confidence=confidence)
-        if method == "bounded":
-            if not is_bounded:
-                raise ParameterError(
-                    f"{cell} has no bounds",
-                    found='method="bounded"',
-                    hint='method="studentised" or "t" need none',
-                )
-            return bounded_mean_interval(values, bounds=bounds, confidence=confidence)
-        return bootstrap(
-            values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed
+    check_level("confidence", confidence)
+    is_bounded = math.isfinite(bounds[1] - bounds[0]) and bool(np.isfinite(values).all())
+    if len(values) > 1 and not differences(values).deviation:  # nothing to resample
+        return constant_interval(float(values[0]), len(values), *bounds, confidence=confidence)
+
+    if method == "auto":
+        method = "t" if len(values) >= MANY else "bounded" if is_bounded else "studentised"
+    if method == "bounded" and not is_bounded:
+        raise ParameterError(
+            f"{cell} has no bounds",
+            found='method="bounded"',
+            hint='method="studentised" or "t" need none',
         )
+    if method == "t":
+        return t_interval(values, confidence=confidence)
+    if method == "bounded":
+        return bounded_mean_interval(values, bounds=bounds, confidence=confidence)
+    return bootstrap(
+        values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed
+    )
+
+
+def _interval_by_jackknife(
+    cell: str,
+    value: float,
+    replicates: pl.DataFrame | None,
+    confidence: float,
+    method: IntervalMethod,
+    metrics: Iterable[Metric],
+) -> Interval:
+    """Return the interval of a value from its replicates, each without one group of users."""
+    from rankwise.stats.data_sets import jackknife
+
     if replicates is None or cell not in replicates.columns:
         raise MetricError(
             f"{cell} is not a mean over users, so its interval needs the jackknife",

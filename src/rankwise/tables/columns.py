@@ -347,25 +347,35 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
         )
 
     overrides: dict[str, str | None] = {}
-    all_columns = {table: {**names, **KNOWN.get(table, {})} for table, names in ROLES.items()}
     for key, name in sorted((columns or {}).items(), key=lambda pair: "." in pair[0]):
         if key.startswith(_OF_TRUTH):
             overrides |= {key: name} if role == "truth" else {}
             continue
         table, _, column = key.rpartition(".")
-        tables = [role for role in all_columns if table in ("", role)]
-        if not any(column in all_columns[role] for role in tables):
-            names = sorted(
-                {name for columns_of_table in all_columns.values() for name in columns_of_table}
-            )
-            raise ParameterError(
-                f"columns: there is no {key!r}",
-                found=f"roles: {', '.join(names)}; tables: {', '.join(ROLES)}",
-                hint=nearest(column, names),
-            )
-        if role in tables and column in all_columns[role]:
+        roles = _roles_with(column, table, key)
+        if role in roles:
             overrides[column] = name
     return overrides
+
+
+def _roles_with(column: str, table: str, key: str) -> list[TableRole]:
+    """Return the tables that may have a column: all, or the one that ``key`` names.
+
+    Raises
+    ------
+    ParameterError
+        If none may.
+    """
+    known = {role: {*names, *KNOWN.get(role, ())} for role, names in ROLES.items()}
+    found = [role for role in known if table in ("", role) and column in known[role]]
+    if not found:
+        names = sorted(set().union(*known.values()))
+        raise ParameterError(
+            f"columns: there is no {key!r}",
+            found=f"roles: {', '.join(names)}; tables: {', '.join(ROLES)}",
+            hint=nearest(column, names),
+        )
+    return found
 
 
 def check_columns(

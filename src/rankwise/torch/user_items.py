@@ -138,7 +138,36 @@ def read_rows(
     InputError
         If it is none of these.
     """
-    is_sparse = values.layout in (torch.sparse_csr, torch.sparse_coo)
+    _check_form(values, name, size)
+    width: int | None = values.shape[-1]
+    if _is_sparse(values):
+        rows = _from_sparse(values, name)
+    elif _holds_relevances(values) or tuple(values.shape) == dense:
+        check_relevances(values, name)
+        rows = _from_dense(values)
+    else:
+        lists = (values if values.ndim == 2 else values[:, None]).to(torch.int64)
+        row, place = (lists != PAD).nonzero(as_tuple=True)
+        rows, width = uncoalesced(row, lists[row, place], None, size), None
+
+    if width is not None and n_items is not None and width != n_items:
+        raise InputError(
+            f"{name} has one column for each item",
+            found=f"{width} columns, {n_items} items",
+            hint="lists of item numbers are whole numbers, padded with -1",
+        )
+    _check(rows, name, n_items)
+    return rows
+
+
+def _is_sparse(values: Tensor) -> bool:
+    """Return whether a tensor stores only some of its cells, in CSR or COO."""
+    return values.layout in (torch.sparse_csr, torch.sparse_coo)
+
+
+def _check_form(values: Tensor, name: str, size: int) -> None:
+    """Raise unless a tensor has numbers in one of the forms, with a row for each user."""
+    is_sparse = _is_sparse(values)
     if values.dtype.is_complex or not (is_sparse or values.layout == torch.strided):
         raise InputError(
             f"{name} is neither a dense tensor of numbers nor CSR or COO",
@@ -156,24 +185,6 @@ def read_rows(
             f"{name} has one row for each row of the scores or lists",
             found=f"shape {tuple(values.shape)}, {size} rows of scores or lists",
         )
-    width: int | None = values.shape[-1]
-    if is_sparse:
-        rows = _from_sparse(values, name)
-    elif _holds_relevances(values) or tuple(values.shape) == dense:
-        check_relevances(values, name)
-        rows = _from_dense(values)
-    else:
-        lists = (values if values.ndim == 2 else values[:, None]).to(torch.int64)
-        row, place = (lists != PAD).nonzero(as_tuple=True)
-        rows, width = uncoalesced(row, lists[row, place], None, size), None
-    if width is not None and n_items is not None and width != n_items:
-        raise InputError(
-            f"{name} has one column for each item",
-            found=f"{width} columns, {n_items} items",
-            hint="lists of item numbers are whole numbers, padded with -1",
-        )
-    _check(rows, name, n_items)
-    return rows
 
 
 def uncoalesced(row: Tensor, item: Tensor, value: Tensor | None, size: int) -> Rows:
