@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
@@ -201,16 +201,21 @@ def arrange(
     else:
         codes = spread(codes, starts, len(users))
         if rank is not None:
-            lists = _written_by_rank(codes, vocabulary.size, items, rank, score, threads)
+            write = partial(
+                _write_by_rank, codes, vocabulary.size, items, rank, score, threads=threads
+            )
+            lists = write(base=1)
+            if lists is None and rank.min() == 0:
+                lists = write(base=0)
             if lists is not None:
                 return lists
-        rows = _gathered(codes, vocabulary.size, items, rank, score, threads)
+        rows = _gather_by_user(codes, vocabulary.size, items, rank, score, threads)
 
     if rows.rank is not None:
-        return _ordered_by_rank(rows, rows.rank, vocabulary, threads)
+        return _order_by_rank(rows, rows.rank, vocabulary, threads)
     if rows.score is not None:
         tie_order = TieOrder(ties, item_order)
-        return _ordered_by_score(rows, rows.score, tie_order, threads, in_order=in_order)
+        return _order_by_score(rows, rows.score, tie_order, threads, in_order=in_order)
     return Lists(rows.groups.user, rows.groups.starts, rows.items, None, has_ties=False)
 
 
@@ -226,7 +231,7 @@ class _UserRows:
     """Whether the columns are copies, which may be reordered in place."""
 
 
-def _gathered(
+def _gather_by_user(
     codes: Ints,
     size: int,
     items: Codes,
@@ -248,7 +253,7 @@ def _gathered(
     return _UserRows(groups, items, rank, score, are_copies=True)
 
 
-def _ordered_by_rank(rows: _UserRows, rank: Ints, vocabulary: Vocabulary, threads: int) -> Lists:
+def _order_by_rank(rows: _UserRows, rank: Ints, vocabulary: Vocabulary, threads: int) -> Lists:
     """Return lists whose ranks ascend; gaps between ranks are counted and closed."""
     groups, items, score = rows.groups, rows.items, rows.score
     if _counts_up(groups.starts, rank, threads):
@@ -261,7 +266,7 @@ def _ordered_by_rank(rows: _UserRows, rank: Ints, vocabulary: Vocabulary, thread
     return Lists(groups.user, groups.starts, items, score, has_ties=False, gaps=gaps)
 
 
-def _ordered_by_score(
+def _order_by_score(
     rows: _UserRows,
     score: np.ndarray[tuple[int], np.dtype[np.float64]],
     tie_order: TieOrder,
@@ -269,7 +274,7 @@ def _ordered_by_score(
     *,
     in_order: bool,
 ) -> Lists:
-    """Return lists whose scores fall, or in no order where only what is matched needs a rank."""
+    """Return lists whose scores fall, or unordered lists unless ``in_order``."""
     groups, items, has_ties = rows.groups, rows.items, tie_order.is_open
     strictly = tie_order.ties != "input"
     is_known_unordered = rows.are_copies and not in_order
@@ -295,28 +300,14 @@ def _narrow(items: Codes) -> Codes:
     return items.astype(np.int32) if items.itemsize > 4 and are_small(items) else items
 
 
-def _written_by_rank(
+def _write_by_rank(
     codes: Codes,
     size: int,
     items: Codes,
     rank: Ints,
     score: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
-    threads: int,
-) -> Lists | None:
-    """Return lists whose rows are written by rank, from 1 or from 0; None if ranks have gaps."""
-    lists = _written_from(1, codes, size, items, rank, score, threads)
-    if lists is None and rank.min() == 0:
-        return _written_from(0, codes, size, items, rank, score, threads)
-    return lists
-
-
-def _written_from(
+    *,
     base: int,
-    codes: Codes,
-    size: int,
-    items: Codes,
-    rank: Ints,
-    score: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
     threads: int,
 ) -> Lists | None:
     """Return lists whose rows are written by rank; None if ranks do not count up from the base."""

@@ -20,6 +20,11 @@ import polars as pl
 
 from rankwise.core.texts import WHOLE_NUMBER, string_views
 
+Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+
+_CHUNK = 1 << 17  # rows per step: few enough for their hashes to stay in the cache
+_NULL = 0x9E3779B97F4A7C15  # the hash of a null
+
 
 def json_hash(values: Any) -> str:
     """Return the SHA-256 of plain values, independent of key order and layout in JSON."""
@@ -44,7 +49,7 @@ def id_numbers(column: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     distinct = column.unique()
     numbers = distinct.set(~distinct.str.contains(WHOLE_NUMBER), None).cast(pl.Int64, strict=False)
     hashes = [
-        _hash_of_text(text) if number is None else number
+        _number_of_text(text) if number is None else number
         for text, number in zip(distinct, numbers, strict=True)
     ]
     return column.replace_strict(
@@ -52,7 +57,7 @@ def id_numbers(column: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     ).to_numpy()
 
 
-def _hash_of_text(text: str) -> int:
+def _number_of_text(text: str) -> int:
     """Return the hash that the compiled loop gives a text, as a signed number."""
     data = text.encode()
     words = [
@@ -64,12 +69,6 @@ def _hash_of_text(text: str) -> int:
         hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15 % 2**64
         hash_ ^= hash_ >> 32
     return hash_ - 2**64 if hash_ >= 2**63 else hash_
-
-
-Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
-
-_CHUNK = 1 << 17  # rows per step: few enough for their hashes to stay in the cache
-_NULL = 0x9E3779B97F4A7C15  # the hash of a null
 
 
 def hash_of_text(text: str) -> int:

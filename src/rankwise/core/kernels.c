@@ -224,9 +224,10 @@ static int rw_is_known(const rw_view *known, const uint8_t *pool, const rw_view 
     return !memcmp(pool + known->tail, rw_text(view, buffers), (size_t)rw_length(view));
 }
 
-/* Write the number of each text, and of a text that is new its row to `origins`. Returns the row before which it stopped because half the slots are taken, or because a
-   text does not fit the `room` of the pool. A row with the view of the row before is the same text.
-   The table is asked for ahead of time, for as many rows as there is always room for. */
+/* Write the number of each text, and of a text that is new its row to `origins`. Returns the row
+   before which it stopped because half the slots are taken, or because a text does not fit the
+   `room` of the pool. A row with the view of the row before is the same text. The table is asked
+   for ahead of time, for as many rows as there is always room for. */
 RW_API int64_t rw_text_codes(const rw_view *views, const uint8_t *const *buffers, int64_t first,
                              int64_t stop, uint64_t *slots, int64_t bits,
                              rw_view *known, uint8_t *pool, int64_t room, int64_t *used,

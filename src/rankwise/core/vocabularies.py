@@ -271,13 +271,13 @@ class _TextTable:
                 )
             slots = np.zeros(1 << self._bits, dtype=np.uint64)
             kernels.loaded().rw_spread_slots(self._slots, len(self._slots), slots, self._bits)
-            self._slots, self._known = slots, _enlarged(self._known, len(slots) // 2)
+            self._slots, self._known = slots, _enlarge(self._known, len(slots) // 2)
         else:
-            self._pool = _enlarged(self._pool, 4 * len(self._pool))
+            self._pool = _enlarge(self._pool, 4 * len(self._pool))
 
 
-def _enlarged(array: Any, size: int) -> Any:
-    """Return an array of more rows, the first of which are those of the given one."""
+def _enlarge(array: Any, size: int) -> Any:
+    """Return an array of ``size`` rows that begins with the rows of the given one."""
     larger = np.empty((size, *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     return larger

@@ -661,7 +661,7 @@ class SideTables:
         return read_groups(self.tables["users"], column, all_groups)
 
     def read_once(self, fact: Fact[Any], read: Callable[[], Any]) -> Any:
-        """Read what a fact comes from once."""
+        """Return the source of a fact, read at its first use."""
         if fact not in self._parsed:
             self._parsed[fact] = read()
         return self._parsed[fact]

@@ -181,7 +181,7 @@ class Job:
             encoder=Encoder(self.encoder.rules, shared, facts),
         )
 
-    def settled(
+    def settle(
         self, piece: Tables, known: Mapping[str, pl.DataType] | None = None
     ) -> tuple[Job, Tables]:
         """Return the job and a piece with one type of each kind of id in all their tables.
@@ -405,7 +405,7 @@ def evaluate_piece(
     piece = replace(piece, truth=keep_largest_grade(piece.truth, job.settings.grades))
     if piece.recommendations is not None:
         piece = replace(piece, recommendations=_of_items(job, piece.recommendations))
-    job, piece = job.settled(piece, known)
+    job, piece = job.settle(piece, known)
     return job, _work(job.for_users(piece), piece)
 
 
@@ -593,7 +593,7 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
     """
     merged = merge(partials)
     job.about.check(merged.about)
-    job, _ = job.settled(Tables(), merged.id_types)
+    job, _ = job.settle(Tables(), merged.id_types)
     merged = with_train_items(job, merged)
     if job.shared.truth is not None:
         piece = job.encoder.without_list(merged.users)

@@ -493,7 +493,7 @@ def evaluate_ratings(
         settings = Settings.read(metrics, choices, RatingOptions, mean_over=mean_over)
         warnings = _label_warnings(settings.metrics, labels)
     rows, unit = len(frame), [name for name in ("user", REQUEST) if name in frame.columns]
-    frame = _rated_once(frame, unit, settings.duplicates)
+    frame = _take_first_ratings(frame, unit, settings.duplicates)
     settings = replace(settings, columns=_others(settings.columns, sources))
     tables = read_inputs(
         settings,
@@ -512,7 +512,9 @@ def evaluate_ratings(
     return with_doubts(result, warnings) if warnings else result
 
 
-def _rated_once(frame: pl.DataFrame, unit: list[str], duplicates: Duplicates) -> pl.DataFrame:
+def _take_first_ratings(
+    frame: pl.DataFrame, unit: list[str], duplicates: Duplicates
+) -> pl.DataFrame:
     """Return the rows with each item once for a user, or for a request; raise if one repeats.
 
     With ``duplicates="first"`` the row of the highest prediction stays, with its true rating.

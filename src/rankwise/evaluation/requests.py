@@ -186,7 +186,7 @@ class PiecesByRequest:
         ``known`` are the types of ids in earlier pieces. Also returns the evaluation with the types
         of ids that it has now.
         """
-        settled, piece = self._settled(piece, known)
+        settled, piece = self._settle(piece, known)
         lists = piece.recommendations
         assert lists is not None
         truth = settled._truth_of(lists) if piece.truth is None else piece.truth
@@ -204,7 +204,7 @@ class PiecesByRequest:
         }
         return settled, replace(partial, inputs=cards)
 
-    def _settled(
+    def _settle(
         self, piece: Tables, known: Mapping[str, pl.DataType] | None
     ) -> tuple[Self, Tables]:
         """Return the evaluation and a piece with one type of each kind of id in all tables."""
@@ -239,7 +239,7 @@ class PiecesByRequest:
     def result(self, partials: Sequence[Partial]) -> Result:
         """Return the result of all pieces, and of users and requests without a list."""
         merged = merge(partials)
-        settled, _ = self._settled(Tables(), merged.id_types)
+        settled, _ = self._settle(Tables(), merged.id_types)
         return settled._result(merged)
 
     def _result(self, merged: Partial) -> Result:

@@ -62,11 +62,11 @@ class Question(Protocol):
 
     @property
     def plan(self) -> Plan:
-        """What the metrics need and compute."""
+        """The plan of the metrics and their columns."""
 
     @property
     def facts(self) -> SideTables:
-        """What is known of items and users."""
+        """The side information of items and users."""
 
     @property
     def user_table(self) -> UserTable:
@@ -95,7 +95,7 @@ def leave_one_out(groups: Mapping[_G, Totals]) -> Iterator[tuple[_G, Totals]]:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GroupedTotals:
-    """FinaliseInputs of a set of users; aggregates of disjoint sets can be added.
+    """Totals of a set of users, of all and by group; those of disjoint sets can be added.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ class Summary:
         What was asked.
     merged : Partial
         What was evaluated: sums of items, counts and cards; users are not read.
-    share : UserShare
+    share : GroupedTotals
         What all users add to the result.
     items : CatalogueSums or None
         The sums of the catalogue's items, if something needs them.

@@ -30,7 +30,6 @@ from rankwise.core import __version__
 from rankwise.core.arguments import TrainGroup
 from rankwise.core.arrays import reaches
 from rankwise.core.digests import added
-from rankwise.core.hashing import digest_of
 from rankwise.core.saved_forms import BUCKET_USERS
 from rankwise.core.texts import labels
 from rankwise.encoding.side_columns import read_groups
@@ -374,7 +373,10 @@ def count_over_users(
     counts: dict[str, int] = {}
     digests: dict[str, int] = {}
     if not needs_rows_of_train(plan, settings):  # else buckets count and hash them
-        digests["train"] = _digest_of(train)
+        empty = train.empty
+        digests["train"] = sum_digests(
+            train.frame, lambda frame: digest_of_interactions(empty.with_frame(frame))
+        )
         rows, repeated = int(frame["rows"].sum()), int((frame["rows"] - frame["count"]).sum())
         if train.trained is not train:  # what is known of users beside training is counted as well
             all_pairs = train.frame.select("user", "item")
@@ -399,32 +401,16 @@ def count_over_users(
     ), counts
 
 
-def _digest_of(train: SparkTable) -> int:
-    """Return the digest of training interactions of which no bucket has the rows."""
-    empty = train.empty
+def sum_digests(rows: DataFrame, digest_of_frame: Callable[[pl.DataFrame], int]) -> int:
+    """Return the sum of the digests of the batches of rows, modulo 2^64."""
 
     def of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            digest = digest_of_interactions(empty.with_frame(pl.DataFrame(batch)))
+            digest = digest_of_frame(pl.DataFrame(batch))
             yield from one_row(_DIGEST, digest=str(digest)).to_batches()
 
-    return added(
-        int(digest)
-        for digest in collected(train.frame.mapInArrow(of_batches, "digest string"))["digest"]
-    )
-
-
-def digest_in_spark(rows: DataFrame) -> int:
-    """Return the sum of the hashes of rows of text, as `digest_of` sums them in memory."""
-
-    def of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            digest = int(digest_of(pl.DataFrame(batch).get_columns()), 16)
-            yield from one_row(_DIGEST, digest=str(digest)).to_batches()
-
-    return added(
-        int(digest) for digest in collected(rows.mapInArrow(of_batches, "digest string"))["digest"]
-    )
+    digests = collected(rows.mapInArrow(of_batches, "digest string"))["digest"]
+    return added(int(digest) for digest in digests)
 
 
 def _train_groups(train: SparkTable, by: Iterable[TrainGroup]) -> dict[str, TrainGroups]:

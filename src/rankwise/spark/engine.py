@@ -24,6 +24,7 @@ from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 
 from rankwise.blocks.partial import Partial
 from rankwise.core.arguments import check_count
+from rankwise.core.hashing import digest_of
 from rankwise.core.populations import POPULATIONS
 from rankwise.core.units import REQUEST, unit_keys
 from rankwise.encoding.encoder import normalise, ties_for
@@ -60,12 +61,12 @@ from rankwise.spark.bucket_work import (
     collect_group_names,
     count_over_users,
     dealt_users,
-    digest_in_spark,
     load_job,
     merge_rows,
     relevant_rows,
     rows_of,
     shared_tables,
+    sum_digests,
     tables_needed,
     users_of,
     values_of,
@@ -442,7 +443,10 @@ class Engine:
             sf.col("item").cast("string").alias("item"), sf.lit("warm").alias("slice")
         )
         named = every.join(known, "item", "left").fillna("cold", ["slice"])
-        return f"{digest_in_spark(named.select(*keys, 'slice')):016x}"
+        digest = sum_digests(
+            named.select(*keys, "slice"), lambda frame: int(digest_of(frame.get_columns()), 16)
+        )
+        return f"{digest:016x}"
 
     def _requests(self) -> Requests | None:
         """Return the requests that lists belong to; None if they belong to users."""

@@ -82,7 +82,7 @@ def settle_all(
             if column in table.frame.columns and (column != "user" or role not in numbered)
         }
         if not _have_one_type(with_ids.values(), column, types.get(column)):
-            settled |= _settled(with_ids, column, types.get(column))
+            settled |= _settle_column(with_ids, column, types.get(column))
     return settled
 
 
@@ -94,7 +94,7 @@ def _have_one_type(tables: Iterable[Table], column: str, known: pl.DataType | No
     return known is None or types <= ({known} if known == pl.String else _INTEGERS)
 
 
-def _settled(
+def _settle_column(
     tables: Mapping[TableRole, Table], column: str, known: pl.DataType | None
 ) -> dict[TableRole, Table]:
     """Return tables whose ids of a kind have one type."""

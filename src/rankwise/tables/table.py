@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -434,19 +434,6 @@ def is_absent(truth: Table) -> bool:
     return truth.format == "none"
 
 
-_ROLES: tuple[Any, ...] = (
-    "recommendations",
-    "truth",
-    "train",
-    "items",
-    "users",
-    "reference",
-    "weights",
-    "unlisted",
-)
-"""The tables of an evaluation, in the order of `Tables`."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Tables:
     """The tables of an evaluation, or of a piece of one; None for absent tables.
@@ -485,8 +472,8 @@ class Tables:
     @property
     def by_role(self) -> dict[TableRole, Table]:
         """The tables that are present."""
-        tables = ((role, getattr(self, role)) for role in _ROLES)
-        return {role: table for role, table in tables if table is not None}
+        values: dict[Any, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {role: table for role, table in values.items() if isinstance(table, Table)}
 
     def with_tables(self, tables: Mapping[TableRole, Table]) -> Tables:
         """Return these tables with others in place of those of the same roles."""
