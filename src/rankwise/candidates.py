@@ -74,29 +74,32 @@ def _aligned(
     """Return truth, training and known interactions, and the sorted catalogue, with ids aligned."""
     for role in ("user", "item"):
         tables = align([*tables], role)
-    frames = {table.role: table.frame for table in tables}
-    trained = {table.role: table.trained.frame for table in tables}
-    truth = next(table for table in tables if table.role == "truth")
-    sources = [frames["items"]] if "items" in frames else list(trained.values())
-    ids = [frame["item"] for frame in sources]
-    item_type = pl.String if ids[0].dtype == pl.String else pl.Int64
-    user_type = pl.String if truth.frame["user"].dtype == pl.String else pl.Int64
-    types: Any = {"user": user_type, "item": item_type}
-    for frame in frames.values():
-        for role in {"user", "item"} & set(frame.columns):
-            if frame[role].dtype != pl.String:
-                whole_numbers(frame[role])  # raises if an id does not fit 64 bits
-    truth = truth.with_frame(truth.frame.cast(types))
-    train, history = (
-        rows["train"].select("user", "item").cast(types) if "train" in rows else None
-        for rows in (trained, frames)
-    )
+    by_role = {table.role: table for table in tables}
+    trained = {role: table.trained.frame for role, table in by_role.items()}
+    items = [by_role["items"].frame] if "items" in by_role else list(trained.values())
+    ids = [frame["item"] for frame in items]
+
+    truth = by_role["truth"]
+    types = {"user": _id_type(truth.frame["user"]), "item": _id_type(ids[0])}
+    for table in by_role.values():
+        for role in types.keys() & {*table.frame.columns}:
+            if table.frame[role].dtype != pl.String:
+                whole_numbers(table.frame[role])  # raises if an id does not fit 64 bits
+
+    def with_types(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.select("user", "item").cast(types)  # type: ignore[arg-type]
+
+    has_train = "train" in by_role
     return (
-        truth,
-        train,
-        history,
-        pl.concat([column.cast(item_type) for column in ids]).unique().sort(),
+        truth.with_frame(truth.frame.cast(types)),  # type: ignore[arg-type]
+        with_types(trained["train"]) if has_train else None,
+        with_types(by_role["train"].frame) if has_train else None,
+        pl.concat([column.cast(types["item"]) for column in ids]).unique().sort(),
     )
+
+
+def _id_type(ids: pl.Series) -> type[pl.String | pl.Int64]:
+    return pl.String if ids.dtype == pl.String else pl.Int64
 
 
 @dataclass(frozen=True)

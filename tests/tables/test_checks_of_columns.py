@@ -20,10 +20,10 @@ from rankwise.tables.columns import (
     known_column,
     may_be_missing,
     names_of,
-    one_row_per_item,
     plain_name,
     recognise,
 )
+from rankwise.tables.list_rows import one_row_per_item
 from rankwise.tables.table import Table
 
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 import rankwise as rw
 from rankwise.errors import ColumnError, DuplicateError, InputError, ScoreError
-from rankwise.tables.memory import readable_columns
+from rankwise.tables.frames import readable_columns
 
 RANKED = pd.DataFrame(
     {

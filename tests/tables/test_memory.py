@@ -11,18 +11,15 @@ from scipy.sparse import coo_array
 
 from rankwise.errors import ColumnError, DuplicateError, IdError, InputError, ScoreError
 from rankwise.tables import memory
+from rankwise.tables.frames import in_one_piece, is_truth_values, typed, with_integers
 from rankwise.tables.memory import (
     columns_of,
     from_array,
     from_mapping,
     from_rows,
     from_sparse,
-    in_one_piece,
-    is_truth_values,
     number_series,
-    typed,
     types_of_rows,
-    with_integers,
 )
 
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -160,84 +160,131 @@ class MatchedLists:
 
 def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
     """Build the block of matched lists, with all rows that the metrics need."""
-    truth, lists, needs = encoded.truth, matched.lists, encoded.needs
-    counted, rows, judged_rows = matched.counted, matched.matches.rows, matched.matches.judged
-    list_of_row = matched.matches.lists
-    here = slice(None) if counted.all() else counted  # often all are, and nothing is copied
-    groups, users = matched.groups[here], lists.user[here]
-    gain = np.ones(len(rows)) if truth.relevance is None else truth.relevance[judged_rows]
-    kept = counted[list_of_row]
-    relevant = kept if truth.relevant is None else kept & truth.relevant[judged_rows]
-    user, item = matched.number[list_of_row], truth.items[judged_rows]  # nearer than lists.items
-    rank, tied = matched.ranks.rank, matched.ranks.tied
-    limit = encoded.deepest if lists.limit is None else min(lists.limit, encoded.deepest)
-    spread = (
-        relevant if tied is None else relevant & (tied[0] <= limit)
-    )  # each over as many rows as its ties
-    chosen = slice(None) if spread.all() else spread
-    ranges = None if tied is None else (tied[0][chosen], tied[1][chosen])
-    hits = _hits(
-        user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, limit
-    )
-    judged = None
-    if lists.limit is not None:
-        kept = kept & (rank <= lists.limit)  # without what only ties with the last item
-    if "judged" in needs:
-        score = None if lists.scores is None else lists.scores[rows[kept]]
-        label = relevant[kept].astype(np.float64)
-        tie = None if tied is None else tied[0][kept]
-        n_negative = _of_groups(truth.n_negative, groups)
-        judged = JudgedRows(
-            user[kept], rank[kept], item[kept], gain[kept], label, n_negative, score, tie
-        )
-    length = lists.length[here]
+    truth, lists = encoded.truth, matched.lists
+    # Often all lists are evaluated, and nothing is copied.
+    evaluated = slice(None) if matched.counted.all() else matched.counted
+    users, groups = lists.user[evaluated], matched.groups[evaluated]
+    length = lists.length[evaluated]
+
+    rows = _matched_rows(encoded, matched)
     return Block(
         list_length=length,
         n_candidates=None if lists.rank_range is None else length,
         n_relevant=_of_groups(truth.n_relevant, groups),
         n_judged=_of_groups(truth.n_judged, groups),
-        n_dropped=np.zeros_like(users) if lists.dropped is None else lists.dropped[here],
+        n_dropped=np.zeros_like(users) if lists.dropped is None else lists.dropped[evaluated],
         user=users,
-        hits=hits,
+        hits=_hits(rows, encoded.ties, lists.limit_within(encoded.deepest)),
         n_item_codes=encoded.n_items,
         ties=encoded.ties,
-        row_sets=RowSets(
-            ideal=_ideal(truth, groups) if "ideal" in needs else None,
-            judged=judged,
-            recommended=_recommended(matched, rows[chosen]) if "recommended" in needs else None,
-            relevant=_relevant(truth, groups) if "relevant" in needs else None,
-            history=_history(encoded, users) if "history" in needs else None,
-            overlap_history=_overlap(encoded.history, matched, truth)
-            if "overlap_history" in needs
-            else None,
-            overlap_reference=_overlap(encoded.reference, matched, truth)
-            if "overlap_reference" in needs
-            else None,
-        ),
+        row_sets=_row_sets(encoded, matched, rows, users, groups),
         n_tied_rows=matched.ranks.n_tied,
-        n_hits=int(relevant.sum()),
+        n_hits=int(rows.relevant.sum()),
         facts=encoded.facts,
         limit=lists.limit,
     )
 
 
-def _hits(
-    user: Ints,
-    rank: Ints,
-    gain: Ints,
-    item: Ints,
-    ranges: tuple[Ints, ...] | None,
-    ties: Ties,
-    limit: int,
-) -> Hits:
-    if ranges is not None:
-        low, high = ranges
+@dataclass(frozen=True, eq=False, repr=False)
+class _MatchedRows:
+    """The rows of lists that are judged, in the numbers of a block, each array of shape (N,)."""
+
+    user: Ints
+    item: Ints
+    gain: Ints
+    rank: Ints
+    tied: tuple[Ints, Ints] | None
+    """The range of ranks of each row; None without ties."""
+    row: Ints
+    """The row in the lists."""
+    counted: Ints
+    """Whether the user is evaluated."""
+    relevant: Ints
+    """Whether the user is evaluated and the item relevant."""
+    chosen: slice | Ints
+    """The rows that can be hits: relevant, and with a rank that counts."""
+
+    @property
+    def ranges(self) -> tuple[Ints, Ints] | None:
+        """The ranges of ranks of the rows that can be hits."""
+        return None if self.tied is None else (self.tied[0][self.chosen], self.tied[1][self.chosen])
+
+
+def _matched_rows(encoded: Encoded, matched: MatchedLists) -> _MatchedRows:
+    truth, matches = encoded.truth, matched.matches
+    gain = np.ones(len(matches.rows))
+    if truth.relevance is not None:
+        gain = truth.relevance[matches.judged]
+
+    counted = matched.counted[matches.lists]
+    relevant = counted
+    if truth.relevant is not None:
+        relevant = counted & truth.relevant[matches.judged]
+
+    tied = matched.ranks.tied
+    reached = relevant
+    if tied is not None:  # an expected hit takes as many rows as it has ties
+        reached = relevant & (tied[0] <= matched.lists.limit_within(encoded.deepest))
+    return _MatchedRows(
+        user=matched.number[matches.lists],
+        item=truth.items[matches.judged],  # nearer in memory than those of the lists
+        gain=gain,
+        rank=matched.ranks.rank,
+        tied=tied,
+        row=matches.rows,
+        counted=counted,
+        relevant=relevant,
+        chosen=slice(None) if reached.all() else reached,
+    )
+
+
+def _row_sets(
+    encoded: Encoded, matched: MatchedLists, rows: _MatchedRows, users: Ints, groups: Ints
+) -> RowSets:
+    """Return the sets of rows that the metrics need, and no other."""
+    truth = encoded.truth
+    make: dict[str, Callable[[], Any]] = {
+        "ideal": lambda: _ideal(truth, groups),
+        "judged": lambda: _judged(rows, matched.lists, _of_groups(truth.n_negative, groups)),
+        "recommended": lambda: _recommended(matched, rows.row[rows.chosen]),
+        "relevant": lambda: _relevant(truth, groups),
+        "history": lambda: _history(encoded, users),
+        "overlap_history": lambda: _overlap(encoded.history, matched, truth),
+        "overlap_reference": lambda: _overlap(encoded.reference, matched, truth),
+    }
+    return RowSets(**{name: make[name]() for name in make if name in encoded.needs})
+
+
+def _hits(rows: _MatchedRows, ties: Ties, limit: int) -> Hits:
+    user, rank = rows.user[rows.chosen], rows.rank[rows.chosen]
+    gain, item = rows.gain[rows.chosen], rows.item[rows.chosen]
+    if rows.ranges is not None:
+        low, high = rows.ranges
         if ties == "expected":
             return expect(user, gain, item, low, high, limit=limit)
         rank, gain, item = resolve(user, gain, item, low, high, ties)
+
     position = kernels.positions(user)
-    position = positions(runs(user)) + 1.0 if position is None else position
+    if position is None:
+        position = positions(runs(user)) + 1.0
     return Hits(user, rank, np.ones(len(user)), position, gain, item)
+
+
+def _judged(rows: _MatchedRows, lists: Lists, n_negative: Ints) -> JudgedRows:
+    """Return the judged rows of evaluated users."""
+    kept = rows.counted
+    if lists.limit is not None:
+        kept = kept & (rows.rank <= lists.limit)  # without rows that only tie with the last item
+    return JudgedRows(
+        rows.user[kept],
+        rows.rank[kept],
+        rows.item[kept],
+        rows.gain[kept],
+        rows.relevant[kept].astype(np.float64),
+        n_negative,
+        None if lists.scores is None else lists.scores[rows.row[kept]],
+        None if rows.tied is None else rows.tied[0][kept],
+    )
 
 
 def _recommended(matched: MatchedLists, relevant: Ints) -> RecommendedRows:

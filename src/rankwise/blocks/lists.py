@@ -121,6 +121,10 @@ class Lists:
         lengths = np.diff(self.starts)
         return lengths if self.limit is None else np.minimum(lengths, self.limit)
 
+    def limit_within(self, deepest: int) -> int:
+        """Return the lowest rank that counts: that of the limit, or a higher one."""
+        return deepest if self.limit is None else min(self.limit, deepest)
+
     def part(self, chosen: slice) -> Lists:
         """Return consecutive lists."""
         rows = slice(int(self.starts[chosen.start]), int(self.starts[chosen.stop]))

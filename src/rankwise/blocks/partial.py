@@ -26,7 +26,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cache, cached_property, reduce
-from itertools import chain
 from threading import Lock
 from typing import Any, Self
 
@@ -254,30 +253,31 @@ class Partial:
         for partial in partials:
             self.check(partial)
 
+        def of_all(name: str) -> list[Any]:
+            return [getattr(partial, name) for partial in partials]
+
         keys = unit_keys(self.users)
-        users = _in_order([partial.users for partial in partials], keys)
-        with_list = [partial.outside for partial in partials if partial.outside is not None]
+        users = _in_order(of_all("users"), keys)
+        with_list = [frame for frame in of_all("outside") if frame is not None]
         outside = _in_order(with_list, keys) if with_list else None
         if others:  # users of one partial are checked when they come
             _check_once(users.select(keys))
             _check_once(outside)
 
-        items = _sum_rows([partial.items for partial in partials], ["item"])
+        items = _sum_rows(of_all("items"), ["item"])
         return replace(
             self,
             users=users,
             outside=outside,
             items=None if items is None else items.sort("item"),
-            group_items=_sum_rows(
-                [partial.group_items for partial in partials], ["sum", "group", "item"]
-            ),
-            outside_catalogue=_distinct([partial.outside_catalogue for partial in partials]),
-            counts=_sum_counts([partial.counts for partial in partials]),
-            shared_counts=dict(chain.from_iterable(p.shared_counts.items() for p in partials)),
-            digests=_sum_digests([partial.digests for partial in partials]),
-            ties=tuple(sorted({rule for partial in partials for rule in partial.ties})),
-            inputs=_merged_cards([partial.inputs for partial in partials]),
-            sample=SampleCounts.merged([partial.sample for partial in partials]),
+            group_items=_sum_rows(of_all("group_items"), ["sum", "group", "item"]),
+            outside_catalogue=_distinct(of_all("outside_catalogue")),
+            counts=_sum_counts(of_all("counts")),
+            shared_counts=reduce(operator.or_, of_all("shared_counts")),
+            digests=_sum_digests(of_all("digests")),
+            ties=tuple(sorted(set().union(*of_all("ties")))),
+            inputs=_merged_cards(of_all("inputs")),
+            sample=SampleCounts.merged(of_all("sample")),
         )
 
     def check(self, other: Partial) -> None:

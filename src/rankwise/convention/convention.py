@@ -256,18 +256,10 @@ def merged(
     ParameterError
         If an entry cannot be read, or two names of one metric have different choices.
     """
-    out = dict(inherited)
+    entries = dict(inherited)
     chosen: dict[str, Entry] = {}
     for name, what in changes.items():
-        if not isinstance(name, str):
-            raise ParameterError(
-                f"convention {convention!r}: names are text", found=repr(name)[:80]
-            )
-        before = inherited.get(key(name))
-        if isinstance(what, Mapping) and "metric" not in what and before is not None:
-            what = {"metric": before.text, **what}
-        entry = Entry.read(name, what)
-        entry.check(convention)
+        entry = _read_entry(convention, inherited, name, what)
         other = None if entry.refused else chosen.setdefault(entry.meaning, entry)
         if other is not None and other.choices != entry.choices:
             raise ParameterError(
@@ -275,12 +267,25 @@ def merged(
                 found=f"{other.name}: {other.choices or 'none'}; {name}: {entry.choices or 'none'}",
                 hint="give both the same",
             )
-        out[key(name)] = entry
-    for place, entry in out.items():
+        entries[key(name)] = entry
+
+    for place, entry in entries.items():
         other = None if entry.refused else chosen.get(entry.meaning)
-        if other is not None and entry.choices != other.choices:
-            out[place] = replace(entry, choices=other.choices)
-    return out
+        if other is not None:
+            entries[place] = replace(entry, choices=other.choices)
+    return entries
+
+
+def _read_entry(convention: str, inherited: Mapping[str, Entry], name: str, what: Any) -> Entry:
+    """Read one entry; choices alone are those of the metric that the name had before."""
+    if not isinstance(name, str):
+        raise ParameterError(f"convention {convention!r}: names are text", found=repr(name)[:80])
+    before = inherited.get(key(name))
+    if isinstance(what, Mapping) and "metric" not in what and before is not None:
+        what = {"metric": before.text, **what}
+    entry = Entry.read(name, what)
+    entry.check(convention)
+    return entry
 
 
 _C = TypeVar("_C", bound=Choices)

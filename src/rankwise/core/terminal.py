@@ -9,10 +9,10 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import polars as pl
 
@@ -291,24 +291,48 @@ def plain(*views: TableView, coloured: bool = False) -> str:
     are.
     """
     medium, limit = _TERMINAL if coloured else _PLAIN, terminal_width()
-    blocks = []
-    for view in views:
-        whole = medium.cells(view)
-        fitting = _fitting(whole, view.leaving, limit or PAGE)
-        rows = _folded([[row[index] for index in fitting] for row in whole], limit)
-        parts = []
-        for columns in _parts(rows, limit) if fitting else ():
-            cells = [[row[index] for index in columns] for row in rows]
-            alignment = [view.alignment[fitting[index]] for index in columns]
-            parts.append("\n".join(_aligned(cells, alignment, ("", "  ", ""))))
-        caption = "\n".join(_wrapped([view.caption], limit or PAGE, medium, "bold"))
-        notes = "\n".join(_wrapped(view.notes, limit or PAGE, medium))
-        if not parts:  # a verdict, and what belongs to it
-            blocks.append("\n".join(filter(None, (caption, notes))))
-            continue
-        between = "\n\n" if view.leaving else "\n"  # a verdict stands by itself
-        blocks += [between.join(filter(None, (caption, parts[0]))), *parts[1:], notes]
+    blocks = [block for view in views for block in _plain_blocks(view, medium, limit)]
     return "\n\n".join(block for block in blocks if block)
+
+
+def _plain_blocks(view: TableView, medium: _Medium, limit: int | None) -> list[str]:
+    """Return the paragraphs of a table: its caption with the first part, other parts, notes."""
+    caption = "\n".join(_wrapped([view.caption], limit or PAGE, medium, "bold"))
+    notes = "\n".join(_wrapped(view.notes, limit or PAGE, medium))
+    parts = _plain_parts(view, medium, limit)
+    if not parts:  # a verdict, and what belongs to it
+        return ["\n".join(filter(None, (caption, notes)))]
+
+    between = "\n\n" if view.leaving else "\n"  # a verdict stands by itself
+    return [between.join(filter(None, (caption, parts[0]))), *parts[1:], notes]
+
+
+def _plain_parts(view: TableView, medium: _Medium, limit: int | None) -> list[str]:
+    """Return the aligned rows of a table, in as many parts as the limit needs."""
+    cells = medium.cells(view)
+    fitting = _fitting(cells, view.leaving, limit or PAGE)
+    if not fitting:
+        return []
+
+    alignment = [view.alignment[index] for index in fitting]
+    rows = _folded([_pick(row, fitting) for row in cells], limit)
+    return [
+        "\n".join(
+            _aligned(
+                [_pick(row, columns) for row in rows],
+                _pick(alignment, columns),
+                ("", "  ", ""),
+            )
+        )
+        for columns in _parts(rows, limit)
+    ]
+
+
+_T = TypeVar("_T")
+
+
+def _pick(row: Sequence[_T], columns: Iterable[int]) -> list[_T]:
+    return [row[index] for index in columns]
 
 
 def _fitting(rows: Sequence[Sequence[str]], leaving: Sequence[int], limit: int) -> list[int]:
@@ -371,29 +395,30 @@ _HTML = _Medium(escape, _styles("<b>{}</b>", "<u>{}</u>"), "<sup>{}</sup>")
 
 def html(*views: TableView) -> str:
     """Return HTML tables for a notebook, dark or light, with all notes below."""
+    tables = "".join(map(_html_table, views))
+    notes = (_HTML.text(note) for view in views if view.head for note in view.notes)
+    return tables + "".join(f"<p><small>{note}</small></p>" for note in notes)
+
+
+def _html_table(view: TableView) -> str:
+    """Return a table below its caption; of a table without columns, the caption and its notes."""
     from tabulate import tabulate
 
+    head, *rows = _HTML.cells(view)
+    above = (view.caption,) if head else (view.caption, *view.notes)
+    paragraphs = "".join(f"<p>{_HTML.text(text)}</p>" for text in above if text)
+    if not head:
+        return paragraphs
+
+    rows = rows or [["" for _ in head]]  # tabulate 0.9 shows no head without rows
+    text = tabulate(rows, head, "unsafehtml", colalign=view.alignment, disable_numparse=True)
     style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    text = text.replace("<table>", f'<table style="{style}">', 1)
     row_head = r'<tr><th scope="row" style="text-align:left">\1</th>'
-    blocks = []
-    for view in views:
-        head, *rows = _HTML.cells(view)
-        blocks += [
-            f"<p>{_HTML.text(text)}</p>"
-            for text in (view.caption, *(() if head else view.notes))
-            if text
-        ]
-        if not head:
-            continue
-        rows = rows or [["" for _ in head]]  # tabulate 0.9 shows no head without rows
-        text = tabulate(rows, head, "unsafehtml", colalign=view.alignment, disable_numparse=True)
-        text = text.replace("<table>", f'<table style="{style}">', 1)
-        text = re.sub("<tr><td[^>]*>(.*?)</td>", row_head, text)
-        for tag in ("td", "th"):  # notebooks align cells to the right unless told otherwise
-            text = text.replace(f"<{tag}>", f'<{tag} style="text-align:left">')
-        blocks.append(text.replace("<th style", '<th scope="col" style'))
-    notes = (_HTML.text(note) for view in views if view.head for note in view.notes)
-    return "".join([*blocks, *(f"<p><small>{note}</small></p>" for note in notes)])
+    text = re.sub("<tr><td[^>]*>(.*?)</td>", row_head, text)
+    for tag in ("td", "th"):  # notebooks align cells to the right unless told otherwise
+        text = text.replace(f"<{tag}>", f'<{tag} style="text-align:left">')
+    return paragraphs + text.replace("<th style", '<th scope="col" style')
 
 
 _MARKDOWN = _Medium(

@@ -132,30 +132,30 @@ def _sorted(result: Result, order: Sequence[Metric]) -> Result:
     """Return a result with its metrics, and their values, in this order."""
     places = {str(metric): place for place, metric in enumerate(order)}
     metrics = sorted(result.metrics, key=lambda metric: places[str(metric)])
-    names = {
-        name: None
-        for metric in metrics
-        for cell in metric.cells
-        for name in result.values
-        if name == cell or name.startswith(f"{cell}[")
-    }
+    names = list(dict.fromkeys(name for metric in metrics for name in _value_names(metric, result)))
     columns = [name for name in result.per_user.columns if name not in names]
     columns += [name for name in names if name in result.per_user.columns]
+
+    provenance = dict(result.provenance)
     texts = [str(metric) for metric in metrics]
-    provenance = {
-        **result.provenance,
-        "settings": {**result.provenance["settings"], "metrics": texts},
-        "metrics": {text: result.provenance["metrics"][text] for text in texts},
-        "own_definitions": {
-            text: result.provenance["own_definitions"][text]
-            for text in texts
-            if text in result.provenance["own_definitions"]
-        },
-    }
+    provenance["settings"] = {**provenance["settings"], "metrics": texts}
+    for record in ("metrics", "own_definitions"):
+        entries = provenance[record]
+        provenance[record] = {text: entries[text] for text in texts if text in entries}
     return replace(
         result,
         metrics=tuple(metrics),
-        values=Values({n: result.values[n] for n in names}),
+        values=Values({name: result.values[name] for name in names}),
         per_user=result.per_user.select(columns),
         provenance=provenance,
     )
+
+
+def _value_names(metric: Metric, result: Result) -> list[str]:
+    """Return the names of a metric's values, with those of labels."""
+    return [
+        name
+        for cell in metric.cells
+        for name in result.values
+        if name == cell or name.startswith(f"{cell}[")
+    ]

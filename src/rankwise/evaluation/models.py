@@ -55,14 +55,9 @@ from rankwise.tables.columns import (
 )
 from rankwise.tables.containers import holds_records, record_of, refuse_frame
 from rankwise.tables.files import RawFile, read_file
+from rankwise.tables.frames import readable_columns
 from rankwise.tables.ids import settle_all, settle_ids
-from rankwise.tables.memory import (
-    columns_of,
-    from_mapping_of_columns,
-    id_series,
-    number_series,
-    readable_columns,
-)
+from rankwise.tables.memory import columns_of, from_mapping_of_columns, id_series, number_series
 from rankwise.tables.read import from_file
 from rankwise.tables.table import Recommendations, Table, TableRole
 from rankwise.tables.values import numbers_in_text

@@ -323,8 +323,7 @@ def settings_of_passes(
 def _passes_of_shown_rows(settings: Settings) -> list[Settings]:
     """Return settings of one evaluation, or of two if metrics of shown rows need their own."""
     populations = {metric: settings.rules.of(metric).population for metric in settings.metrics}
-    everyone = widest_population(populations.values())
-    if everyone is not None and all(sums_same_lists(*one, everyone) for one in populations.items()):
+    if _sum_same_lists(populations):
         return [settings]
 
     shown = {name for name, _ in settings.exceptions}
@@ -367,20 +366,30 @@ def _populations(
     if "population" in choices:
         return dict.fromkeys(metrics)
     populations = {metric: convention.choices_of(metric)["population"] for metric in metrics}
-    everyone = widest_population(populations.values())
-    if everyone is not None and all(sums_same_lists(*one, everyone) for one in populations.items()):
+    if _sum_same_lists(populations):
         return dict.fromkeys(metrics)
+
+    # Sums over items are those of one population: the widest of the metrics without such sums.
     over_items = {metric for metric in metrics if any(leaf.sums_items for leaf in metric.leaves)}
     together = widest_population(
         population for metric, population in populations.items() if metric not in over_items
     )
-    out: dict[Metric, str | None] = {}
-    for metric, population in populations.items():
-        fits = together is not None and (
-            metric not in over_items or sums_same_lists(metric, population, together)
-        )
-        out[metric] = None if fits else population
-    return out
+    if together is None:
+        return dict(populations)
+    return {
+        metric: population
+        if metric in over_items and not sums_same_lists(metric, population, together)
+        else None
+        for metric, population in populations.items()
+    }
+
+
+def _sum_same_lists(populations: Mapping[Metric, PopulationName]) -> bool:
+    """Return whether each metric can be evaluated with the population that has all users."""
+    everyone = widest_population(populations.values())
+    return everyone is not None and all(
+        sums_same_lists(metric, population, everyone) for metric, population in populations.items()
+    )
 
 
 def several_passes_error(passes: Sequence[Settings]) -> ParameterError:

@@ -346,13 +346,14 @@ def _at_cutoffs(
     """Return the metrics; metrics without a cut-off get ``k``."""
     from rankwise.metrics.base import parse_all
 
-    if convention is not None and metrics is DEFAULT_METRICS:  # those that the library has
+    if convention is not None and metrics is DEFAULT_METRICS:
         names = [text for text in DEFAULT_METRICS if convention.means(text) is not None]
-        metrics = names if k is None else [text.partition("@")[0] for text in names]
+        metrics = names if k is None else _without_cutoffs(names)
     if k is None:
         return parse_all(metrics, convention)
+
     if metrics is DEFAULT_METRICS or metrics is RATING_METRICS:
-        metrics = [str(name).partition("@")[0] for name in metrics]
+        metrics = _without_cutoffs(metrics)
     parsed = parse_all(metrics, convention, cutoffs=False)
     open_ = [metric for metric in parsed if not metric.k and metric.cutoff != "none"]
     if not open_:
@@ -362,6 +363,10 @@ def _at_cutoffs(
             hint="leave k out, or leave the cut-offs out of the names",
         )
     return parse_all([metric @ k if metric in open_ else metric for metric in parsed])
+
+
+def _without_cutoffs(names: Iterable[str]) -> list[str]:
+    return [name.partition("@")[0] for name in names]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -493,19 +493,16 @@ def digests_of_tables(question: Question, *, by_user: bool | None = None) -> dic
     read = [
         fact for fact in facts.facts if any(fact in metric.reads.facts for metric in plan.every)
     ]
-    weights = question.user_table.weights
+    needs_items = plan.needs_catalogue and settings.catalogue == "items" and "items" in facts.tables
+
     digests: dict[str, int] = {}
     if by_user is not False and _reads_training(settings, plan, facts, read):
         digests["train"] = digest_of_interactions(facts.tables["train"])
+    weights = question.user_table.weights
     if weights is not None and by_user in (None, isinstance(settings.weights, str)):
-        frame = weights.frame
-        digests["weights"] = row_digest([id_words(frame["user"]), column_words(frame["weight"])])
-    if (
-        by_user is not True
-        and plan.needs_catalogue
-        and settings.catalogue == "items"
-        and "items" in facts.tables
-    ):
+        words = [id_words(weights.frame["user"]), column_words(weights.frame["weight"])]
+        digests["weights"] = row_digest(words)
+    if by_user is not True and needs_items:
         digests["items"] = row_digest([id_words(facts.tables["items"].frame["item"])])
     for fact in sorted(read):
         tables = facts.tables_of(fact)

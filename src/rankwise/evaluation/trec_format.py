@@ -119,18 +119,25 @@ def _requested(measures: Iterable[str], convention: Convention) -> dict[str, str
     values: dict[str, str] = {}
     for text in measures:
         name, _, behind = text.partition(".")
-        has = {
-            one: one in _TEXTS or convention.language.named(one) is not None
-            for one in _SETS.get(name, name).split()
-        }
-        if name not in _SETS and (name not in _ORDER or not has[name]):
-            if has.get(name):
-                convention.parse(name)  # a name that is refused says what it would be
-            hint = nearest(name, [*_ORDER, *_SETS]) or "all_trec has all of them"
-            raise MetricError(f"{convention.name} has no measure {name!r}", hint=hint)
-        for one in (one for one, known in has.items() if known):
-            values[one] = values.get(one) or behind
+        for measure in _measures_called(name, convention):
+            values[measure] = values.get(measure) or behind
     return {name: values[name] for name in _ORDER if name in values}
+
+
+def _measures_called(name: str, convention: Convention) -> list[str]:
+    """Return the measures of a set, as far as a version has them, or the one with this name."""
+    members = [
+        measure
+        for measure in _SETS.get(name, name).split()
+        if measure in _TEXTS or convention.language.named(measure) is not None
+    ]
+    if name in _SETS or (name in _ORDER and name in members):
+        return members
+
+    if name in members:
+        convention.parse(name)  # a name that is refused says what it would be
+    hint = nearest(name, [*_ORDER, *_SETS]) or "all_trec has all of them"
+    raise MetricError(f"{convention.name} has no measure {name!r}", hint=hint)
 
 
 def _lines(name: str, values: str, convention: Convention, n_items: int | None) -> list[_Line]:

@@ -24,7 +24,7 @@ from rankwise.stats.errors_in_variables import (
 )
 from rankwise.stats.many_systems import adjust
 from rankwise.tables.files import read_file
-from rankwise.tables.memory import from_arrow, typed
+from rankwise.tables.frames import from_arrow, typed
 
 _FEWEST = 8  # launches below which nothing is concluded
 _FOR_COMPOSITES, _FEW = 20, 30

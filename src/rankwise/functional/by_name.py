@@ -287,35 +287,42 @@ class RecommenderEvaluator:
                     where=f"user {user!r}",
                     found=repr(items),
                 )
-        self.failed, lists = {}, {}
+
         truth = {user: set(items) for user, items in test_data.items() if items}
         self.skipped = len(test_data) - len(truth)
+        lists = self._lists(model, truth)
+
+        values: dict[str, float] = {}
+        for k in self.k_values:
+            precision = _mean([precision_at_k(lists[user], truth[user], k) for user in lists])
+            recall = _mean([recall_at_k(lists[user], truth[user], k) for user in lists])
+            both = precision + recall
+            values |= {
+                f"precision@{k}": precision,
+                f"recall@{k}": recall,
+                f"f1@{k}": 2 * precision * recall / both if both else 0.0,
+                f"coverage@{k}": catalog_coverage(lists, catalog_size, k),
+                f"gini@{k}": gini_coefficient(lists, k, over="recommended"),
+            }
+        return values
+
+    def _lists(self, model: Any, users: Iterable[Any]) -> dict[Any, list[Any]]:
+        """Return the model's lists; users for whom it raises go to ``failed``."""
+        self.failed = {}
+        lists = {}
         n = max(self.k_values[-1], 0)
-        for user in truth:
+        for user in users:
             try:
-                rows = list(islice(model.recommend(user, n), min(n, _LONGEST + 1)))
-                if len(rows) > _LONGEST:
-                    raise InputError(f"a list has more than {_LONGEST:,} items")
-                items = [row[0] if isinstance(row, tuple | list) else row for row in rows]
-                lists[user] = list(dict.fromkeys(items))  # each item once
+                lists[user] = _recommended(model, user, n)
             except Exception as error:  # noqa: BLE001 - whatever a model does, the run goes on
                 self.failed[user] = error
                 _LOG.warning("the model failed for user %r: %r", user, error)
         if not lists:
-            raise EmptyError(
-                "the model returned no recommendations for any user",
-                found=f"{len(self.failed)} users failed"
-                + (f", the first with {next(iter(self.failed.values()))!r}" if self.failed else ""),
-            )
-        out: dict[str, float] = {}
-        for k in self.k_values:
-            p = _mean([precision_at_k(lists[user], truth[user], k) for user in lists])
-            r = _mean([recall_at_k(lists[user], truth[user], k) for user in lists])
-            out[f"precision@{k}"], out[f"recall@{k}"] = p, r
-            out[f"f1@{k}"] = 2 * p * r / (p + r) if p + r else 0.0
-            out[f"coverage@{k}"] = catalog_coverage(lists, catalog_size, k)
-            out[f"gini@{k}"] = gini_coefficient(lists, k, over="recommended")
-        return out
+            found = f"{len(self.failed)} users failed"
+            if self.failed:
+                found += f", the first with {next(iter(self.failed.values()))!r}"
+            raise EmptyError("the model returned no recommendations for any user", found=found)
+        return lists
 
 
 _LOG = logging.getLogger("rankwise")
@@ -325,6 +332,15 @@ _OVER_ROWS: dict[str, Callable[[list[tuple[float, float]]], float]] = {
     "mae": ratings.mean_absolute_error,
 }
 _OVER_USERS = ("precision", "recall", "hit_rate", "ndcg")
+
+
+def _recommended(model: Any, user: Any, n: int) -> list[Any]:
+    """Return the first n items that a model recommends to a user, each once."""
+    rows = list(islice(model.recommend(user, n), min(n, _LONGEST + 1)))
+    if len(rows) > _LONGEST:
+        raise InputError(f"a list has more than {_LONGEST:,} items")
+    items = [row[0] if isinstance(row, tuple | list) else row for row in rows]
+    return list(dict.fromkeys(items))
 
 
 def compute_metrics(

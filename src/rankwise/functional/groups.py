@@ -523,30 +523,43 @@ def expected_exposure_at_k(
     {'loss': 0.625, 'disparity': 1.125, 'relevance': 0.75}
     """
     check_fraction("patience", patience)
-    users = [
+    pairs = [
         (top(items, k), relevant_items(relevant[user]))
         for user, items in recommendations.items()
         if user in relevant
     ]
-    users = [(items, ideal_items) for items, ideal_items in users if items and ideal_items]
+    users = [(items, ideal_items) for items, ideal_items in pairs if items and ideal_items]
     if not users or not groups:
         return dict.fromkeys(("loss", "disparity", "relevance"), math.nan)
+
     exposure = dict.fromkeys(groups.values(), 0.0)
     target = dict.fromkeys(groups.values(), 0.0)
     for items, ideal_items in users:
-        m = len(ideal_items)
-        ideal = sum(patience**i for i in range(m if k is None else min(m, k))) / m
-        system = ((item, patience**i) for i, item in enumerate(items))
-        for group, weight in _by_group(system, groups).items():
-            exposure[group] += weight / len(users)
-        for group, weight in _by_group(((item, ideal) for item in ideal_items), groups).items():
-            target[group] += weight / len(users)
-    pairs = [(exposure[group], target[group]) for group in sorted(exposure)]
+        share = _ideal_exposure(len(ideal_items), k, patience)
+        shown = [(item, patience**i) for i, item in enumerate(items)]
+        _add_exposure(exposure, shown, groups, len(users))
+        _add_exposure(target, [(item, share) for item in ideal_items], groups, len(users))
+
+    e = [exposure[group] for group in sorted(exposure)]
+    t = [target[group] for group in sorted(exposure)]
     return {
-        "loss": sum((e - t) ** 2 for e, t in pairs),
-        "disparity": sum(e**2 for e, _ in pairs),
-        "relevance": sum(e * t for e, t in pairs),
+        "loss": sum((a - b) ** 2 for a, b in zip(e, t, strict=True)),
+        "disparity": sum(a**2 for a in e),
+        "relevance": sum(a * b for a, b in zip(e, t, strict=True)),
     }
+
+
+def _ideal_exposure(m: int, k: int | None, patience: float) -> float:
+    """Return the exposure of each of m relevant items that share the first m positions."""
+    positions = m if k is None else min(m, k)
+    return sum(patience**i for i in range(positions)) / m
+
+
+def _add_exposure(
+    sums: dict[str, float], weights: Iterable[tuple[Any, float]], groups: Groups, n_users: int
+) -> None:
+    for group, weight in _by_group(weights, groups).items():
+        sums[group] += weight / n_users
 
 
 def awrf_at_k(

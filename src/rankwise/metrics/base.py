@@ -613,30 +613,40 @@ def _check(owner: Metric, name: str, value: object) -> None:
     cls: Any = type(owner)
     kind = _annotations(cls)[name]
     limits = getattr(kind, "__metadata__", ())
-    kind = typing.get_args(kind)[0] if limits else kind
-    choices = typing.get_args(kind)
-    if typing.get_origin(kind) is Literal:
-        ok, want = value in choices, "one of " + ", ".join(map(str, choices))
-    elif kind is bool:
-        ok, want = isinstance(value, bool), "true or false"
-    elif typing.get_origin(kind) is tuple:
-        ok = isinstance(value, tuple) and all(_is_a(entry, choices[0]) for entry in value)
-        want = f"a list of {choices[0].__name__.lower()}s"
-    elif kind is object:  # the metric itself checks it
+    if limits:
+        kind = typing.get_args(kind)[0]
+    if kind is object:  # the metric itself checks it
         return
-    elif kind in (int, float) or (choices and choices[0] in (int, float)):
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        number = number and -sys.float_info.max <= value <= sys.float_info.max  # type: ignore[operator]
-        ok = number or (value is None and type(None) in choices)
-        want = "a finite number"
-    else:
-        ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
-    if not ok:
+
+    fits, words = _fits(value, kind)
+    if not fits:
         raise ParameterError(
-            f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}"
+            f"{owner.name}: {name} must be {words}", found=f"{name}={show_value(value)}"
         )
     for limit in limits:
         limit.check(owner, name, value)
+
+
+def _fits(value: object, kind: Any) -> tuple[bool, str]:
+    """Return whether a value is of an annotated type, and the type in words."""
+    choices = typing.get_args(kind)
+    if typing.get_origin(kind) is Literal:
+        return value in choices, "one of " + ", ".join(map(str, choices))
+    if typing.get_origin(kind) is tuple:
+        entries = f"a list of {choices[0].__name__.lower()}s"
+        return isinstance(value, tuple) and all(_is_a(e, choices[0]) for e in value), entries
+    if kind in (int, float) or (choices and choices[0] in (int, float)):
+        return _is_finite(value) or (value is None and type(None) in choices), "a finite number"
+    return isinstance(
+        value, kind
+    ), "true or false" if kind is bool else f"a {kind.__name__.lower()}"
+
+
+def _is_finite(value: object) -> bool:
+    """Return whether a value is a number, no bool, that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -sys.float_info.max <= value <= sys.float_info.max
 
 
 def _as_metrics(default: object, value: Any) -> Any:
@@ -799,33 +809,38 @@ def parse_all(
     if isinstance(metrics, str | Metric | type) or not hasattr(metrics, "__iter__"):
         several = [metrics]
     entries = bounded("metrics", several, 10_000)
-    out: list[Metric] = []
-    for entry in entries:
-        if isinstance(entry, str):
-            out += parse_text(entry) if reader is None else reader.read(entry)
-        elif isinstance(entry, Metric) or (isinstance(entry, type) and issubclass(entry, Metric)):
-            out.append(entry if isinstance(entry, Metric) else entry())
-            if reader is not None:
-                reader.check_object(out[-1])
-        else:
-            raise MetricError(
-                "a metric is text or a metric object",
-                found=f"{entry!r} ({type(entry).__name__})",
-                hint='write "ndcg@10" or rankwise.NDCG() @ 10',
-            )
-    if not out:
+    parsed = [metric for entry in entries for metric in _parse_entry(entry, reader)]
+    if not parsed:
         raise MetricError(
             "no metric was requested", hint='pass a metric, such as metrics=["ndcg@10"]'
         )
+
     cells: set[str] = set()
-    for metric in out:
+    for metric in parsed:
         if cutoffs:
             metric.require_cutoff()
         twice = cells.intersection(metric.cells)
         if twice:
             raise MetricError("duplicate metric", found=min(twice))
         cells.update(metric.cells)
-    return tuple(out)
+    return tuple(parsed)
+
+
+def _parse_entry(entry: Any, reader: Reader | None) -> Sequence[Metric]:
+    """Return the metrics that one text, object or class stands for."""
+    if isinstance(entry, str):
+        return parse_text(entry) if reader is None else reader.read(entry)
+    if isinstance(entry, type) and issubclass(entry, Metric):
+        entry = entry()
+    if not isinstance(entry, Metric):
+        raise MetricError(
+            "a metric is text or a metric object",
+            found=f"{entry!r} ({type(entry).__name__})",
+            hint='write "ndcg@10" or rankwise.NDCG() @ 10',
+        )
+    if reader is not None:
+        reader.check_object(entry)
+    return [entry]
 
 
 def one_by_one(texts: Iterable[str]) -> list[str]:

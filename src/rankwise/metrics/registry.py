@@ -281,16 +281,21 @@ def _metric(node: ast.expr, text: str, language: Language) -> Any:
     if isinstance(node, ast.Name):
         return _named(node.id, language)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) < 2:
-        cls = language.find(node.func.id)
-        inside = RANKWISE if cls.parts_as_written else language
-        parameters = {word.arg or "": _value(word.value, text, inside) for word in node.keywords}
-        if node.args:  # group_gap(ndcg): the metric that it is made of needs no name
-            name = next((name for name, kind in _defaults(cls).items() if made_of(kind)), None)
-            if name is None or name in parameters:
-                raise _unreadable(text)
-            parameters[name] = _value(node.args[0], text, inside)
-        return language.make(node.func.id, parameters)
+        return _metric_with_parameters(node.func.id, node, text, language)
     raise _unreadable(text)
+
+
+def _metric_with_parameters(name: str, call: ast.Call, text: str, language: Language) -> Any:
+    """Return the metric of a call: ``rbp(p=0.8)``, or ``group_gap(ndcg)`` without its parameter."""
+    cls = language.find(name)
+    inside = RANKWISE if cls.parts_as_written else language
+    parameters = {word.arg or "": _value(word.value, text, inside) for word in call.keywords}
+    for part in call.args:  # at most one: the metric that this one is made of
+        parameter = next((word for word, kind in _defaults(cls).items() if made_of(kind)), None)
+        if parameter is None or parameter in parameters:
+            raise _unreadable(text)
+        parameters[parameter] = _value(part, text, inside)
+    return language.make(name, parameters)
 
 
 def _named(name: str, language: Language) -> Any:

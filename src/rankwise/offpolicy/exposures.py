@@ -15,8 +15,8 @@ from rankwise.core.hashing import id_numbers
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.splits.interactions import Duration, read_times
 from rankwise.tables.columns import Columns, missing_column, quoted_columns
+from rankwise.tables.frames import typed, with_integers
 from rankwise.tables.ids import align
-from rankwise.tables.memory import typed, with_integers
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 

@@ -23,8 +23,8 @@ from rankwise.core.vocabularies import ascending_ranks, whole_numbers
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import names_of, plain_name
 from rankwise.tables.containers import has_labels, is_frame, is_series, refuse_frame
+from rankwise.tables.frames import with_integers
 from rankwise.tables.ids import align
-from rankwise.tables.memory import with_integers
 from rankwise.tables.table import Table
 
 

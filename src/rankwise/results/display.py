@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -48,9 +48,7 @@ def result_views(
     are known.
     """
     corner = f", {label}" if label else ""
-    every = [] if slices is None else slices.to_dicts()
-    groups = every if full else _first_groups(every)
-    more = _more_groups(every, groups)
+    groups = _Groups.from_slices(slices, full=full)
     wide = [name for metric in metrics for name in metric.cells if _is_wide(values, name)]
     long = [metric for metric in metrics if not {*metric.cells} & {*wide}]
 
@@ -58,34 +56,60 @@ def result_views(
     if long or not wide:
         views.append(_value_view(long, values, f"metric{corner}", interval_of))
     if intervals is not None:
-        shown = _intervals_of(intervals, groups) if more else intervals
-        views.append(_with_more(_interval_view(shown, f"group{corner}"), more))
-    elif groups and long:
-        views.append(_with_more(_group_view(groups, f"group{corner}", wide, min_size), more))
-    views += [_with_more(_wide_view(name, values, groups, corner), more) for name in wide]
+        views.append(groups.close(_interval_view(groups.of(intervals), f"group{corner}")))
+    elif groups.shown and long:
+        views.append(groups.close(_group_view(groups.shown, f"group{corner}", wide, min_size)))
+    views += [groups.close(_wide_view(name, values, groups.shown, corner)) for name in wide]
 
     title = _title(notes)
     views = [replace(view, title=f"{view.title} {title}") for view in views]
-    below = [*(notes if full else notes[:-1]), *_group_notes(every, more, min_size)]
+    below = [*(notes if full else notes[:-1]), *groups.notes(min_size)]
     return [*views[:-1], replace(views[-1], notes=below)]
 
 
-def _intervals_of(intervals: pl.DataFrame, groups: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return the intervals of the given groups."""
-    keys = {(row["by"], row["group"]) for row in groups}
-    return intervals.filter([key in keys for key in intervals.select("by", "group").iter_rows()])
+@dataclass(frozen=True)
+class _Groups:
+    """The user groups of a result: those that are shown, and how many are not."""
 
+    rows: Sequence[Mapping[str, Any]]
+    shown: Sequence[Mapping[str, Any]]
 
-def _group_notes(
-    groups: Sequence[Mapping[str, Any]], more: Mapping[str, int], min_size: int
-) -> list[str]:
-    """Return notes on groups that are small, and on groups that are not shown."""
-    notes = []
-    if any(row["users"] < min_size for row in groups):
-        notes.append(f"* fewer than {min_size} users")
-    if more:
-        notes.append("all groups are in result.slices, and in the output as CSV or JSON")
-    return notes
+    @classmethod
+    def from_slices(cls, slices: pl.DataFrame | None, *, full: bool) -> _Groups:
+        """Read the groups of a result; all are shown in ``full``, else the first of a grouping."""
+        rows = [] if slices is None else slices.to_dicts()
+        return cls(rows, rows if full else _first_groups(rows))
+
+    @property
+    def more(self) -> dict[str, int]:
+        """The number of groups that are not shown, by grouping."""
+        return dict(
+            Counter(row["by"] for row in self.rows) - Counter(row["by"] for row in self.shown)
+        )
+
+    def of(self, intervals: pl.DataFrame) -> pl.DataFrame:
+        """Return the intervals of the groups that are shown."""
+        if not self.more:
+            return intervals
+        keys = {(row["by"], row["group"]) for row in self.shown}
+        return intervals.filter(
+            [key in keys for key in intervals.select("by", "group").iter_rows()]
+        )
+
+    def close(self, view: TableView) -> TableView:
+        """Return a table with a last row for each grouping of which groups are left out."""
+        blanks = [""] * (len(view.head) - 1)
+        rows = [(f"… {count:,} more by {by}", *blanks) for by, count in self.more.items()]
+        return replace(view, rows=[*view.rows, *rows])
+
+    def notes(self, min_size: int) -> list[str]:
+        """Return notes on groups that are small, and on groups that are not shown."""
+        notes = []
+        if any(row["users"] < min_size for row in self.rows):
+            notes.append(f"* fewer than {min_size} users")
+        if self.more:
+            notes.append("all groups are in result.slices, and in the output as CSV or JSON")
+        return notes
 
 
 def _first_groups(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -97,20 +121,6 @@ def _first_groups(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
         if counts[row["by"]] <= _SHOWN_GROUPS:
             first.append(row)
     return first
-
-
-def _more_groups(
-    every: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
-) -> dict[str, int]:
-    """Return the number of groups that are not shown, by grouping."""
-    return dict(Counter(row["by"] for row in every) - Counter(row["by"] for row in shown))
-
-
-def _with_more(view: TableView, more: Mapping[str, int]) -> TableView:
-    """Return a table with a last row for each grouping of which groups are left out."""
-    blanks = [""] * (len(view.head) - 1)
-    rows = [(f"… {count:,} more by {by}", *blanks) for by, count in more.items()]
-    return replace(view, rows=[*view.rows, *rows])
 
 
 def _title(notes: Sequence[str]) -> str:
@@ -129,13 +139,17 @@ def _value_view(
     columns: list[int | None] = [*sorted({k for metric in metrics for k in metric.k})]
     if not all(metric.k for metric in metrics):
         columns.append(None)
-    rows = [row for metric in metrics for row in _value_rows(metric, values, columns, interval_of)]
-    head = (corner, *("whole" if k is None else f"@{k}" for k in columns))
-    view = TableView(head, [row[:-1] for row in rows], title="Values", label="rankwise-values")
-    if not any(row[-1] for row in rows):
-        return view
-    title = "95 % interval" + (" of the last" if len(columns) > 1 else "")
-    return replace(view, head=(*head, title), rows=rows, leaving=(len(head),))
+    heads = [f"@{k}" if k else "whole" for k in columns]
+    title = "95 % interval" if len(columns) == 1 else "95 % interval of the last"
+
+    table: list[tuple[str, ...]] = [(corner, *heads, title)]
+    for metric in metrics:
+        table += _value_rows(metric, values, columns, interval_of)
+    has_intervals = any(row[-1] for row in table[1:])
+    if not has_intervals:
+        table = [row[:-1] for row in table]
+    leaving = (len(columns) + 1,) if has_intervals else ()
+    return TableView(table[0], table[1:], title="Values", label="rankwise-values", leaving=leaving)
 
 
 def _value_rows(

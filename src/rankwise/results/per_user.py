@@ -19,7 +19,7 @@ from rankwise.results.result import Result, means_of_users
 from rankwise.results.values import Values
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
-from rankwise.tables.memory import from_arrow, typed, with_integers
+from rankwise.tables.frames import from_arrow, typed, with_integers
 from rankwise.tables.requests import MEAN_OVER, counts_of_requests
 from rankwise.tables.table import Protocol
 

@@ -226,18 +226,12 @@ def merge_rows(rows: pa.Table) -> pa.Table:
     """
     outputs = sorted(rows.to_pylist(), key=lambda row: row["bucket"])
     buckets = sorted(bucket for row in outputs for bucket in row["buckets"])
+    errors = [row["error"] for row in outputs if row["error"] is not None]
+    nulls = Counter[str]()
+    for row in outputs:
+        nulls.update(json.loads(row["nulls"] or "{}"))
     try:
-        twice = next((a for a, b in pairwise(buckets) if a == b), None)
-        if twice is not None:
-            raise DuplicateError(
-                "the rows of one bucket of users were evaluated in two pieces",
-                where=f"bucket {twice}",
-                hint="report this: Spark has split a group of rows",
-            )
-        errors = [row["error"] for row in outputs if row["error"] is not None]
-        nulls = Counter[str]()
-        for row in outputs:
-            nulls.update(json.loads(row["nulls"] or "{}"))
+        _check_whole(buckets)
         if errors or nulls:
             return _row(
                 buckets,
@@ -249,6 +243,17 @@ def merge_rows(rows: pa.Table) -> pa.Table:
     except RankwiseError as error:
         return _row(buckets, error=pickle.dumps(error))
     return _row(buckets, n_users=sum(row["n_users"] for row in outputs), partial=merged.to_bytes())
+
+
+def _check_whole(buckets: Sequence[int]) -> None:
+    """Raise if a bucket comes twice among buckets in order."""
+    for bucket, following in pairwise(buckets):
+        if bucket == following:
+            raise DuplicateError(
+                "the rows of one bucket of users were evaluated in two pieces",
+                where=f"bucket {bucket}",
+                hint="report this: Spark has split a group of rows",
+            )
 
 
 def check_row(row: Mapping[str, Any], sources: Mapping[TableRole, Table]) -> None:
@@ -350,55 +355,72 @@ def count_over_users(
     ``groups`` are those of users by column, from `collect_group_names`.
     """
     plan, settings = job.plan, job.settings
+    by = groups_by_training(settings.by, None if users is None else users.empty)
+    train_groups = {} if train is None else _train_groups(train, by)
     kinds = {fact.kind for fact in plan.facts}
     by_popularity = bool(kinds & {"popularity", "source"}) or "popularity" in settings.by
-    by = groups_by_training(settings.by, None if users is None else users.empty)
-    made = {} if train is None else _train_groups(train, by)
     if train is None or not (by_popularity or plan.needs_catalogue):
-        return Counted(groups=groups, train_groups=made), {}
+        return Counted(groups=groups, train_groups=train_groups), {}
+
     pairs = train.trained.frame.select("user", "item")
-    counted = pairs.groupBy("item").agg(
-        sf.count_distinct("user").alias("count"),
-        sf.count(sf.lit(1)).alias("rows"),
-        sf.count_if(sf.col("user").isNull()).alias("nulls"),
-    )
-    frame = collected(counted)
-    if frame.is_empty():
-        raise empty_table(train.empty)
-    nulls = {"user": frame["nulls"], "item": frame.filter(pl.col("item").is_null())["rows"]}
-    for name, counts_of in nulls.items():
-        if counts_of.sum():
-            raise null_ids(name, where_in(train.empty, name), int(counts_of.sum()))
-    n_users = pairs.select("user").distinct().count() if "popularity" in kinds else 0
+    by_item = _rows_by_item(train, pairs)
     counts: dict[str, int] = {}
     digests: dict[str, int] = {}
     if not needs_rows_of_train(plan, settings):  # else buckets count and hash them
-        empty = train.empty
-        digests["train"] = sum_digests(
-            train.frame, lambda frame: digest_of_interactions(empty.with_frame(frame))
-        )
-        rows, repeated = int(frame["rows"].sum()), int((frame["rows"] - frame["count"]).sum())
-        if train.trained is not train:  # what is known of users beside training is counted as well
-            all_pairs = train.frame.select("user", "item")
-            rows = all_pairs.count()
-            repeated = rows - all_pairs.distinct().count()
+        digests["train"] = _digest_of_interactions(train)
+        rows, repeated = _count_rows(train, by_item)
         counts[rows_of("train")] = rows
         if by_popularity:
             counts["train_rows_repeated"] = repeated
-    sources = {}
-    for fact in plan.facts:
-        if fact.kind == "source":
-            (name,) = job.facts.columns_of[fact].names
-            sources[fact.column] = _by_group(pairs, users, name, groups[name])
-    popularity = frame.select("item", "count")
+
+    columns = {
+        fact.column: job.facts.columns_of[fact].names[0]
+        for fact in plan.facts
+        if fact.kind == "source"
+    }
     return Counted(
-        popularity=popularity,
-        train_users=n_users,
-        sources=sources,
+        popularity=by_item.select("item", "count"),
+        train_users=pairs.select("user").distinct().count() if "popularity" in kinds else 0,
+        sources={
+            column: _by_group(pairs, users, name, groups[name]) for column, name in columns.items()
+        },
         groups=groups,
-        train_groups=made,
+        train_groups=train_groups,
         digests=digests,
     ), counts
+
+
+def _rows_by_item(train: SparkTable, pairs: DataFrame) -> pl.DataFrame:
+    """Count the users and rows of each item; raise if there are none, or ids are null."""
+    frame = collected(
+        pairs.groupBy("item").agg(
+            sf.count_distinct("user").alias("count"),
+            sf.count(sf.lit(1)).alias("rows"),
+            sf.count_if(sf.col("user").isNull()).alias("nulls"),
+        )
+    )
+    if frame.is_empty():
+        raise empty_table(train.empty)
+    nulls = {"user": frame["nulls"], "item": frame.filter(pl.col("item").is_null())["rows"]}
+    for name, counts in nulls.items():
+        if counts.sum():
+            raise null_ids(name, where_in(train.empty, name), int(counts.sum()))
+    return frame
+
+
+def _digest_of_interactions(train: SparkTable) -> int:
+    empty = train.empty
+    return sum_digests(train.frame, lambda frame: digest_of_interactions(empty.with_frame(frame)))
+
+
+def _count_rows(train: SparkTable, by_item: pl.DataFrame) -> tuple[int, int]:
+    """Return the number of rows, and of those that repeat a pair, of all that is known of users."""
+    if train.trained is train:
+        repeated = by_item["rows"] - by_item["count"]
+        return int(by_item["rows"].sum()), int(repeated.sum())
+    pairs = train.frame.select("user", "item")
+    rows = pairs.count()
+    return rows, rows - pairs.distinct().count()
 
 
 def sum_digests(rows: DataFrame, digest_of_frame: Callable[[pl.DataFrame], int]) -> int:

@@ -53,7 +53,7 @@ from rankwise.tables.columns import (
     empty_table,
     where_in,
 )
-from rankwise.tables.memory import from_frame
+from rankwise.tables.frames import from_frame
 from rankwise.tables.table import Table
 
 _ORDERED = (
@@ -218,13 +218,11 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
     """Return the rows with their extent and times; raise if values are missing."""
     missing = {role: sf.col(role).isNull() for role in ("user", "item")}
     if timed:
-        number = sf.col("time").cast("double")
-        missing["time"] = (
-            sf.col("time").isNull() | sf.isnan(number) | (sf.abs(number) == float("inf"))
-        )
+        missing["time"] = _is_no_time(sf.col("time"))
     counts = [sf.count_if(column).alias(role) for role, column in missing.items()]
     fraction = sf.min(sf.when(sf.col("time") != sf.rint("time"), sf.col("time")))
     odd = _columns_of_odd_times(rows) if timed and time_unit is None else []
+
     row = rows.frame.agg(*extent_columns(), *counts, fraction.alias("fraction"), *odd).collect()[0]
     if not row["rows"]:
         raise empty_table(rows.table)
@@ -234,6 +232,24 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
     extent = Extent(row["rows"], row["first"], row["last"])
     if not timed:
         return rows.with_frame(rows.frame, extent)
+
+    times = _times_between(rows, row, time_unit)
+    if odd:
+        _check_odd_times(times, row)
+    if times.values.dtype.kind == "i" and isinstance(row["first"], float):  # without fractions
+        rows = rows.with_frame(rows.frame.withColumn("time", sf.col("time").cast("long")))
+        extent = Extent(row["rows"], int(row["first"]), int(row["last"]))
+    return replace(rows, all_times=times).with_frame(rows.frame, extent)
+
+
+def _is_no_time(time: Column) -> Column:
+    """Return whether each time is null, NaN or infinite."""
+    number = time.cast("double")
+    return time.isNull() | sf.isnan(number) | (sf.abs(number) == float("inf"))
+
+
+def _times_between(rows: SparkRows, row: Row, time_unit: TimeUnit | None) -> Times:
+    """Return the unit of times, read from the first, the last and one with a fraction."""
     ends = [value for value in (row["first"], row["last"], row["fraction"]) if value is not None]
     dtype = rows.table.frame.schema["timestamp"]
     column = pl.Series("timestamp", ends, dtype=pl.Datetime("us") if dtype.is_temporal() else dtype)
@@ -246,12 +262,7 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
             hint='convert them: to_date(cast(column as string), "yyyyMMdd"); or time_unit="s" if '
             "they are seconds",
         )
-    if odd:
-        _check_odd_times(times, row)
-    if times.values.dtype.kind == "i" and isinstance(row["first"], float):  # without fractions
-        rows = rows.with_frame(rows.frame.withColumn("time", sf.col("time").cast("long")))
-        extent = Extent(row["rows"], int(row["first"]), int(row["last"]))
-    return replace(rows, all_times=times).with_frame(rows.frame, extent)
+    return times
 
 
 def _columns_of_odd_times(rows: SparkRows) -> list[Column]:

@@ -51,7 +51,7 @@ from rankwise.tables.columns import (
     names_of,
     plain_name,
 )
-from rankwise.tables.memory import from_frame
+from rankwise.tables.frames import from_frame
 from rankwise.tables.read import read_table
 from rankwise.tables.table import TRAINED, Table, TableRole
 

@@ -7,9 +7,11 @@ text; one pass over the file tells which of them hold numbers, as reading in mem
 from __future__ import annotations
 
 import contextlib
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -21,7 +23,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from rankwise.errors import ColumnError, FileError
 from rankwise.tables.columns import ROLES, may_have_names, recognise
 from rankwise.tables.formats import Format, check_first_line, sniff
-from rankwise.tables.memory import NUMBERS
+from rankwise.tables.frames import NUMBERS
 from rankwise.tables.read import IDS, blanks_error
 from rankwise.tables.table import TableRole
 
@@ -78,7 +80,7 @@ def read_text(
     columns: dict[str, str] = {}
     with contextlib.suppress(ColumnError):  # raised again when the table is made
         columns = recognise(frame.columns, role, overrides, path)
-    kinds = _Kinds.of(frame, columns, path)
+    kinds = _Kinds.from_rows(frame, columns, path)
     ids = [name for role_, name in columns.items() if role_ in IDS]
     trimmed = sum(kinds.blanks[name] for name in ids)
     for name in ids:
@@ -189,17 +191,13 @@ class _Kinds:
     all_filled: set[str]
 
     @classmethod
-    def of(cls, frame: DataFrame, columns: Mapping[str, str], path: str) -> _Kinds:
-        """Return the kinds of all columns, found in one pass over the rows."""
-        names, numbers = frame.columns, {columns[role] for role in NUMBERS if role in columns}
-        times = {columns[role] for role in ("timestamp",) if role in columns}
-        repeats = [quoted(name) == sf.lit(name) for name in names]
-        is_header = repeats[0]
-        for repeat in repeats[1:]:
-            is_header = is_header & repeat
+    def from_rows(cls, frame: DataFrame, columns: Mapping[str, str], path: str) -> _Kinds:
+        """Find the kinds of all columns in one pass over the rows."""
+        names = frame.columns
+        is_header = reduce(operator.and_, [quoted(name) == sf.lit(name) for name in names])
         counts = [sf.count(sf.lit(1)).alias("rows"), sf.count_if(is_header).alias("headers")]
         for at, name in enumerate(names):
-            counts += _counts(at, name, is_time=name in times)
+            counts += _counts(at, name, is_time=name == columns.get("timestamp"))
         row = frame.agg(*counts).first()
         assert row is not None
         if row["headers"]:
@@ -211,19 +209,17 @@ class _Kinds:
                 hint="delete these lines; if they are rows, give the columns other names in the "
                 "first line",
             )
-        types: dict[str, str] = {}
+
+        types = {name: _type_of(row, at) for at, name in enumerate(names)}
+        numbers = {columns[role] for role in NUMBERS if role in columns}
         for at, name in enumerate(names):
-            types[name] = _type_of(row, at)
             if name in numbers and row[f"filled{at}"] and types[name] == "string":
                 raise FileError(
                     f"column {name!r} is not a number", where=path, found=repr(row[f"odd{at}"])
                 )
         blanks = {name: row[f"blanks{at}"] for at, name in enumerate(names)}
-        return cls(
-            types,
-            blanks,
-            {name for at, name in enumerate(names) if row[f"filled{at}"] == row["rows"]},
-        )
+        filled = {name for at, name in enumerate(names) if row[f"filled{at}"] == row["rows"]}
+        return cls(types, blanks, filled)
 
     def typed(self, name: str, *, is_id: bool) -> Column:
         """Return a column in its type; ids are whole numbers or text, stripped of blanks."""

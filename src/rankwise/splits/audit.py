@@ -22,8 +22,8 @@ from rankwise.splits.audit_parts import PAIR, Audit, Limits, Parts, read_parts, 
 from rankwise.splits.interactions import read_times
 from rankwise.tables.columns import ROLES, Columns, check_columns, plain_name, quoted_columns
 from rankwise.tables.files import RawFile, read_file
+from rankwise.tables.frames import from_arrow, typed
 from rankwise.tables.ids import matching
-from rankwise.tables.memory import from_arrow, typed
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 

@@ -31,7 +31,7 @@ from rankwise.tables.columns import (
     names_of,
     several_columns,
 )
-from rankwise.tables.memory import from_arrow
+from rankwise.tables.frames import from_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 

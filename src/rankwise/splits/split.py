@@ -29,7 +29,7 @@ from rankwise.core.terminal import TableView, html
 from rankwise.errors import OutputError, ParameterError, RankwiseError, nearest
 from rankwise.splits.interactions import Mask, Rows, as_polars, chunks, cut_rows
 from rankwise.tables.columns import Columns, check_finite, choose
-from rankwise.tables.memory import from_frame, typed
+from rankwise.tables.frames import from_frame, typed
 from rankwise.tables.storage import file_hash, new_folder, write_text
 from rankwise.tables.table import (
     CARD_FILE,

@@ -20,7 +20,7 @@ from rankwise.splits.interactions import Mask, Rows, cut_rows, library_of, read_
 from rankwise.splits.sessions import Sessions
 from rankwise.splits.split import Folds, Split, known_rows, plain
 from rankwise.tables.columns import Columns, missing_column, where_in
-from rankwise.tables.memory import from_arrow
+from rankwise.tables.frames import from_arrow
 from rankwise.tables.table import Table, one_line
 
 Keep: TypeAlias = Literal["first", "last", "highest"]

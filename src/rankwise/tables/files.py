@@ -49,7 +49,8 @@ from rankwise.tables.formats import (
     sniff,
     unpacked,
 )
-from rankwise.tables.memory import from_document, in_one_piece
+from rankwise.tables.frames import in_one_piece
+from rankwise.tables.memory import from_document
 from rankwise.tables.storage import file_hash, file_state, is_folder, is_parquet, polars_path
 from rankwise.tables.table import CARD_FILE, TableRole
 

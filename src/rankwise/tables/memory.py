@@ -1,10 +1,8 @@
-"""Frames of any library, plain Python objects, arrays and matrices to tables."""
+"""Plain Python objects, arrays and matrices as frames."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -13,41 +11,29 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arrays import check_sparse, is_masked
-from rankwise.core.kernels import default_threads, each
-from rankwise.core.texts import WHOLE_NUMBER
-from rankwise.errors import ColumnError, DuplicateError, FileError, IdError, InputError
+from rankwise.errors import DuplicateError, FileError, IdError, InputError
 from rankwise.tables.columns import (
-    EVENT,
     LOG_ROLES,
     ROLES,
     check_exact,
-    could_decide,
     may_have_names,
     names_of,
-    one_row_per_item,
-    recognise,
-    undecided,
-    unreadable,
 )
 from rankwise.tables.containers import (
     has_labels,
     holds_records,
     is_series,
-    list_in_text,
     read_labelled,
     record_of,
     refuse_frame_by_user,
-    with_distinct_levels,
-    with_levels,
 )
-from rankwise.tables.table import Recommendations, Table, TableRole
-from rankwise.tables.values import as_labels
+from rankwise.tables.table import TableRole
 
 RANKED = ("recommendations", "reference")
 """Roles of tables that have a score in place of a relevance."""
 
 
-def _number_column(role: TableRole) -> str:
+def number_column(role: TableRole) -> str:
     """Return the column of the numbers of a source that does not name them."""
     return "score" if role in RANKED else "relevance"
 
@@ -63,6 +49,17 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
             f"{role}: an array, or a list of lists, does not say which user has which items",
             hint="pass a table, a list of tuples (user, item), or {user: {items}}",
         )
+
+    array = _dense_array(source, role)
+    users = np.repeat(np.arange(array.shape[0], dtype=np.int64), array.shape[1])
+    frame = pl.DataFrame({"user": users, "item": array.ravel()})
+    filler = "" if array.dtype.kind == "U" else -1  # what short lists are filled up with
+    padding = int((array == filler).sum())
+    return (frame.filter(pl.col("item") != filler) if padding else frame), padding
+
+
+def _dense_array(source: Any, role: TableRole) -> np.ndarray[tuple[int, int], Any]:
+    """Return item ids as an array of shape (U, K); raise if it may be anything else."""
     try:
         array = np.asarray(source)
     except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths
@@ -95,13 +92,7 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
             "one another",
             hint="pass rows as a table or as a list of tuples, lists as {user: [items]}",
         )
-    users = np.repeat(np.arange(array.shape[0], dtype=np.int64), array.shape[1])
-    frame = pl.DataFrame({"user": users, "item": array.ravel()})
-    if array.dtype.kind == "U":
-        empty = int((array == "").sum())  # what text is filled up with
-        return (frame.filter(pl.col("item") != "") if empty else frame), empty
-    padding = int((array == -1).sum())
-    return (frame.filter(pl.col("item") != -1) if padding else frame), padding
+    return array
 
 
 def _refuse_labelled_rows(rows: Any, role: TableRole) -> None:
@@ -154,7 +145,7 @@ def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
     if role in (*RANKED, "truth"):
         _check_distinct(source, role)
     matrix = source.tocoo()
-    number = pl.Series(_number_column(role), matrix.data.astype(np.float64))
+    number = pl.Series(number_column(role), matrix.data.astype(np.float64))
     if matrix.dtype.kind in "iu":
         check_exact(pl.Series(matrix.data), number, number.name, role)
     users, items = (pl.Series(index.astype(np.int64)) for index in matrix.coords)
@@ -215,7 +206,7 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
 
     frame = pl.DataFrame({"user": ids, "item": id_series("item", flat, role)})
     if numbers is not None:
-        frame = frame.with_columns(number_series(_number_column(role), numbers, role))
+        frame = frame.with_columns(number_series(number_column(role), numbers, role))
     return frame, layout
 
 
@@ -344,7 +335,7 @@ def _columns_of_ids(source: Mapping[Any, Any], role: TableRole, ids: Sequence[st
 
 def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFrame:
     """Convert ``{name: values}`` to a frame; values of mixed types become objects."""
-    columns = [_series_of(str(name), values, where) for name, values in source.items()]
+    columns = [series_from_values(str(name), values, where) for name, values in source.items()]
     try:
         return pl.DataFrame(columns)
     except pl.exceptions.PolarsError as error:
@@ -353,7 +344,7 @@ def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFra
         ) from error
 
 
-def _series_of(name: str, values: Any, where: str) -> pl.Series:
+def series_from_values(name: str, values: Any, where: str) -> pl.Series:
     """Convert values to a column; whole numbers mixed with floats become floats, also in lists.
 
     Values that have no type in common stay Python's objects: `unreadable` is raised if the column
@@ -402,7 +393,7 @@ def _is_named_tuple(value: Any) -> bool:
     return isinstance(value, tuple) and record_of(value) is not None
 
 
-def _all_are(kind: type, column: Iterable[Any]) -> bool:
+def _all_are(kind: type | tuple[type, ...], column: Iterable[Any]) -> bool:
     """Return whether all values that are not None are of a kind."""
     return all(value is None or isinstance(value, kind) for value in column)
 
@@ -413,32 +404,31 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     Polars takes the type of the first list for all of them: fractions in others would be cut off.
     """
     lists = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
-    if _holds_records(lists):
-        lists = [
-            None if value is None else [_as_mapping(record) for record in value] for value in lists
-        ]
-    if any(value is not None and not isinstance(value, list | tuple) for value in lists):
+    if are_records(lists):
+        lists = [value and [_as_mapping(record) for record in value] for value in lists]
+    if not _all_are((list, tuple), lists):
         return pl.Series(name, column, dtype=pl.Object)
-    flat = _series_of(
-        name, list(chain.from_iterable(value for value in lists if value is not None)), where
+    flat = series_from_values(
+        name, list(chain.from_iterable(value or () for value in lists)), where
     )
     if flat.dtype == pl.Object:
         return pl.Series(name, column, dtype=pl.Object)
-    rows = pl.DataFrame({"row": np.arange(len(lists)), "gap": [value is None for value in lists]})
-    owner = np.repeat(np.arange(len(lists)), [len(value or ()) for value in lists])
-    grouped = (
-        pl.DataFrame({"row": owner, "list": flat}).group_by("row", maintain_order=True).agg("list")
-    )
-    grouped = rows.join(grouped, on="row", how="left", maintain_order="left")
-    made = pl.when(pl.col("gap").not_()).then(pl.col("list").fill_null([]))
-    return grouped.select(made.alias(name))[name]
+
+    numbers = np.arange(len(lists))
+    owner = np.repeat(numbers, [len(value or ()) for value in lists])
+    items = pl.DataFrame({"row": owner, "list": flat})
+    grouped = items.group_by("row", maintain_order=True).agg("list")
+    rows = pl.DataFrame({"row": numbers, "is_null": [value is None for value in lists]})
+    rows = rows.join(grouped, on="row", how="left", maintain_order="left")
+    present = pl.when(pl.col("is_null").not_()).then(pl.col("list").fill_null([]))
+    return rows.select(present.alias(name))[name]
 
 
-_NESTED = (list, tuple, np.ndarray)
+NESTED = (list, tuple, np.ndarray)
 _COLUMN = (list, np.ndarray)
 
 
-def _first_of(cells: Iterable[Any]) -> Any:
+def first_of(cells: Iterable[Any]) -> Any:
     """Return the first value that is no gap, which tells of all; None if there is none."""
     return next((cell for cell in cells if not _is_gap(cell)), None)
 
@@ -447,9 +437,9 @@ def _is_gap(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and cell != cell)
 
 
-def _holds_records(column: Collection[Any]) -> bool:
+def are_records(column: Collection[Any]) -> bool:
     """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
-    nested = {kind for kind in {*map(type, column)} if issubclass(kind, _NESTED)}
+    nested = {kind for kind in {*map(type, column)} if issubclass(kind, NESTED)}
     first = (
         next((value for value in column if type(value) in nested and len(value)), [None])
         if nested
@@ -476,7 +466,7 @@ def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
     if not all(isinstance(field, str) for field in fields):
         return _maps_of(name, column, where)
     values = {str(field): [(value or {}).get(field) for value in column] for field in fields}
-    columns = [_series_of(field, cells, where) for field, cells in values.items()]
+    columns = [series_from_values(field, cells, where) for field, cells in values.items()]
     if not columns or any(one.dtype == pl.Object for one in columns):
         return pl.Series(name, column, dtype=pl.Object)
     return pl.DataFrame(columns).to_struct(name)
@@ -710,7 +700,7 @@ def from_rows(
     )
     if len(source[0]) == 2:
         return frame, "[(user, item)]"
-    numbers = number_series(_number_column(role), [row[2] for row in source], role)
+    numbers = number_series(number_column(role), [row[2] for row in source], role)
     return frame.with_columns(numbers), "[(user, item, number)]"
 
 
@@ -756,432 +746,3 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
         hint='write records [{"user": …, "item": …}, …], or {user: [items]}, or {user: {item: '
         "number}}",
     )
-
-
-QRELS = "relevance judgements (qrels)"
-_GAPS = ("", "na", "n/a", "nan", "null", "none", "-", "?")
-"""What programs write into columns of numbers where there is none, in lower case."""
-_WORTH_THREADS = 1 << 18
-NUMBERS = (
-    "rank",
-    "score",
-    "relevance",
-    "weight",
-    "position",
-    "propensity",
-    "probability",
-    "reward",
-)
-"""The columns that hold numbers."""
-KEEP_OTHERS = ("users", "items", "interactions", *LOG_ROLES)
-"""Roles of tables that keep their other columns: groups, categories, sessions, …."""
-
-
-def as_table(
-    frame: pl.DataFrame,
-    role: TableRole,
-    source: str,
-    layout: str,
-    columns: dict[str, str] | None = None,
-    counts: Mapping[str, int] | None = None,
-    unread: tuple[str, ...] = (),
-) -> Table:
-    """Return a frame with standard column names as the table of a role."""
-    columns = {name: name for name in frame.columns} if columns is None else columns
-    if role == "recommendations":
-        return Recommendations(
-            frame, role, source, layout, columns, unread=unread, counts=counts or {}
-        )
-    return Table(frame, role, source, layout, columns, unread=unread)
-
-
-def in_one_piece(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a table whose columns are each in one piece of memory, as arrays need them.
-
-    Readers of files leave a hundred pieces, which every look as an array would join again.
-    """
-    if max(frame.n_chunks("all"), default=1) == 1:
-        return frame
-    threads = default_threads() if len(frame) >= _WORTH_THREADS else 1
-    columns = each(pl.Series.rechunk, frame.get_columns(), threads)
-    return pl.DataFrame(dict(zip(frame.columns, columns, strict=True)))
-
-
-def from_arrow(source: Any, name: str) -> pl.DataFrame:
-    """Return a table of any library with the Arrow PyCapsule interface as a Polars table."""
-    if isinstance(source, pl.DataFrame):  # as its owner made it
-        return source
-    frame = readable_columns(source, name)
-    column = next((column for column in frame if column.dtype == pl.Object), None)
-    if column is not None:
-        raise unreadable(column, name)
-    return frame
-
-
-def readable_columns(source: Any, name: str) -> pl.DataFrame:
-    """Convert a table as `from_arrow` does; columns that Polars cannot read become objects.
-
-    Whoever does not need such a column can do without it.
-    """
-    if isinstance(source, pl.DataFrame):
-        return source
-    if hasattr(source, "reset_index"):
-        return _of_pandas(source, name)
-    try:
-        return source.collect() if isinstance(source, pl.LazyFrame) else pl.DataFrame(source)
-    except (Exception, pl.exceptions.PanicException) as error:
-        if hasattr(source, "column_names") and hasattr(source, "to_pydict"):  # a table of PyArrow
-            return pl.DataFrame([_column(source.select([one]), one) for one in source.column_names])
-        is_lazy = isinstance(source, pl.LazyFrame)
-        if not is_lazy and isinstance(error, TypeError | ValueError | pl.exceptions.PolarsError):
-            raise InputError(
-                "a column of this table is of a type that cannot be read",
-                where=name,
-                found=str(error).splitlines()[0],
-                hint="select the columns that are needed, or cast it to integers, floats or text",
-            ) from error
-        # A lazy relation of another library, such as DuckDB's, that fails; 256-bit numbers panic.
-        lines = str(error).splitlines()
-        raise InputError(
-            "this query fails when it runs",
-            where=name,
-            found=lines[0] if lines else type(error).__name__,
-            hint="collect it first, and check the result",
-        ) from error
-
-
-def _of_pandas(source: Any, name: str) -> pl.DataFrame:
-    """Convert a pandas frame, column by column if a column cannot be read."""
-    if not source.columns.is_unique:
-        twice = source.columns[source.columns.duplicated()][0]
-        raise ColumnError(
-            f"two columns are called {twice!r}", where=name, hint="rename or drop one of them"
-        )
-    source = _dense(_with_index(source, name))
-    objects = [
-        column
-        for column, dtype in source.dtypes.items()
-        if isinstance(dtype, np.dtype) and dtype.kind == "O"
-    ]
-    nested = [
-        column for column in objects if isinstance(_first_of(source[column].to_numpy()), _NESTED)
-    ]
-    records = [column for column in nested if _holds_records(source[column].to_numpy())]
-    # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
-    with contextlib.suppress(Exception, pl.exceptions.PanicException):
-        if not records:
-            texts = {
-                column: text for column in objects if (text := _text(source[column])) is not None
-            }
-            rest = pl.DataFrame(source.drop(columns=[*texts]))
-            return rest.with_columns(texts.values()).select(map(str, source.columns))
-    return pl.DataFrame([_column(source[[column]], column) for column in source])
-
-
-def _text(column: Any) -> pl.Series | None:
-    """Return an object column of text without pandas' slow gap search; None if not all text."""
-    with contextlib.suppress(TypeError):
-        values = column.to_numpy()
-        text = pl.Series(str(column.name), values) if isinstance(_first_of(values), str) else None
-        return (
-            text if text is not None and text.dtype == pl.String else None
-        )  # objects where None comes first
-    return None
-
-
-def _column(source: Any, name: Any) -> pl.Series:
-    """Return the only column of a table, gaps in text as nulls; mixed types become objects."""
-    column = source[name]
-    values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
-    with contextlib.suppress(Exception, pl.exceptions.PanicException):
-        if not _holds_records(values):
-            return pl.DataFrame(source).to_series()
-    if hasattr(column, "isna") and any(isinstance(value, str) for value in values):
-        values = [
-            None if gap else value
-            for value, gap in zip(values, column.isna().to_list(), strict=True)
-        ]
-    return _series_of(str(name), values, str(name))
-
-
-def _dense(source: Any) -> Any:
-    """Convert sparse columns of a pandas frame to dense columns, as Arrow has no sparse type."""
-    sparse = [column for column, dtype in source.dtypes.items() if hasattr(dtype, "fill_value")]
-    return (
-        source.assign(**{column: source[column].sparse.to_dense() for column in sparse})
-        if sparse
-        else source
-    )
-
-
-def _with_index(source: Any, where: str) -> Any:
-    """Convert named index levels of a pandas frame to columns; unnamed levels are row numbers.
-
-    An index of times needs no name where no column holds the times.
-    """
-    source = with_distinct_levels(source, where)
-    if type(source.index).__name__ == "DatetimeIndex" and source.index.name is None:
-        times = names_of([*map(str, source.columns)], "interactions", "timestamp")
-        source = source if times else source.rename_axis("timestamp")
-    names = [name for name in source.index.names if isinstance(name, str)]
-    twice = [name for name in names if name in source.columns]
-    for name in twice:
-        if not (source.index.get_level_values(name).to_numpy() == source[name].to_numpy()).all():
-            raise ColumnError(
-                f"the index and a column are both called {name!r}, and differ",
-                where=where,
-                hint="rename one of them, or drop the index: df.reset_index(drop=True)",
-            )
-    levels = [name for name in names if name not in twice]
-    return source.reset_index(level=levels) if levels else source
-
-
-def series_as_frame(
-    source: Any, role: TableRole, overrides: Mapping[str, str | None]
-) -> tuple[pl.DataFrame | dict[Any, Any], Mapping[str, str | None]]:
-    """Return a pandas Series as a mapping by user, or as a frame if its index has several levels.
-
-    Also the names of columns that the caller has chosen, with that of the values: a Series has one
-    column of values, which needs no usual name to be the score or the relevance.
-    """
-    if source.index.nlevels == 1:
-        _check_user_level(source.index, role)
-        if source.index.is_unique:
-            return dict(zip(source.index, source, strict=True)), overrides
-        rows = list(zip(source.index, source, strict=True))  # one row per interaction
-        return from_rows(rows, [tuple], role)[0], overrides
-    number = _number_column(role)
-    name = number if source.name is None else str(source.name)
-    frame = readable_columns(with_levels(source, name, role), role)
-    _check_level_names([*source.index.names], frame.columns, role, overrides)
-    is_known = (
-        any(names_of([name], role, column) for column in ROLES[role]) or name in overrides.values()
-    )
-    if is_known or number in overrides or number not in ROLES[role]:
-        return frame, overrides
-    return frame, {**overrides, number: name}
-
-
-def _check_level_names(
-    levels: list[Any], columns: list[str], role: TableRole, overrides: Mapping[str, str | None]
-) -> None:
-    """Raise if unnamed index levels of a Series may hold the users or items."""
-    missing = [
-        one for one in ("user", "item") if one not in overrides and not names_of(columns, role, one)
-    ]
-    if not missing or levels.count(None) < len(missing):
-        return
-    names = iter(missing)
-    named = [
-        next(names, f"level_{at}") if level is None else level for at, level in enumerate(levels)
-    ]
-    raise ColumnError(
-        "levels of the index of a Series have no names, and one of them should be the "
-        + " and one the ".join(missing),
-        where=role,
-        found=f"levels {levels}",
-        hint=f"name them, in their order: series.rename_axis({named})",
-    )
-
-
-def _check_user_level(index: Any, role: TableRole) -> None:
-    """Raise if the only level of the index of a Series has a name that users do not have."""
-    name = index.name
-    if not isinstance(name, str) or names_of([name], role, "user"):
-        return
-    columns = [column for column in ROLES[role] if column not in ("user", "timestamp")]
-    column = next((column for column in columns if names_of([name], role, column)), None)
-    if column is not None:
-        raise ColumnError(
-            f"the index of a Series holds users, and this one is called {name!r}, as the {column} "
-            "is",
-            where=role,
-            hint="pass a frame: series.reset_index(), with a column for the user; or rename it: "
-            'series.rename_axis("user")',
-        )
-
-
-def from_frame(
-    frame: pl.DataFrame,
-    role: TableRole,
-    overrides: Mapping[str, str | None],
-    source: str,
-    layout: str,
-) -> Table:
-    """Return a frame with named columns as the table of a role.
-
-    Raises
-    ------
-    ColumnError
-        If a column is missing, ambiguous, or of an unsuitable type; or if no column orders the
-        lists, or defines relevance, although a column of numbers could.
-    """
-    names, whole = frame.columns, frame
-    if role not in KEEP_OTHERS:
-        frame, names = one_row_per_item(frame, role, overrides, source)
-    _refuse_lists_in_text(frame, role, overrides, source)
-
-    columns = recognise(frame.columns, role, overrides, source)
-    _check_decided(frame, role, columns, could_decide(names, role, columns, overrides), source)
-
-    kept, unread = _columns_kept(frame, role, columns, source)
-    out = _with_floats(pl.DataFrame(kept), columns, source)
-    table = as_table(out, role, source, layout, columns, unread=tuple(unread))
-    if whole is frame or "request" not in columns:
-        return table
-    requests = whole.select(pl.col(columns[name]).alias(name) for name in ("user", "request"))
-    return replace(table, empty_lists=requests.join(out, on=["user", "request"], how="anti"))
-
-
-def _refuse_lists_in_text(
-    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
-) -> None:
-    """Raise if a column holds lists of items that are written as text."""
-    text = list_in_text(frame, role, overrides)
-    if text is not None:
-        raise ColumnError(
-            f"column {text!r} holds lists that are written as text",
-            where=source,
-            found=repr(frame[text].drop_nulls()[0])[:80],
-            hint=f'columns={{"item": {text!r}}} reads lists in square brackets; write ids without '
-            "brackets",
-        )
-
-
-def _check_decided(
-    frame: pl.DataFrame,
-    role: TableRole,
-    columns: Mapping[str, str],
-    candidates: Iterable[str],
-    source: str,
-) -> None:
-    """Raise if a column of numbers could order the lists, or define relevance, and none does.
-
-    ``candidates`` are the columns whose names do not tell.
-    """
-    deciding = [name for name in candidates if _holds_numbers(frame[name])]
-    if not deciding:
-        return
-    if role != "truth" and any(name.lower() in ("iteration", "iter") for name in deciding):
-        raise swapped(QRELS, role, source, frame.columns)
-    ranks: list[str] = []
-    if "rank" in ROLES[role]:
-        ranks = [name for name in deciding if _counts_up(frame, columns["user"], name)]
-    raise undecided(role, deciding, source, ranks)
-
-
-def _columns_kept(
-    frame: pl.DataFrame, role: TableRole, columns: Mapping[str, str], source: str
-) -> tuple[dict[str, pl.Series], list[str]]:
-    """Return the columns of a table by their names here, and the names of those not read."""
-    kept = {column: frame[name] for column, name in columns.items()}
-    if EVENT in kept:
-        kept[EVENT] = as_labels(kept[EVENT], source)
-    for column in kept.values():
-        if column.dtype == pl.Object:
-            raise unreadable(column, source)
-
-    unread = [name for name in frame.columns if name not in columns.values()]
-    if role not in KEEP_OTHERS:
-        return kept, unread
-    free = [name for name in unread if name not in columns]  # not called as a column in its place
-    kept |= {name: frame[name] for name in free if frame.schema[name] != pl.Object}
-    return kept, [name for name in unread if name in columns or name not in kept]
-
-
-def _with_floats(frame: pl.DataFrame, columns: Mapping[str, str], source: str) -> pl.DataFrame:
-    """Return a frame whose columns of numbers are floats, except whole ranks, and text as it is."""
-    for column in NUMBERS:
-        if column not in columns or frame[column].dtype == pl.String:
-            continue
-        if column != "rank" or frame[column].dtype.is_decimal():
-            frame = frame.with_columns(_as_float(frame[column], columns[column], source))
-    return frame
-
-
-def swapped(content: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:
-    """Return the error for ranked lists in the place of the ground truth, or for the reverse."""
-    return InputError(
-        f"this table holds {content}, and is passed as the {role}",
-        where=source,
-        found=f"columns {', '.join(names)}",
-        hint="are the recommendations and the ground truth swapped?",
-    )
-
-
-def _counts_up(frame: pl.DataFrame, user: str, name: str) -> bool:
-    """Return whether a column has the numbers 1 to n, or 0 to n - 1, in the list of each user."""
-    if frame.schema[name].is_nested():
-        return False
-    numbers = frame[name].cast(pl.Float64, strict=False)
-    lists = pl.DataFrame({"user": frame[user], "rank": numbers}).group_by("user")
-    ends = lists.agg(
-        first=pl.min("rank"), last=pl.max("rank"), rows=pl.len(), distinct=pl.n_unique("rank")
-    )
-    counted = (pl.col("last") - pl.col("first") + 1 == pl.col("rows")) & (
-        pl.col("distinct") == pl.col("rows")
-    )
-    starts = ends["first"].unique().to_list()
-    return (
-        not numbers.null_count()
-        and starts in ([0.0], [1.0])
-        and bool(ends.select(counted.all()).item())
-    )
-
-
-def _holds_numbers(column: pl.Series) -> bool:
-    """Return whether a column, or its lists, have numbers; of text all, with commas and gaps.
-
-    Text with one other word holds names, of which some are numbers, such as titles.
-    """
-    if isinstance(column.dtype, pl.List | pl.Array):
-        column = column.explode(empty_as_null=False)
-    if column.dtype != pl.String:
-        return column.dtype.is_numeric() or column.dtype == pl.Boolean
-    text = column.str.strip_chars()
-    text = text.filter(~text.str.to_lowercase().is_in(_GAPS))
-    number = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    return len(text) > 0 and (is_truth_values(text) or not number.null_count())
-
-
-def is_truth_values(text: pl.Series) -> bool:
-    """Return whether all values of a text column are true or false, as pandas writes booleans."""
-    return bool(text.str.contains("(?i)^(true|false)$").all()) and not text.null_count()
-
-
-def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
-    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
-        raise ColumnError(
-            f"column {name!r} does not hold numbers", where=source, found=str(column.dtype)
-        )
-    number = column.cast(pl.Float64)
-    if (
-        column.dtype == pl.Float16
-    ):  # has three digits: the decimal number that they write is what was stored
-        halves = column.unique().drop_nulls()
-        decimals = [float(str(value)) for value in halves.to_numpy()]
-        number = column.replace_strict(halves, decimals, default=None, return_dtype=pl.Float64)
-    if column.dtype.is_integer() or column.dtype.is_decimal():
-        check_exact(column, number, name, source)
-    return number
-
-
-def with_integers(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Return a frame whose columns of text are integers, if all values are written as integers."""
-    for name in names:
-        if frame.schema[name] == pl.String and frame[name].str.contains(WHOLE_NUMBER).all():
-            number = frame[name].cast(pl.Int64, strict=False)
-            frame = frame if number.null_count() else frame.with_columns(number)
-    return frame
-
-
-def typed(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Return a frame whose columns of text are numbers, if all values are numbers."""
-    for name in names:
-        column = frame[name]
-        if column.dtype != pl.String or column.null_count() == len(column):
-            continue
-        number = column.cast(pl.Float64, strict=False)
-        if number.null_count() == column.null_count():
-            frame = frame.with_columns(number)
-    return frame

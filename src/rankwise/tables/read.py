@@ -40,7 +40,6 @@ from rankwise.tables.columns import (
     empty_table,
     may_be_missing,
     may_have_names,
-    one_row_per_item,
     quoted_columns,
     recognise,
     shared_names,
@@ -59,27 +58,30 @@ from rankwise.tables.files import (
     table_hash,
 )
 from rankwise.tables.formats import check_first_line, local_file
-from rankwise.tables.memory import (
+from rankwise.tables.frames import (
     KEEP_OTHERS,
     NUMBERS,
     QRELS,
-    RANKED,
     as_table,
+    from_frame,
+    in_one_piece,
+    is_truth_values,
+    readable_columns,
+    series_as_frame,
+    swapped,
+    with_integers,
+)
+from rankwise.tables.list_rows import one_row_per_item
+from rankwise.tables.memory import (
+    RANKED,
     columns_of,
     from_array,
-    from_frame,
     from_mapping,
     from_mapping_of_columns,
     from_rows,
     from_sparse,
-    in_one_piece,
-    is_truth_values,
-    readable_columns,
     refuse_tuples,
-    series_as_frame,
-    swapped,
     types_of_rows,
-    with_integers,
 )
 from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import file_state, is_folder

@@ -216,17 +216,25 @@ def is_card(value: Any) -> bool:
         return False
     if not all(isinstance(value.get(name), dict) for name in ("input", "rule", "found", "parts")):
         return False
-    parts, time = value["parts"], value.get("time", {"unit": "s"})
-    rows = [part.get("rows") if isinstance(part, dict) else None for part in parts.values()]
-    texts = (value["input"].get("columns"), value.get("files", {}))
     return (
-        {"train", "test"} <= parts.keys()
-        and all(type(count) is int for count in rows)
-        and isinstance(time, dict)
-        and time.get("unit") in get_args(TimeUnit)
-        and all(isinstance(names, dict) for names in texts)
-        and all(isinstance(text, str) for names in texts for text in names.values())
+        _are_parts(value["parts"])
+        and _is_time(value.get("time", {"unit": "s"}))
+        and _are_texts(value["input"].get("columns"))
+        and _are_texts(value.get("files", {}))
     )
+
+
+def _are_parts(parts: dict[str, Any]) -> bool:
+    rows = [part.get("rows") if isinstance(part, dict) else None for part in parts.values()]
+    return {"train", "test"} <= parts.keys() and all(type(count) is int for count in rows)
+
+
+def _is_time(time: Any) -> bool:
+    return isinstance(time, dict) and time.get("unit") in get_args(TimeUnit)
+
+
+def _are_texts(names: Any) -> bool:
+    return isinstance(names, dict) and all(isinstance(text, str) for text in names.values())
 
 
 def card_text(card: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from rankwise.blocks.block import (
 from rankwise.blocks.hits import Hits, expect, resolve
 from rankwise.core.arrays import checks_at_end, count, reaches, sum_whole
 from rankwise.core.digests import id_words
-from rankwise.core.ragged import offsets
+from rankwise.core.ragged import Ints, UserItems, offsets
 from rankwise.encoding.lists import IdSpace
 from rankwise.encoding.side_information import SideTables, encode_side_information
 from rankwise.errors import IdError, InputError
@@ -286,31 +286,39 @@ def _user_items(
         facts_of_users[Fact("reference")] = "the reference lists"
     if not facts_of_users or items is None:
         return {}, {}
+
     needed = SideTables(facts_of_users, {r: t for r, t in tables.by_role.items() if r != "truth"})
     ids = IdSpace([], [needed.tables[role] for role in needed.coded], count_items=True)
     context = encode_side_information(needed, ids, "error", 1)
     counts = dict(context.counts)
-    out: dict[str, _UserItems] = {}
-    user_axis = Axis("user", users.ids, len(users.ids))
-    for name, item_sets in (("history", context.history), ("reference", context.reference)):
-        if item_sets is None or (name == "history" and not history):
+    item_sets = {"history": context.history if history else None, "reference": context.reference}
+    by_row: dict[str, _UserItems] = {}
+    for name, sets in item_sets.items():
+        if sets is None:
             continue
-        lengths = np.diff(item_sets.starts)
-        owners = ids.users.decode(np.flatnonzero(lengths)).alias("user").to_frame()
-        codes = user_axis.codes(Table(owners, "users", "users", "", {}))  # -1 for an unknown user
-        user = np.repeat(codes, lengths[lengths > 0])
-        table = Table(
-            pl.DataFrame({"item": ids.items.decode(item_sets.items)}), "train", name, "", {}
-        )
-        item = items.codes(table)
+        user, item = _codes_of(sets, ids, users, items, name)
         matched = (user >= 0) & (item >= 0)
         if not matched.all():
             counts[f"{name}_rows_of_unknown_ids"] = int((~matched).sum())
-        order = np.argsort(user[matched], kind="stable")
-        sizes = np.bincount(user[matched], minlength=len(users.ids) + 1)
-        starts = torch.from_numpy(offsets(sizes))
-        out[name] = _UserItems(starts, torch.from_numpy(item[matched][order].astype(np.int64)))
-    return out, counts
+        by_row[name] = _grouped_by_row(user[matched], item[matched], len(users.ids))
+    return by_row, counts
+
+
+def _codes_of(
+    sets: UserItems, ids: IdSpace, users: UserIds, items: Axis, name: str
+) -> tuple[Ints, Ints]:
+    """Return the rows and the numbers of users and items of all pairs, -1 for unknown ones."""
+    lengths = np.diff(sets.starts)
+    owners = ids.users.decode(np.flatnonzero(lengths)).alias("user").to_frame()
+    rows = Axis("user", users.ids, len(users.ids)).codes(Table(owners, "users", "users", "", {}))
+    frame = pl.DataFrame({"item": ids.items.decode(sets.items)})
+    return np.repeat(rows, lengths[lengths > 0]), items.codes(Table(frame, "train", name, "", {}))
+
+
+def _grouped_by_row(user: Ints, item: Ints, n_users: int) -> _UserItems:
+    order = np.argsort(user, kind="stable")
+    starts = torch.from_numpy(offsets(np.bincount(user, minlength=n_users + 1)))
+    return _UserItems(starts, torch.from_numpy(item[order].astype(np.int64)))
 
 
 def _as_tensor(value: Any) -> Any:

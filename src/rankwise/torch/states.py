@@ -381,35 +381,43 @@ def partial_of(
     ``counts`` are those of the lists by name, ``shared_counts`` those of the tables that facts come
     from.
     """
-    protocol = Protocol(PASSED) if counts["with_candidates"] else None
-    if spec.negatives is not None:
-        protocol = Protocol("sampled", negatives=spec.negatives)
-    ordered_by = {} if counts["from_lists"] else {"score": "scores"}
-    relevant_by = {"relevance": "target"} if counts["graded"] else {}
-    truth = _card(counts["truth_rows"], relevant_by) | {"split": None}
-    counted = {name: n for name, n in counts.items() if name not in KINDS}
-    if without := counts[
-        "lists_without_relevant_items"
-    ]:  # a row of a target is a user of the ground truth
-        counted["truth_users_without_relevant_items"] = without
+    ties = {spec.ties(from_scores=kind == "from_scores") for kind in KINDS[:2] if counts[kind]}
+    has_items = spec.plan.needs_catalogue
     return Partial(
         users=_users(spec, layout, states, named=counts["with_users"] > 0),
         about=job.about,
-        items=_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
-        group_items=_group_items(spec, layout, states["sums"])
-        if spec.plan.needs_catalogue
-        else None,
-        counts=counted,
-        protocol="" if protocol is None else protocol.write(),
-        ties=tuple(
-            sorted(
-                spec.ties(from_scores=kind == "from_scores") for kind in KINDS[:2] if counts[kind]
-            )
-        ),
-        inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
+        items=_items(spec, layout, states["sums"]) if has_items else None,
+        group_items=_group_items(spec, layout, states["sums"]) if has_items else None,
+        counts=_counts_of_partial(counts),
+        protocol=_protocol(spec, counts),
+        ties=tuple(sorted(ties)),
+        inputs=_cards(counts),
         shared_counts=dict(shared_counts),
         digests=_digest_of_truth(states["columns"]) if counts["with_users"] else {},
     )
+
+
+def _protocol(spec: MetricSpec, counts: Mapping[str, int]) -> str:
+    """Return the candidate set that the lists were ranked from, written; empty if unknown."""
+    if spec.negatives is not None:
+        return Protocol("sampled", negatives=spec.negatives).write()
+    return Protocol(PASSED).write() if counts["with_candidates"] else ""
+
+
+def _cards(counts: Mapping[str, int]) -> dict[str, tuple[dict[str, Any], ...]]:
+    """Return the cards of lists and ground truth."""
+    ordered_by = {} if counts["from_lists"] else {"score": "scores"}
+    relevant_by = {"relevance": "target"} if counts["graded"] else {}
+    truth = _card(counts["truth_rows"], relevant_by) | {"split": None}
+    return {"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)}
+
+
+def _counts_of_partial(counts: Mapping[str, int]) -> dict[str, int]:
+    kept = {name: n for name, n in counts.items() if name not in KINDS}
+    without = counts["lists_without_relevant_items"]
+    if without:  # a row of a target is a user of the ground truth
+        kept["truth_users_without_relevant_items"] = without
+    return kept
 
 
 def _digest_of_truth(columns: Tensor) -> dict[str, int]:
@@ -616,26 +624,34 @@ class UserStates(Metric):
             for key, value in state_dict.items()
             if key.startswith(prefix)
         }
-        state_dict = {
-            f"{prefix}{name}": value for name, value in STATE_DICT.upgrade(states, version).items()
-        }
+        states_now = STATE_DICT.upgrade(states, version)
+        state_dict = {f"{prefix}{name}": value for name, value in states_now.items()}
+
         loaded = [name for name in self._names if prefix + self._names[name] in state_dict]
         if not loaded and any(map(_STATE.fullmatch, states)):
             raise self._other_settings_error(local_metadata.get("settings"))
         if "n_items" in loaded:
             common_n_items([self._state("n_items"), state_dict[prefix + self._names["n_items"]]])
+
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
         for name in loaded:
-            value = self._state(name)
-            value = torch.cat([*value]) if isinstance(value, list) and value else value
-            value = value.to(self.device, copy=True) if isinstance(value, Tensor) else value
-            is_list = isinstance(self._defaults[self._names[name]], list)
-            self._set_state(name, ([value] if len(value) else []) if is_list else value)
+            self._settle_loaded(name)
         if loaded:
             self._read_n_items()
             self._write_n_items()
             self._computed, self._last = None, []
             self._update_count = max(self._update_count, int(bool(self._state("users"))))
+
+    def _settle_loaded(self, name: str) -> None:
+        """Move a state that was loaded to the device, as a list of one tensor where it is a list."""
+        value = self._state(name)
+        if isinstance(value, list) and value:
+            value = torch.cat([*value])
+        if isinstance(value, Tensor):
+            value = value.to(self.device, copy=True)
+        if isinstance(self._defaults[self._names[name]], list):
+            value = [value] if len(value) else []
+        self._set_state(name, value)
 
     def _other_settings_error(self, saved: Mapping[str, str] | None) -> ParameterError:
         """Return the error for states of different settings, with the differences if saved."""
