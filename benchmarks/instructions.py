@@ -131,7 +131,7 @@ def versions_here() -> dict[str, str]:
 
 def compare(names: list[str], *, record: bool) -> int:
     """Print a table of all cases, and return the exit code."""
-    road = "compiled" if kernels.road() == "compiled" else "numpy"
+    road = "compiled" if kernels.implementation() == "compiled" else "numpy"
     known: dict[str, dict[str, Any]] = (
         json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {}
     )

@@ -48,7 +48,7 @@ def main() -> None:
     scores = np.random.default_rng(0).random((lists, LENGTH))
 
     def table() -> int:
-        with kernels.disabled():
+        with kernels.without_library():
             return len(match(items, edges, judged, starts).rows)
 
     def road() -> int:
@@ -57,7 +57,7 @@ def main() -> None:
     rows = match(items, edges, judged, starts).rows
     assert hits_by_sorting(items, judged, starts) == table() == road() == len(rows)
     jobs = {
-        f"match: {kernels.road()}": road,
+        f"match: {kernels.implementation()}": road,
         "match: hash table of NumPy": table,
         "match: packed rows sorted": lambda: hits_by_sorting(items, judged, starts),
         "scores of all lists sorted": lambda: scores.copy().sort(axis=1),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 ASKED = [f"{name}@{list(peers.CUTOFFS)}" for name in peers.METRICS]
 MEMORY_TARGET = 2.5
 MOVIELENS, MOVIELENS_ITEMS = workload.MOVIELENS_USERS, workload.MOVIELENS_ITEMS
-COMPILED = kernels.road() == "compiled"
+COMPILED = kernels.implementation() == "compiled"
 READY = 4 << 30
 """Bytes that runs in new memory find ready: what evaluating ten million users takes."""
 TINY = "import rankwise as rw; rw.evaluate({'ann': ['a', 'b']}, {'ann': {'b'}}, 'ndcg@2')"
@@ -402,7 +402,7 @@ def main() -> None:
     for name in options.only or SCENARIOS:
         print(f"measuring: {name} …", file=sys.stderr, flush=True)
         lines += SCENARIOS[name](10 if options.quick else 1)
-    print(f"Kernels: {kernels.road()}\n")
+    print(f"Kernels: {kernels.implementation()}\n")
     print(markdown(lines))
 
 

@@ -162,5 +162,5 @@ def _index() -> str:
         '``rankwise.NDCG(gain="exponential") @ 10``:',
         "",
     ]
-    links = [f":doc:`{cls.__name__} </metrics/{cls.name}>`" for cls in registry.every()]
+    links = [f":doc:`{cls.__name__} </metrics/{cls.name}>`" for cls in registry.all_metrics()]
     return "\n".join([*lines, ", ".join(links) + ".", ""])

@@ -135,7 +135,7 @@ def variants() -> list[str]:
     from rankwise.metrics import registry
 
     out = []
-    for cls in registry.every():
+    for cls in registry.all_metrics():
         at = "" if cls.cutoff == "none" else f"@{CUTOFFS}"
         settings = [""]
         hints = typing.get_type_hints(cls)

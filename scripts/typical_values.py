@@ -32,7 +32,7 @@ CELL = "[user_group=30 ratings or more,item_group=from 2010]"
 def metrics() -> dict[str, str]:
     """Return the text that is evaluated, by the name of the metric; without those of scores on no scale."""
     texts = {}
-    for cls in registry.every():
+    for cls in registry.all_metrics():
         ratings = cls.__module__.endswith(".rating") and cls.name != "classification"
         if "scores" in Description(cls).needs and not ratings:
             continue

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from rankwise.core.hashing import combined, hash_of_column
+from rankwise.core.hashing import combine_hashes, hash_of_column
 
 
 def tables(max_size=30, users=5, items=6, times=8, min_size=1, timed=True):
@@ -49,11 +49,11 @@ def half_up(share, n):
 def hash_of(row, seed=0):
     """The hash of user, item and, where there is one, time; a rating is the last of a row."""
     columns = [hash_of_column(pl.Series([value])) for value in row[:-1]]
-    return int(combined(columns, seed)[0])
+    return int(combine_hashes(columns, seed)[0])
 
 
 def rest_of(row):
-    return int(combined([hash_of_column(pl.Series([row[-1]]))], 0)[0])
+    return int(combine_hashes([hash_of_column(pl.Series([row[-1]]))], 0)[0])
 
 
 def of_users(table):
@@ -80,7 +80,7 @@ def draws(rows, seed):
         key = np.array([hash_of(row, seed)], dtype=np.uint64)
         drawn.append(
             (
-                int(combined([key, np.array([number], dtype=np.uint64)], 0)[0])
+                int(combine_hashes([key, np.array([number], dtype=np.uint64)], 0)[0])
                 if number
                 else int(key[0]),
                 row,
@@ -91,7 +91,7 @@ def draws(rows, seed):
 
 def users_at_random(users, seed):
     return sorted(
-        users, key=lambda user: int(combined([hash_of_column(pl.Series([user]))], seed)[0])
+        users, key=lambda user: int(combine_hashes([hash_of_column(pl.Series([user]))], seed)[0])
     )
 
 

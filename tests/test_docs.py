@@ -75,7 +75,9 @@ def test_the_page_that_helps_to_choose_names_every_metric_that_exists():
     missing = known - named
     # A metric with its plain definition beside it is new: advice comes with use.
     missing -= {
-        cls.name for cls in registry.every() if cls.plain and cls.plain.__module__ == cls.__module__
+        cls.name
+        for cls in registry.all_metrics()
+        if cls.plain and cls.plain.__module__ == cls.__module__
     }
     # Those that are spelled variants of others, or counts that need no advice.
     assert missing <= {

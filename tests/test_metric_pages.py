@@ -20,7 +20,9 @@ import worked_examples  # noqa: E402
 
 # A metric with its plain definition beside it is new: its page comes later.
 METRICS = [
-    cls for cls in registry.every() if not (cls.plain and cls.plain.__module__ == cls.__module__)
+    cls
+    for cls in registry.all_metrics()
+    if not (cls.plain and cls.plain.__module__ == cls.__module__)
 ]
 NAMES = [cls.name for cls in METRICS]
 

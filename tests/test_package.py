@@ -35,7 +35,9 @@ def test_functions_come_first_then_classes_then_packages():
 def test_metrics_are_listed_once():
     """By `rankwise.metrics`; as attributes of rankwise they are the same classes."""
     classes = {
-        cls.__name__: cls for cls in registry.every() if cls.__module__.startswith("rankwise.")
+        cls.__name__: cls
+        for cls in registry.all_metrics()
+        if cls.__module__.startswith("rankwise.")
     }
     short = {"AP", "F1", "HR", "ILD", "MAP", "MRR", "RR"}
     assert {

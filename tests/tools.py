@@ -42,7 +42,10 @@ def compiled() -> bool:
     """Return whether kernels are compiled, or switched off on purpose."""
     from rankwise.core import kernels
 
-    return kernels.road() == "compiled" or os.environ.get("RANKWISE_KERNELS", "").lower() == "off"
+    return (
+        kernels.implementation() == "compiled"
+        or os.environ.get("RANKWISE_KERNELS", "").lower() == "off"
+    )
 
 
 def installed(name: str) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_choice, check_number, check_positive
-from rankwise.core.ragged import Ints, bucket, offsets, ragged_rows
+from rankwise.core.ragged import Ints, counting_sort, offsets, ragged_rows
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.tables.columns import Columns, check_columns
@@ -49,7 +49,7 @@ def _draw(
     user_codes = pl.DataFrame({"user": users, "u": np.arange(len(users))})
     item_codes = pl.DataFrame({"item": catalogue, "i": np.arange(len(catalogue))})
     excluded = excluded.join(user_codes, on="user").join(item_codes, on="item").sort("u", "i")
-    starts, _ = bucket(excluded["u"].to_numpy(), len(users))
+    starts, _ = counting_sort(excluded["u"].to_numpy(), len(users))
     weights = None
     if protocol.by == "popularity":
         assert train is not None

@@ -23,7 +23,7 @@ def test_blocks_have_all_users_and_equally_many_rows(lengths, most, threads):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cut, "_FEW", 20)
-        blocks = list(cut.parts(encoded, threads=threads))
+        blocks = list(cut.plan_blocks(encoded, threads=threads))
     assert [user for part in blocks for user in range(part.start, part.stop)] == [
         *range(len(lengths))
     ]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.blocks import lists as module
-from rankwise.blocks.lists import arrange
+from rankwise.blocks.lists import group_lists
 from rankwise.core.vocabularies import IntegerVocabulary
 
 USERS = pl.Series([4, 4, 2, 2, 2])
@@ -34,7 +34,7 @@ def as_dict(arranged):
     ],
 )
 def test_rows_in_order_are_used_as_they_lie(how):
-    arranged = arrange(USERS, ITEMS, vocabulary=IntegerVocabulary(10), **how)
+    arranged = group_lists(USERS, ITEMS, vocabulary=IntegerVocabulary(10), **how)
     assert arranged.items is ITEMS
     assert arranged.user.tolist() == [4, 2]
     assert as_dict(arranged) == {4: [7, 1], 2: [3, 9, 5]}
@@ -45,10 +45,10 @@ def test_rows_with_ranks_are_put_straight_in_their_places(monkeypatch, base):
     def never(*_, **__):
         raise AssertionError("a table with ranks 1, 2, 3, … needs no ordering")
 
-    monkeypatch.setattr(module, "reorder", never)
-    monkeypatch.setattr(module, "bucketed", never)
+    monkeypatch.setattr(module, "sort_segments", never)
+    monkeypatch.setattr(module, "group_by_code", never)
     order = [3, 0, 4, 1, 2]
-    arranged = arrange(
+    arranged = group_lists(
         USERS[order],
         ITEMS[order],
         vocabulary=IntegerVocabulary(10),
@@ -68,7 +68,7 @@ def test_any_rows(rows, by, threads):
     if by == "rank":  # every rank once in a list
         ranks = ranks + 10 * items
     how = {"rank": {"rank": ranks}, "score": {"score": scores * 1.0}, "nothing": {}}[by]
-    arranged = arrange(
+    arranged = group_lists(
         pl.Series(users), items, vocabulary=IntegerVocabulary(6), threads=threads, **how
     )
     key = {"rank": lambda r: ranks[r], "score": lambda r: -scores[r], "nothing": lambda r: r}[by]
@@ -81,7 +81,7 @@ def test_any_rows(rows, by, threads):
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 0, 2, 1, 3]])
 def test_ranks_from_0_in_one_list_and_from_1_in_another_have_a_gap(order):
-    arranged = arrange(
+    arranged = group_lists(
         USERS[order],
         ITEMS[order],
         vocabulary=IntegerVocabulary(10),
@@ -93,7 +93,7 @@ def test_ranks_from_0_in_one_list_and_from_1_in_another_have_a_gap(order):
 
 def test_ranks_that_spill_into_the_next_list_are_not_places():
     # User 0 has ranks 1 and 3, user 1 rank 1 and 2: four places, but one claimed twice.
-    arranged = arrange(
+    arranged = group_lists(
         pl.Series([0, 1, 0, 1]),
         np.array([5, 6, 7, 8]),
         vocabulary=IntegerVocabulary(2),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.blocks.matching import match
-from rankwise.core.ragged import offsets, owners
+from rankwise.core.ragged import offsets, segments_of
 
 
 def by_dictionary(items, starts, judged, judged_starts):
@@ -53,7 +53,7 @@ def test_random_lists(catalogue, seed, n_lists, uniform):
     ours = match(*data)
     assert ours.rows.tolist() == rows
     assert ours.judged.tolist() == found
-    assert ours.lists.tolist() == owners(data[1], ours.rows).tolist()
+    assert ours.lists.tolist() == segments_of(data[1], ours.rows).tolist()
     assert len(ours.repeated) == 0
 
 

@@ -33,7 +33,7 @@ def test_in_any_order(order):
     whole = BlockCollector([0, 2, 3, 3, 6])
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda at: whole.add(BLOCKS[at], at), order))
-    joined = whole.measured()
+    joined = whole.collect()
     assert joined.user.tolist() == [4, 7, 2, 9, 1, 3]
     values = joined.columns["ndcg@3"]
     assert values.dtype == np.float64

@@ -25,7 +25,7 @@ from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
 from rankwise.results.values import labelled_values
 from strategies import fewer, worlds
 
-EVERY = registry.every()
+EVERY = registry.all_metrics()
 NAMES = [cls.name for cls in EVERY]
 # What a metric needs to be worth asking: the top of the scale.
 SPECIAL = {"err": {"max_relevance": 4.0}}

@@ -14,11 +14,11 @@ from rankwise.core.arrays import (
     LARGEST,
     ExactTotal,
     SortedValues,
+    at_least,
     bincount,
     count,
     exact_sums,
     namespace,
-    reaches,
     read_sums,
     sum_whole,
 )
@@ -139,7 +139,7 @@ def test_a_product_has_both_of_its_halves():
 def test_a_relevance_reaches_a_threshold_in_double_or_single_precision(
     relevance, threshold, expected
 ):
-    assert reaches(np.array([relevance], dtype=np.float64), threshold).tolist() == [expected]
+    assert at_least(np.array([relevance], dtype=np.float64), threshold).tolist() == [expected]
 
 
 def test_values_in_any_order_and_shares_are_sorted():

@@ -8,7 +8,7 @@ import pytest
 
 from rankwise.core import digests
 from rankwise.core.digests import (
-    added,
+    add_digests,
     digest_in_parts,
     digest_of_rows,
     id_words,
@@ -125,6 +125,6 @@ def test_parts_cover_every_row_once(n, monkeypatch):
 
 
 def test_digests_are_added_modulo_2_to_64():
-    assert added([2**64 - 1, 1]) == 0
-    assert added([2**64 - 2, 1]) == 2**64 - 1
-    assert added([]) == 0
+    assert add_digests([2**64 - 1, 1]) == 0
+    assert add_digests([2**64 - 2, 1]) == 2**64 - 1
+    assert add_digests([]) == 0

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankwise.core.terminal import TableView, as_json, csv_text, export, finite, float_of
+from rankwise.core.terminal import TableView, as_json, csv_text, export, float_of, json_safe
 from rankwise.errors import ParameterError
 
 
@@ -29,10 +29,10 @@ def test_json_is_indented_by_two_and_hides_nothing():
     ],
 )
 def test_numbers_come_back(value, plain, back):
-    assert finite(value) == plain
-    assert finite({"a": (value, [value])}) == {"a": [plain, [plain]]}
+    assert json_safe(value) == plain
+    assert json_safe({"a": (value, [value])}) == {"a": [plain, [plain]]}
     assert float_of(plain) == back
-    assert finite(math.nan) is None
+    assert json_safe(math.nan) is None
     assert math.isnan(float_of(None))
 
 

@@ -13,9 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.core import hashing, kernels
-from rankwise.core.hashing import combined, digest_of, hash_of_column, hash_of_text, id_numbers
-from rankwise.core.texts import labels
-from rankwise.core.vocabularies import ascending_ranks, rows_among
+from rankwise.core.hashing import (
+    combine_hashes,
+    digest_of,
+    hash_of_column,
+    hash_of_text,
+    id_numbers,
+)
+from rankwise.core.texts import clean_labels
+from rankwise.core.vocabularies import ascending_ranks, lookup_rows
 
 NULL = 0x9E3779B97F4A7C15
 
@@ -34,18 +40,18 @@ def test_hashes_of_text_and_rows_are_those_of_every_version():
 def test_a_row_is_mixed_as_by_splitmix64(seed):
     """The first two numbers of SplitMix64 from 0, halved."""
     start = np.array([hash_of_text(f"seed {seed}")], dtype=np.uint64)
-    assert combined([start], seed).tolist() == [0xE220A8397B1DCDAF >> 1]
-    assert combined([start ^ np.uint64(NULL)], seed).tolist() == [0x6E789E6AA1B965F4 >> 1]
+    assert combine_hashes([start], seed).tolist() == [0xE220A8397B1DCDAF >> 1]
+    assert combine_hashes([start ^ np.uint64(NULL)], seed).tolist() == [0x6E789E6AA1B965F4 >> 1]
     column = np.array([5, 6, 5], dtype=np.uint64)
-    one, other, same = combined([start.repeat(3), column], seed).tolist()
+    one, other, same = combine_hashes([start.repeat(3), column], seed).tolist()
     assert one == same != other
 
 
 def test_hashes_of_rows_do_not_depend_on_steps(monkeypatch):
     columns = [np.arange(7, dtype=np.uint64), np.arange(7, dtype=np.uint64) % np.uint64(3)]
-    whole = combined(columns, 3)
+    whole = combine_hashes(columns, 3)
     monkeypatch.setattr(hashing, "_CHUNK", 2)
-    assert combined(columns, 3).tolist() == whole.tolist()
+    assert combine_hashes(columns, 3).tolist() == whole.tolist()
     assert len(set(whole.tolist())) == 7
     assert int(whole.max()) < 2**63
 
@@ -142,7 +148,7 @@ def test_ids_in_text_are_numbers_only_in_canonical_form_and_within_64_bits(compi
         "a",
     ]
     texts = ["a", "é", "item 4711", "a longer text than sixteen bytes"]
-    with nullcontext() if compiled else kernels.disabled():
+    with nullcontext() if compiled else kernels.without_library():
         assert id_numbers(pl.Series(map(str, whole))).tolist() == whole
         found = id_numbers(pl.Series(other)).tolist()
         numbers = id_numbers(pl.Series(texts)).tolist()
@@ -157,19 +163,19 @@ def test_ids_in_text_are_numbers_only_in_canonical_form_and_within_64_bits(compi
 
 
 def test_names_have_no_blanks_around_them_and_empty_ones_are_missing():
-    assert labels(pl.Series([" war", "", "war ", "  ", None])).to_list() == [
+    assert clean_labels(pl.Series([" war", "", "war ", "  ", None])).to_list() == [
         "war",
         None,
         "war",
         None,
         None,
     ]
-    assert labels(pl.Series(["a b", "c"])).to_list() == ["a b", "c"]
+    assert clean_labels(pl.Series(["a b", "c"])).to_list() == ["a b", "c"]
     numbers = pl.Series([3, 1])
-    assert labels(numbers) is numbers
+    assert clean_labels(numbers) is numbers
     kept = pl.Series(["low", "high"], dtype=pl.Enum(["low", "high"]))
-    assert labels(kept).dtype == kept.dtype
-    changed = labels(pl.Series(["low ", ""], dtype=pl.Categorical))
+    assert clean_labels(kept).dtype == kept.dtype
+    changed = clean_labels(pl.Series(["low ", ""], dtype=pl.Categorical))
     assert (changed.dtype, changed.to_list()) == (pl.String, ["low", None])
 
 
@@ -189,6 +195,6 @@ SOME_INTEGERS = st.one_of(st.integers(-20, 20), st.integers(-(2**63), 2**63 - 1)
 def test_the_rows_of_ids_among_others(ids, others, kind):
     known = [one for one in others if one is not None]
     columns = [pl.Series(values, dtype=pl.Int64).cast(kind) for values in (ids, known)]
-    assert rows_among(*columns).tolist() == [
+    assert lookup_rows(*columns).tolist() == [
         known.index(one) if one in known else -1 for one in ids
     ]

@@ -12,7 +12,7 @@ from rankwise.core import kernels
 from rankwise.core.kernels import SIGNATURES, ArrayPointer, ColumnPointers
 
 needs_kernels = pytest.mark.skipif(
-    kernels.road() != "compiled", reason=f"the road is {kernels.road()}"
+    kernels.implementation() != "compiled", reason=f"the road is {kernels.implementation()}"
 )
 
 SCALARS = {
@@ -122,7 +122,7 @@ def test_a_source_with_another_signature_differs_from_the_table(text, other):
 @needs_kernels
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_no_function_takes_an_argument_of_another_type(name):
-    function, arguments = getattr(kernels.loaded(), name), arguments_of(name)
+    function, arguments = getattr(kernels.load(), name), arguments_of(name)
     for at, (kind, value) in enumerate(zip(SIGNATURES[name][0], arguments, strict=True)):
         unsuitable = {
             word: odd for word, odd in ODD.items() if (word, kind) != ("real", ctypes.c_double)
@@ -146,7 +146,7 @@ def test_no_function_takes_an_argument_of_another_type(name):
 @needs_kernels
 @pytest.mark.parametrize("name", [name for name in SIGNATURES if name != "rw_source"])
 def test_no_function_takes_another_number_of_arguments(name):
-    function, arguments = getattr(kernels.loaded(), name), arguments_of(name)
+    function, arguments = getattr(kernels.load(), name), arguments_of(name)
     with pytest.raises(TypeError, match="takes exactly"):
         function(*arguments, 0)
     with pytest.raises(TypeError, match="not enough arguments"):
@@ -158,7 +158,7 @@ def test_no_function_writes_to_a_read_only_array():
     counts = np.zeros(3, dtype=np.int64)
     counts.flags.writeable = False
     with pytest.raises(ctypes.ArgumentError, match="expected a writable array of int64"):
-        kernels.loaded().rw_count(np.array([2, 0, 2]), 0, 3, counts)
+        kernels.load().rw_count(np.array([2, 0, 2]), 0, 3, counts)
     assert counts.tolist() == [0, 0, 0]
 
 
@@ -166,5 +166,5 @@ def test_no_function_writes_to_a_read_only_array():
 def test_a_read_only_array_can_be_read():
     codes, counts = np.array([2, 0, 2]), np.zeros(3, dtype=np.int64)
     codes.flags.writeable = False
-    kernels.loaded().rw_count(codes, 0, np.int64(3), counts)
+    kernels.load().rw_count(codes, 0, np.int64(3), counts)
     assert counts.tolist() == [1, 0, 2]

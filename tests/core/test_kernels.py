@@ -19,23 +19,23 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.blocks.hits import expect
-from rankwise.blocks.lists import arrange
+from rankwise.blocks.lists import group_lists
 from rankwise.blocks.matching import match
 from rankwise.core import kernels, ragged
 from rankwise.core.arrays import ExactTotal
-from rankwise.core.ragged import bucket, group, owners
+from rankwise.core.ragged import counting_sort, group, segments_of
 from rankwise.core.vocabularies import IntegerVocabulary
 from rankwise.errors import ScoreError
 from rankwise.stats import cliffs_delta
 from rankwise.stats.differences import SortedColumn, moments_of_pairs, paired_differences
 
 needs_kernels = pytest.mark.skipif(
-    kernels.road() != "compiled", reason=f"the road is {kernels.road()}"
+    kernels.implementation() != "compiled", reason=f"the road is {kernels.implementation()}"
 )
 
 
 def on_both_roads(work):
-    with kernels.disabled():
+    with kernels.without_library():
         reference = work()
     return work(), reference
 
@@ -66,7 +66,7 @@ def test_matches(lists, dtype, seed):
         assert ours.rows.tolist() == reference.rows.tolist()
         assert ours.judged.tolist() == reference.judged.tolist()
         assert ours.lists.tolist() == reference.lists.tolist()
-        assert ours.lists.tolist() == owners(arguments[1], ours.rows).tolist()
+        assert ours.lists.tolist() == segments_of(arguments[1], ours.rows).tolist()
 
 
 @needs_kernels
@@ -146,7 +146,7 @@ def test_codes_of_64_bits_side_by_side_are_counted_by_the_loop():
 @needs_kernels
 @given(st.lists(st.integers(0, 9)), st.sampled_from([np.int32, np.int64]))
 def test_buckets(codes, dtype):
-    ours, reference = on_both_roads(lambda: bucket(np.array(codes, dtype=dtype), 10))
+    ours, reference = on_both_roads(lambda: counting_sort(np.array(codes, dtype=dtype), 10))
     assert [part.tolist() for part in ours] == [part.tolist() for part in reference]
 
 
@@ -165,7 +165,7 @@ def test_ranks_that_count_up_or_do_not(lengths, in_order, seed, base):
     if not in_order:
         rank = np.random.default_rng(seed).permutation(rank) + 10 * np.arange(len(rank))
     ours, reference = on_both_roads(
-        lambda: arrange(
+        lambda: group_lists(
             pl.Series(user), np.arange(len(user)), vocabulary=IntegerVocabulary(20), rank=rank
         )
     )
@@ -197,7 +197,7 @@ def test_rows_in_any_order(lengths, by, seed, threads, first_item):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ragged, "_STEP", 1)  # shares of few rows
             try:
-                return arrange(
+                return group_lists(
                     pl.Series(user[order]),
                     first_item + order,
                     threads=threads,
@@ -374,7 +374,7 @@ def fresh_road(monkeypatch, tmp_path, library, source=b"int x;"):
     monkeypatch.setattr(kernels, "LIBRARY", library)
     kernels._load.cache_clear()
     try:
-        return kernels.road()
+        return kernels.implementation()
     finally:
         kernels._load.cache_clear()
 
@@ -402,7 +402,7 @@ def test_the_variable_turns_them_off(monkeypatch):
     monkeypatch.setenv("RANKWISE_KERNELS", "off")
     kernels._load.cache_clear()
     try:
-        assert kernels.road() == "numpy (RANKWISE_KERNELS=off)"
+        assert kernels.implementation() == "numpy (RANKWISE_KERNELS=off)"
     finally:
         kernels._load.cache_clear()
 
@@ -484,13 +484,13 @@ def test_scores_are_read_where_rows_are_contiguous():
 
 
 def test_the_road_is_numpy_while_loops_are_disabled_however_often():
-    before = kernels.road()
-    with kernels.disabled():
-        with kernels.disabled():
-            assert kernels.loaded() is None
-        assert kernels.road() == "numpy (turned off)"
-        assert kernels.loaded() is None
-    assert kernels.road() == before
+    before = kernels.implementation()
+    with kernels.without_library():
+        with kernels.without_library():
+            assert kernels.load() is None
+        assert kernels.implementation() == "numpy (turned off)"
+        assert kernels.load() is None
+    assert kernels.implementation() == before
 
 
 @needs_kernels

@@ -13,18 +13,18 @@ from rankwise.core.ragged import (
     UserItems,
     are_distinct,
     are_small,
-    bucket,
+    batches_by_length,
+    counting_sort,
+    expand_runs,
     group,
     offsets,
-    owners,
-    padded,
+    padded_rows,
     positions,
     ragged_rows,
-    reorder,
     rows_of_groups,
     runs,
-    similar,
-    spread,
+    segments_of,
+    sort_segments,
     user_runs,
 )
 from rankwise.core.vocabularies import IntegerVocabulary, vocabulary_for
@@ -32,7 +32,7 @@ from rankwise.core.vocabularies import IntegerVocabulary, vocabulary_for
 
 @given(st.lists(st.integers(0, 9)))
 def test_bucket_is_a_stable_sort(codes):
-    starts, order = bucket(np.array(codes, dtype=np.int64), 10)
+    starts, order = counting_sort(np.array(codes, dtype=np.int64), 10)
     assert order.tolist() == sorted(range(len(codes)), key=lambda row: codes[row])
     assert np.diff(starts).tolist() == [codes.count(code) for code in range(10)]
 
@@ -49,7 +49,7 @@ def test_reorder_is_a_sort_of_each_segment(segments, use_breaker, descending, th
     tie = np.random.default_rng(0).permutation(len(keys))
     rows = np.arange(len(keys))
     breaker = (lambda rows: tie[rows]) if use_breaker else None
-    ours, ordered = reorder(
+    ours, ordered = sort_segments(
         starts, keys, [rows, keys], breaker=breaker, descending=descending, threads=threads
     )
     sign = -1 if descending else 1
@@ -71,7 +71,7 @@ def test_rows_of_adjacent_groups_are_a_slice_and_a_group_may_come_twice():
 
 
 def test_segments_without_rows_are_in_no_part():
-    parts = similar(np.array([0, 0, 1, 1, 3]), 100)
+    parts = batches_by_length(np.array([0, 0, 1, 1, 3]), 100)
     assert [part.tolist() for part in parts] == [[1], [3]]
 
 
@@ -86,7 +86,7 @@ def test_rows_are_grouped_by_user_in_their_order(threads, dtype, low, monkeypatc
         rng.integers(low, 40, 900).astype(dtype),
         rng.random(900),
     )
-    groups, moved, ordered = ragged.grouped(codes, 9, items, score, threads)
+    groups, moved, ordered = ragged.group_scored_items(codes, 9, items, score, threads)
     order = sorted(range(900), key=lambda row: codes[row])
     assert moved.tolist() == items[order].tolist()
     assert ordered.tolist() == score[order].tolist()
@@ -104,9 +104,9 @@ def test_ranks_that_count_up_place_the_items(base, threads, monkeypatch):
     items, order = rng.permutation(351), rng.permutation(351)
     counts = ragged.Counts.of(codes[order], 5, items[order], threads)
     if counts is None:  # without compiled loops
-        assert kernels.loaded() is None
+        assert kernels.load() is None
         return
-    users, starts, placed = ragged.placed(
+    users, starts, placed = ragged.place_by_rank(
         counts, codes[order], rank[order], items[order], threads, base
     )
     assert (users.tolist(), starts.tolist()) == ([0, 2, 3], [0, 200, 201, 351])
@@ -115,9 +115,13 @@ def test_ranks_that_count_up_place_the_items(base, threads, monkeypatch):
     twice[5], beyond[199] = twice[4], base + 200
     for wrong in (twice, beyond):
         assert (
-            ragged.placed(counts, codes[order], wrong[order], items[order], threads, base) is None
+            ragged.place_by_rank(counts, codes[order], wrong[order], items[order], threads, base)
+            is None
         )
-    assert ragged.placed(counts, codes[order], rank[order], items[order], threads, 1 - base) is None
+    assert (
+        ragged.place_by_rank(counts, codes[order], rank[order], items[order], threads, 1 - base)
+        is None
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64])
@@ -125,9 +129,7 @@ def test_rows_whose_id_is_not_that_before(dtype):
     ids = np.array([3, 3, 5, 5, 5, 3, 4], dtype=dtype)
     for first, stop in ((1, 7), (3, 6), (2, 2)):
         rows = kernels.changes(ids, first, stop)
-        assert (rows is None) == (
-            kernels.loaded() is None
-        )  # without compiled loops NumPy finds them
+        assert (rows is None) == (kernels.load() is None)  # without compiled loops NumPy finds them
         assert rows is None or rows.tolist() == [at for at in (2, 5, 6) if first <= at < stop]
 
 
@@ -138,10 +140,10 @@ def test_every_row_has_its_segment_and_its_position_there(lengths):
     assert starts.tolist() == [0, *np.cumsum(lengths, dtype=int).tolist()]
     rows = np.arange(len(expected))
     assert (
-        list(zip(owners(starts, rows).tolist(), positions(starts).tolist(), strict=True))
+        list(zip(segments_of(starts, rows).tolist(), positions(starts).tolist(), strict=True))
         == expected
     )
-    assert owners(starts, rows[::-1]).tolist() == [segment for segment, _ in expected[::-1]]
+    assert segments_of(starts, rows[::-1]).tolist() == [segment for segment, _ in expected[::-1]]
 
 
 @pytest.mark.parametrize(
@@ -184,17 +186,30 @@ def test_rows_of_groups_in_any_order(groups, rows, edges):
 
 def test_segments_are_similar_up_to_twice_the_shortest_and_few_rows_together():
     starts = offsets(np.array([1, 2, 3, 4, 5, 0, 8, 9]))
-    assert [part.tolist() for part in similar(starts, 100)] == [[0], [1], [2, 3], [4, 6], [7]]
-    assert [part.tolist() for part in similar(starts, 8)] == [[0], [1], [2, 3], [4], [6], [7]]
-    assert [part.tolist() for part in similar(np.arange(6), 2)] == [[0, 1], [2, 3], [4]]
-    assert [part.tolist() for part in similar(np.arange(4), 0)] == [[0], [1], [2]]
+    assert [part.tolist() for part in batches_by_length(starts, 100)] == [
+        [0],
+        [1],
+        [2, 3],
+        [4, 6],
+        [7],
+    ]
+    assert [part.tolist() for part in batches_by_length(starts, 8)] == [
+        [0],
+        [1],
+        [2, 3],
+        [4],
+        [6],
+        [7],
+    ]
+    assert [part.tolist() for part in batches_by_length(np.arange(6), 2)] == [[0, 1], [2, 3], [4]]
+    assert [part.tolist() for part in batches_by_length(np.arange(4), 0)] == [[0], [1], [2]]
 
 
 def test_segments_of_one_length_are_a_matrix_without_padding():
     starts = np.array([0, 2, 3, 5])
-    rows, filled = padded(starts, np.array([2, 0]))
+    rows, filled = padded_rows(starts, np.array([2, 0]))
     assert (rows.tolist(), filled) == ([[3, 4], [0, 1]], None)
-    rows, filled = padded(starts, np.array([1, 2]))
+    rows, filled = padded_rows(starts, np.array([1, 2]))
     assert filled.tolist() == [[True, False], [True, True]]
     assert rows[filled].tolist() == [2, 3, 4]
     assert rows.max() <= 4
@@ -209,7 +224,7 @@ def test_the_largest_keys_stay_before_padding(descending, dtype, in_place):
         top = 2**40
     keys = np.array([top, 1, top, 5, top, 2, 2], dtype=dtype)
     starts, rows = np.array([0, 3, 4, 7]), np.arange(7)
-    (order,) = reorder(starts, keys, [rows], descending=descending, in_place=in_place)
+    (order,) = sort_segments(starts, keys, [rows], descending=descending, in_place=in_place)
     assert order.tolist() == ([0, 2, 1, 3, 4, 5, 6] if descending else [1, 0, 2, 3, 5, 6, 4])
     assert (order is rows) == in_place
     assert rows.tolist() == (order.tolist() if in_place else list(range(7)))
@@ -219,7 +234,7 @@ def test_the_breaker_orders_equal_keys_upwards_beside_padding():
     keys = np.array([np.inf, 1.0, np.inf, 5.0, 5.0])
     tie = np.array([9, 8, 3, 2, 1])
     for descending, expected in ((False, [1, 2, 0, 4, 3]), (True, [2, 0, 1, 4, 3])):
-        (order,) = reorder(
+        (order,) = sort_segments(
             np.array([0, 3, 5]),
             keys,
             [np.arange(5)],
@@ -233,8 +248,8 @@ def test_the_breaker_orders_equal_keys_upwards_beside_padding():
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_codes_are_bucketed_in_order_and_out_of_it(compiled, dtype):
     for codes in ([], [0], [2], [0, 0, 2], [2, 0, 2, 1], [1, 0]):
-        with nullcontext() if compiled else kernels.disabled():
-            starts, order = bucket(np.array(codes, dtype=dtype), 4)
+        with nullcontext() if compiled else kernels.without_library():
+            starts, order = counting_sort(np.array(codes, dtype=dtype), 4)
         assert starts.tolist() == [0, *np.cumsum([codes.count(code) for code in range(4)]).tolist()]
         assert order.tolist() == sorted(range(len(codes)), key=lambda row: codes[row])
         assert starts.dtype == np.int64
@@ -296,7 +311,7 @@ def test_runs_of_users_are_found_unless_nearly_every_row_is_one(compiled, ids):
     heads = [at for at, user in enumerate(ids) if not at or user != ids[at - 1]]
     for column in (users, users.cast(pl.String)):
         vocabulary = vocabulary_for([column], dense=True)
-        with nullcontext() if compiled else kernels.disabled():
+        with nullcontext() if compiled else kernels.without_library():
             starts, codes = user_runs(column, vocabulary, 2)
         hardly_grouped = len(ids) > 1 and len(heads) - 1 > (len(ids) - 1) // 2
         assert (starts is None) == hardly_grouped
@@ -304,7 +319,7 @@ def test_runs_of_users_are_found_unless_nearly_every_row_is_one(compiled, ids):
             ids if hardly_grouped else [ids[at] for at in heads]
         )
         assert starts is None or starts.tolist() == [*heads, len(ids)]
-        assert spread(codes, starts, len(ids)).tolist() == vocabulary.encode(column).tolist()
+        assert expand_runs(codes, starts, len(ids)).tolist() == vocabulary.encode(column).tolist()
 
 
 @pytest.mark.parametrize("ids", [[4, 4, 2, 2, 2], [4, 2, 4], [4, 4, 2, 4], [2, 2, 2], [], [1]])
@@ -332,10 +347,10 @@ def test_counts_are_of_items_that_compiled_loops_take():
         np.array([5, 6, 1], dtype=np.int32),
     ):
         assert ragged.Counts.of(codes, 3, items, 2) is None
-    with kernels.disabled():
+    with kernels.without_library():
         assert ragged.Counts.of(codes, 3, np.array([5, 6, 1]), 2) is None
     counts = ragged.Counts.of(codes, 3, np.array([5, 6, 1]), 2)
-    if kernels.loaded() is not None:
+    if kernels.load() is not None:
         assert counts.starts.tolist() == [0, 1, 3, 3]
         assert (counts.groups.user.tolist(), counts.groups.starts.tolist()) == ([0, 1], [0, 1, 3])
         assert counts.shares == [(0, 3)]  # few rows are for one thread

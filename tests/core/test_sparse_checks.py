@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array
 
-from rankwise.core.arrays import check_sparse, checked_csr, checks_at_end, refuse
+from rankwise.core.arrays import check_none, check_sparse, checked_csr, checks_at_end
 from rankwise.errors import InputError
 
 
@@ -61,11 +61,11 @@ def test_a_check_raises_at_once_unless_it_waits():
     def error():
         return InputError("a value is negative")
 
-    refuse(np.array([False, False]), error)
+    check_none(np.array([False, False]), error)
     with pytest.raises(InputError, match="negative"):
-        refuse(np.array([False, True]), error)
+        check_none(np.array([False, True]), error)
     with (
         checks_at_end(),
         pytest.raises(InputError, match="negative"),
     ):  # of arrays there is nothing to wait for
-        refuse(np.array([True]), error)
+        check_none(np.array([True]), error)

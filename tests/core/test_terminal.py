@@ -15,11 +15,11 @@ from rankwise.core.terminal import (
     brief,
     change,
     decimals,
+    format_number,
     html,
     latex,
     latex_text,
     markdown,
-    number,
     plain,
     progress_bar,
     signed,
@@ -58,7 +58,7 @@ def terminal_of(monkeypatch):
     ],
 )
 def test_a_number_has_four_decimals_unless_it_is_whole_and_above_1(value, text):
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from rankwise.core.texts import plain_strings, string_views
 from rankwise.core.vocabularies import StringVocabulary
 
 needs_kernels = pytest.mark.skipif(
-    kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}"
+    kernels.load() is None, reason=f"no compiled loops here: {kernels.implementation()}"
 )
 LENGTHS = (0, 1, 4, 5, 11, 12, 13, 16, 20, 21, 28, 29, 300)
 texts = st.one_of(
@@ -49,7 +49,7 @@ def column_of(values, cut, chunked):
 def test_texts_are_numbered_as_they_come(compiled, columns, cut, chunked):
     vocabulary, code_of = StringVocabulary(), {}
     for values in columns:
-        with nullcontext() if compiled else kernels.disabled():
+        with nullcontext() if compiled else kernels.without_library():
             codes = vocabulary.encode(column_of(values, cut, chunked))
         assert codes.tolist() == [code_of.setdefault(text, len(code_of)) for text in values]
     assert vocabulary.size == len(code_of)
@@ -66,7 +66,7 @@ def test_texts_are_numbered_as_they_come(compiled, columns, cut, chunked):
 def test_runs_of_text_ids(compiled, runs, cut, chunked, threads):
     values = [text for text, length in runs for _ in range(length)]
     vocabulary = StringVocabulary()
-    with nullcontext() if compiled else kernels.disabled():
+    with nullcontext() if compiled else kernels.without_library():
         starts, codes = user_runs(column_of(values, cut, chunked), vocabulary, threads)
     heads = [at for at, text in enumerate(values) if not at or text != values[at - 1]]
     if starts is None:  # hardly grouped: a run for every row
@@ -93,7 +93,7 @@ def test_a_table_of_texts_grows_as_pieces_come(make, pieces):
 
 def test_texts_that_came_without_the_loops_are_known_to_them():
     vocabulary = StringVocabulary()
-    with kernels.disabled():
+    with kernels.without_library():
         assert vocabulary.encode(pl.Series(["b", "a", "b"])).tolist() == [0, 1, 0]
     assert vocabulary.encode(pl.Series(["c", "a"])).tolist() == [2, 1]
 

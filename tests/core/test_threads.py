@@ -14,10 +14,10 @@ from rankwise.core import kernels
 from rankwise.core.kernels import (
     check_not_forked,
     default_threads,
-    each,
     gather,
+    map_threads,
     one_blas_thread,
-    shares,
+    split_range,
 )
 from rankwise.errors import UsageError
 
@@ -83,22 +83,26 @@ def test_a_forked_process_is_refused_and_told_its_parent(monkeypatch):
 @pytest.mark.parametrize("jobs", [[], [3], [3, 4, 5], range(3, 8)])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_results_come_in_the_order_of_the_jobs(jobs, threads):
-    assert list(each(lambda job: 2 * job, jobs, threads)) == [2 * job for job in jobs]
-    assert list(each(lambda job: 2 * job, iter(jobs), threads)) == [2 * job for job in jobs]
+    assert list(map_threads(lambda job: 2 * job, jobs, threads)) == [2 * job for job in jobs]
+    assert list(map_threads(lambda job: 2 * job, iter(jobs), threads)) == [2 * job for job in jobs]
 
 
 def test_jobs_run_on_threads_of_a_pool_only_if_there_are_several():
     def thread(job):
         return threading.current_thread() is threading.main_thread()
 
-    assert list(each(thread, [1, 2], 1)) == [True, True]
-    assert list(each(thread, [1], 2)) == [True]
-    assert list(each(thread, [1, 2], 2)) == list(each(thread, iter([1]), 2)) * 2 == [False, False]
+    assert list(map_threads(thread, [1, 2], 1)) == [True, True]
+    assert list(map_threads(thread, [1], 2)) == [True]
+    assert (
+        list(map_threads(thread, [1, 2], 2))
+        == list(map_threads(thread, iter([1]), 2)) * 2
+        == [False, False]
+    )
 
 
 @pytest.mark.parametrize(("n", "threads"), [(0, 1), (0, 3), (1, 3), (7, 2), (9, 3), (10, 4)])
 def test_shares_follow_one_another_and_differ_by_one_row(n, threads):
-    parts = shares(n, threads)
+    parts = split_range(n, threads)
     assert len(parts) == threads
     assert [row for first, stop in parts for row in range(first, stop)] == list(range(n))
     lengths = [stop - first for first, stop in parts]

@@ -52,8 +52,8 @@ def test_conventions_agree_wherever_their_choices_agree(run, truth, metric):
     values: dict[Definition, set[float]] = {}
     for row in rw.across_conventions(run, truth, metric, train=TRAIN).table.to_dicts():
         if row["value"] is not None and not math.isnan(row["value"]):
-            convention = Convention.named(row["convention"])
-            values.setdefault(Definition.under(metric, convention), set()).add(row["value"])
+            convention = Convention.resolve(row["convention"])
+            values.setdefault(Definition.from_name(metric, convention), set()).add(row["value"])
     assert all(len(some) == 1 for some in values.values())
 
 

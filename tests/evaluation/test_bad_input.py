@@ -12,7 +12,7 @@ from scipy import sparse
 
 import rankwise as rw
 from rankwise.core import arguments
-from rankwise.core.terminal import number
+from rankwise.core.terminal import format_number
 from rankwise.tables.storage import write_text
 
 TRUTH = {"a": {1}, "b": {2}, "c": {3}}
@@ -316,8 +316,8 @@ def test_what_makes_no_sense_is_refused(name):
 
 
 def test_infinite_values_can_be_shown():
-    assert number(math.inf) == "inf"
-    assert number(-math.inf) == "-inf"
+    assert format_number(math.inf) == "inf"
+    assert format_number(-math.inf) == "-inf"
     with pytest.raises(rw.RankwiseError, match="too large for an exponential gain"):
         rw.evaluate({"a": [1]}, {"a": {1: 2000.0}}, "cg(gain=exponential)@2")
 

@@ -126,9 +126,9 @@ def test_new_choice_is_a_choice_of_conventions(package):
     assert [mine.choices_of(mine.parse(text))["tail"] for text in ("mrr@3", "map@3")] == ["keep", "cut"]
     _, passes = plan_passes(["mrr@3", "map@3"], {"convention": mine})
     assert [one.tail for one in passes] == ["keep", "cut"]
-    first, second = (Definition.under("map@3", one) for one in (None, mine))
+    first, second = (Definition.from_name("map@3", one) for one in (None, mine))
     assert first.differences(second) == {"tail": ("keep", "cut")}
-    assert first.mixed(second, {"tail"}) == second
+    assert first.with_choices_of(second, {"tail"}) == second
     assert second.settings({}).tail == "cut"
     """
     output(package, "-c", textwrap.dedent(code))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.encoding.side_information import Counted
+from rankwise.encoding.side_information import TrainingCounts
 from rankwise.evaluation.engine import finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
@@ -29,7 +29,7 @@ def cell_of(cls):
     return str(metric if cls.cutoff == "none" else metric @ 3)
 
 
-EVERY = [cell_of(cls) for cls in registry.every()]
+EVERY = [cell_of(cls) for cls in registry.all_metrics()]
 
 
 def scored(world):
@@ -48,7 +48,7 @@ def counted_in(tables):
     known = train.join(users, on="user")
     code = known["group"].replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
     sources = known.with_columns(group=code).group_by("item", "group").len("count")
-    return Counted(
+    return TrainingCounts(
         popularity=train.group_by("item").len("count"),
         train_users=train["user"].n_unique(),
         groups={"group": groups},

@@ -53,7 +53,9 @@ def cell_of(cls):
 
 
 METRICS = [
-    cell_of(cls) for cls in registry.every() if cls.name != "err" and not issubclass(cls, Grouped)
+    cell_of(cls)
+    for cls in registry.all_metrics()
+    if cls.name != "err" and not issubclass(cls, Grouped)
 ] + [str(rw.parse(name)) for name in MORE]
 
 
@@ -99,5 +101,5 @@ def test_torch_agrees_with_numpy(world, ties, tied):
                 assert same(leaf.pool(sums, 20), leaf.pool(tensors, 20)), leaf
             elif isinstance(leaf, Catalogue):
                 counts = np.array([3, 0, 1, 5])
-                value = leaf.of_counts(torch.from_numpy(counts), 9)
-                assert leaf.of_counts(counts, 9) == pytest.approx(value)
+                value = leaf.value_from_counts(torch.from_numpy(counts), 9)
+                assert leaf.value_from_counts(counts, 9) == pytest.approx(value)

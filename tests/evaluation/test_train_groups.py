@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.encoding.side_information import Counted
+from rankwise.encoding.side_information import TrainingCounts
 from rankwise.errors import ParameterError
 from rankwise.evaluation.engine import finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
@@ -299,7 +299,7 @@ def test_pieces_that_bring_their_rows(world, n):
         for by in ("activity", "popularity")
     }
     groups = {"group": tables.users.frame["group"].unique()}
-    counted = Counted(
+    counted = TrainingCounts(
         popularity=popularity,
         train_users=train["user"].n_unique(),
         groups=groups,

@@ -105,7 +105,7 @@ def test_it_is_carried_and_compared():
 
 EVERY = [
     str(cls() if cls.cutoff == "none" else cls(3))
-    for cls in registry.every()
+    for cls in registry.all_metrics()
     if getattr(cls, "defined_for", None) == "list" and cls.higher_is_better is not False
 ]
 

@@ -28,7 +28,7 @@ SCORED = {
 
 
 def every_metric():
-    for cls in registry.every():
+    for cls in registry.all_metrics():
         if cls.__module__.startswith("rankwise."):
             yield cls() if cls.cutoff == "none" else cls(2)
 

@@ -72,7 +72,7 @@ def test_parameters_of_both_releases_are_the_same(files):
 
 
 def test_parts_of_metrics_follow_the_convention():
-    plus_one = Convention.named("warprec")
+    plus_one = Convention.resolve("warprec")
     f = ComplexMetric(name="F1", params={"metric_1": "nDCG", "metric_2": "MAP"})
     assert (
         str(complex_metric(f, [3], plus_one))

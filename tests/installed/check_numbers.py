@@ -73,7 +73,7 @@ def compute_numbers() -> dict[str, dict[str, float]]:
     ranked = {user: sorted(items, key=lambda item: -items[item]) for user, items in scores.items()}
     metrics = {
         cls.name: f"{cls.name}{SETTINGS.get(cls.name, '')}{'' if cls.cutoff == 'none' else '@[2,5]'}"
-        for cls in registry.every()
+        for cls in registry.all_metrics()
         if cls.__module__.startswith("rankwise.")
     }
     rankings = [text for name, text in metrics.items() if name not in RATINGS | SCORES]
@@ -106,7 +106,7 @@ def check(backend: str) -> str:
     if installed.split()[0] != backend:
         raise SystemExit(f"the kernels of this installation are {installed!r}, not {backend!r}")
     numbers = compute_numbers()
-    with kernels.disabled():
+    with kernels.without_library():
         if compute_numbers() != numbers:
             raise SystemExit("compiled kernels and NumPy give other bits")
     wrong = differences(numbers, json.loads(RECORDED.read_text(encoding="utf-8")))

@@ -20,7 +20,7 @@ RECORDED = json.loads(check_numbers.RECORDED.read_text(encoding="utf-8"))
 def test_the_numbers_are_those_recorded():
     """With and without kernels. A new metric is recorded with its release: until then it has no number here."""
     numbers = check_numbers.compute_numbers()
-    with kernels.disabled():
+    with kernels.without_library():
         assert check_numbers.compute_numbers() == numbers
     lines = check_numbers.differences(numbers, RECORDED)
     assert [line for line in lines if not line.endswith("recorded nan")] == []
@@ -28,7 +28,7 @@ def test_the_numbers_are_those_recorded():
         cell.partition("@")[0].partition("[")[0].partition("(")[0] for cell in RECORDED["scores"]
     }
     assert len(names) > 100
-    assert names <= {cls.name for cls in registry.every()}
+    assert names <= {cls.name for cls in registry.all_metrics()}
 
 
 @pytest.mark.slow
@@ -44,7 +44,7 @@ def test_the_program_needs_nothing_beside_it(tmp_path):
 
 
 def test_another_backend_than_expected_is_an_error():
-    other = {"compiled": "numpy", "numpy": "compiled"}[kernels.road().split()[0]]
+    other = {"compiled": "numpy", "numpy": "compiled"}[kernels.implementation().split()[0]]
     with pytest.raises(SystemExit, match=f"not '{other}'"):
         check_numbers.check(other)
 

@@ -8,7 +8,7 @@ from rankwise.metrics import registry
 
 
 def _restored():
-    registry.every()  # loads all families, which the copy then has
+    registry.all_metrics()  # loads all families, which the copy then has
     before = dict(registry._classes)
     yield
     registry._classes.clear()

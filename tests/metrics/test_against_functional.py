@@ -66,7 +66,7 @@ def variants(cls):
 
 PER_USER = {
     str(cls(**options)): cls(**options)
-    for cls in registry.every()
+    for cls in registry.all_metrics()
     if cls.plain and is_of_a_list(cls)
     for options in variants(cls)
 }

@@ -41,7 +41,7 @@ def test_what_is_shown_of_a_metric():
     }
 
 
-@pytest.mark.parametrize("cls", registry.every(), ids=lambda cls: cls.name)
+@pytest.mark.parametrize("cls", registry.all_metrics(), ids=lambda cls: cls.name)
 def test_every_metric(cls):
     facts, parameters = shown(cls())
     assert facts["metric"] == cls.name

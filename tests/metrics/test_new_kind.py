@@ -36,7 +36,9 @@ class TrimmedMean(Metric):
         return users.column(self.cells[at])
 
     def reduce(self, users):
-        values = [users.averaged(self.user_values(users, at)) for at in range(len(self.cells))]
+        values = [
+            users.mask_population(self.user_values(users, at)) for at in range(len(self.cells))
+        ]
         return {cell: (SortedValues((own,)),) for cell, own in zip(self.cells, values, strict=True)}
 
     def finalise(self, aggregates, at):

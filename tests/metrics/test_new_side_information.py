@@ -41,7 +41,7 @@ def revenue(own_metrics_of_module):
     class PriceReader(Reader, kind="price"):
         noun = column = "price"
 
-        def place(self, side, fact, target):
+        def compute(self, side, fact, target):
             table, (name,) = side.tables["items"], side.columns_of[fact].names
             row = target.rows(table, table.frame["item"], "item")
             return Prices(np.where(row >= 0, table.frame[name].to_numpy()[row], 0.0))

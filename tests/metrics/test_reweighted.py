@@ -54,7 +54,7 @@ def at(name, k, wrapper):
 
 
 def test_every_sum_is_tried():
-    sums = {cls.name for cls in registry.every() if issubclass(cls, Weightable)}
+    sums = {cls.name for cls in registry.all_metrics() if issubclass(cls, Weightable)}
     assert {rw.parse(name).name for name in ADDITIVE} == sums
     assert all(issubclass(registry.find(name), PerUser | Pooled) for name in sums)
 

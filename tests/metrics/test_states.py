@@ -48,9 +48,9 @@ def test_weights_of_users_and_of_the_metric_are_multiplied():
 def test_users_outside_the_population_have_no_value():
     inside = np.array([True, True, True, False])
     assert exact(users(inside=inside).mean_state(VALUES)) == (Fraction(0.1) + Fraction(0.3), 2)
-    assert users(inside=inside).averaged(OWN)[:3].tolist() == [1, 2, 3]
-    assert math.isnan(users(inside=inside).averaged(OWN)[3])
-    assert users().averaged(OWN) is OWN
+    assert users(inside=inside).mask_population(OWN)[:3].tolist() == [1, 2, 3]
+    assert math.isnan(users(inside=inside).mask_population(OWN)[3])
+    assert users().mask_population(OWN) is OWN
     rows = np.array([2, 3])
     assert exact(users(inside=inside).mean_state(VALUES, OWN, rows)) == (Fraction(0.3 * 3.0), 3)
 
@@ -109,6 +109,6 @@ def test_states_add_up_cell_by_cell():
 
 def test_users_under_the_rule_of_a_metric_are_found_once():
     columns = users()
-    first = columns.under(NDCG())
-    assert columns.under(NDCG() @ 5) is first
+    first = columns.for_metric(NDCG())
+    assert columns.for_metric(NDCG() @ 5) is first
     assert first.rule == columns.rules.of(NDCG())

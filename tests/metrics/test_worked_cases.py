@@ -615,7 +615,7 @@ def test_two_lists_that_share_their_first_item(name, expected):
     ],
 )
 def test_counts_of_recommendations(metric, counts, n_items, expected):
-    assert metric.of_counts(np.array(counts), n_items) == pytest.approx(
+    assert metric.value_from_counts(np.array(counts), n_items) == pytest.approx(
         expected, rel=1e-12, nan_ok=True
     )
 
@@ -626,9 +626,9 @@ def test_counts_of_recommendations(metric, counts, n_items, expected):
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=7), st.integers(7, 9))
 def test_counts_give_the_value_of_their_histogram(name, counts, n_items):
     (metric,) = parse_all(name, cutoffs=False)
-    values = metric.of_histograms(np.bincount(counts, minlength=12)[None], n_items)
+    values = metric.values_from_histograms(np.bincount(counts, minlength=12)[None], n_items)
     far = [1000 * count for count in counts]  # so few items and so large counts have no histogram
-    found = [metric.of_counts(np.array(each), n_items) for each in (counts, far)]
+    found = [metric.value_from_counts(np.array(each), n_items) for each in (counts, far)]
     np.testing.assert_allclose(found, [*values, *values], rtol=1e-12)
 
 
@@ -666,7 +666,7 @@ def test_a_group_has_the_value_of_counts_that_a_subclass_defines():
     class OddCoverage(rw.metrics.CatalogCoverage):
         """The number of items that were recommended an odd number of times."""
 
-        def of_counts(self, counts, catalogue_size):
+        def value_from_counts(self, counts, catalogue_size):
             return float((counts % 2).sum())
 
     result = by_town("odd_coverage@2", jackknife=2)

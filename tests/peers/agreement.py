@@ -146,7 +146,7 @@ def _outcome(library: Library, base: str, found: Mapping[str, list[str]]) -> Out
         return Outcome(base, "", "not offered", "" if text is None else _refusal(convention, text))
     metric = convention.parse(text)
     entry = convention.entry(metric @ 1 if metric.cutoff != "none" else metric)
-    entry = convention.language.named(text) or entry
+    entry = convention.language.find_entry(text) or entry
     different = found["different"]
     if not different:
         return Outcome(base, str(metric), "equal")
@@ -164,7 +164,7 @@ def _is_undefined(library: Library, line: str) -> bool:
 
 def _refusal(convention: rw.Convention, text: str) -> str:
     """Return why a name is refused; empty if the convention does not know it."""
-    entry = convention.language.named(text)
+    entry = convention.language.find_entry(text)
     return "" if entry is None else entry.refused
 
 

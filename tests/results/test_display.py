@@ -9,12 +9,21 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.core.terminal import Marked, TableView, as_json, html, latex, markdown, number, plain
+from rankwise.core.terminal import (
+    Marked,
+    TableView,
+    as_json,
+    format_number,
+    html,
+    latex,
+    markdown,
+    plain,
+)
 from rankwise.results.per_user import from_per_user
 
 
 def test_numbers():
-    assert [number(v) for v in (None, 0.5, 0.0, 1.0, 12.0, -3.0, 1e6)] == [
+    assert [format_number(v) for v in (None, 0.5, 0.0, 1.0, 12.0, -3.0, 1e6)] == [
         "–",
         "0.5000",
         "0.0000",

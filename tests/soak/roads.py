@@ -42,7 +42,7 @@ def base(case: Case, tables: Tables, metrics: tuple[str, ...], **more: Any) -> r
 
 def numpy(case: Case, tables: Tables, metrics: tuple[str, ...]) -> rw.Result:
     """Evaluate without compiled kernels."""
-    with kernels.disabled():
+    with kernels.without_library():
         return base(case, tables, metrics)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rankwise.encoding.side_information import Counted
+from rankwise.encoding.side_information import TrainingCounts
 from rankwise.errors import DuplicateError, IdError, ParameterError
 from rankwise.evaluation.engine import prepare
 from rankwise.evaluation.settings import Settings
@@ -26,7 +26,7 @@ TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 7]})
 
 @pytest.fixture
 def work():
-    job = prepare(Settings.read(["recall@2", "gini@2"], {}), Tables(), counted=Counted())
+    job = prepare(Settings.read(["recall@2", "gini@2"], {}), Tables(), counted=TrainingCounts())
     tables = {"recommendations": LISTS, "truth": TRUTH}
     sources = {
         role: read_table(frame, role).with_frame(frame.clear()) for role, frame in tables.items()

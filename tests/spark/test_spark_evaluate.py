@@ -37,7 +37,7 @@ EVERY = [
         if cls.cutoff == "none"
         else cls(**({"max_relevance": 4.0} if cls.name == "err" else {})) @ 3
     )
-    for cls in registry.every()
+    for cls in registry.all_metrics()
 ]
 SOME = ["ndcg@[3,5]", "gini@5", "novelty@5", "reo@5", "group_gap(metric=recall)@5", "auc", "rmse"]
 

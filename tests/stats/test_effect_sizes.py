@@ -94,12 +94,12 @@ def test_deltas_of_pairs_are_those_of_each_pair(columns):
 
     expected = [plain(columns[a], columns[b]) for a, b in pairs]
     assert deltas_of_pairs(columns, pairs) == pytest.approx(expected)
-    with kernels.disabled():
+    with kernels.without_library():
         assert deltas_of_pairs(columns, pairs) == pytest.approx(expected)
 
 
 def test_values_that_differ_by_rounding_are_equal_and_nan_has_no_place():
-    for road in (nullcontext, kernels.disabled):
+    for road in (nullcontext, kernels.without_library):
         with road():
             assert deltas_of_pairs(
                 [np.array([0.1 + 0.2, -0.0]), np.array([0.3, 0.0])], [(0, 1)]

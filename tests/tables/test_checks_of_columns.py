@@ -10,16 +10,16 @@ import pytest
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import (
     EVENT,
+    candidate_columns,
     check_exact,
     check_finite,
     check_once,
     check_ranks,
-    choose,
-    could_decide,
     is_row_number,
     known_column,
     may_be_missing,
     names_of,
+    overrides_for,
     plain_name,
     recognise,
 )
@@ -134,11 +134,11 @@ def test_columns_of_a_truth_that_are_read_as_they_are():
 def test_columns_that_may_decide_are_those_that_are_not_read():
     names = ["user", "item", "x", "time", "index", "y:token", "session"]
     known = {"user": "user", "item": "item"}
-    assert could_decide(names, "recommendations", known, {}) == ["x"]
-    assert could_decide(names, "truth", known, {}) == ["x"]
-    assert could_decide(names, "recommendations", known, {"score": None}) == []
-    assert could_decide(names, "recommendations", known | {"rank": "x"}, {}) == []
-    assert could_decide(names, "train", known, {}) == []
+    assert candidate_columns(names, "recommendations", known, {}) == ["x"]
+    assert candidate_columns(names, "truth", known, {}) == ["x"]
+    assert candidate_columns(names, "recommendations", known, {"score": None}) == []
+    assert candidate_columns(names, "recommendations", known | {"rank": "x"}, {}) == []
+    assert candidate_columns(names, "train", known, {}) == []
     assert [is_row_number(name) for name in ("", " ", "Unnamed: 0", "index", "level_0", "x")] == [
         True
     ] * 5 + [False]
@@ -146,13 +146,13 @@ def test_columns_that_may_decide_are_those_that_are_not_read():
 
 def test_names_of_one_table_go_before_those_of_all():
     columns = {"truth.user": "a", "user": "b", "item": "c", "users.group": "d", "truth:x": "e"}
-    assert choose(columns, "truth") == {"user": "a", "item": "c", "truth:x": "e"}
-    assert choose(columns, "recommendations") == {"user": "b", "item": "c"}
-    assert choose(columns, "users") == {"user": "b", "group": "d"}
-    assert choose(None, "truth") == {}
+    assert overrides_for(columns, "truth") == {"user": "a", "item": "c", "truth:x": "e"}
+    assert overrides_for(columns, "recommendations") == {"user": "b", "item": "c"}
+    assert overrides_for(columns, "users") == {"user": "b", "group": "d"}
+    assert overrides_for(None, "truth") == {}
     for key in ("usr", "truths.user", "truth.rank"):
         with pytest.raises(ParameterError, match=f"columns: there is no {key!r}"):
-            choose({key: "a"}, "truth")
+            overrides_for({key: "a"}, "truth")
 
 
 def test_columns_that_only_some_metrics_need():

@@ -15,14 +15,14 @@ from rankwise.tables.delimited import (
     is_plain,
     locate,
     look_at,
-    malformed,
+    malformed_line_error,
     read_delimited,
     read_numbers,
 )
 from rankwise.tables.formats import Format
 
 needs_kernels = pytest.mark.skipif(
-    kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}"
+    kernels.load() is None, reason=f"no compiled loops here: {kernels.implementation()}"
 )
 NAMES = ["user", "item", "score"]
 
@@ -92,7 +92,7 @@ def test_a_hundred_lines_are_looked_at():
 
 
 def test_without_compiled_loops_only_scores_are_read_as_numbers():
-    with kernels.disabled():
+    with kernels.without_library():
         assert types("1,2,0.5\n") == {"score": "Float64"}
 
 
@@ -193,7 +193,7 @@ def test_lines_are_counted_from_the_first():
 
 
 def test_a_malformed_line_is_shown_up_to_120_letters():
-    error = malformed("what", "a file", 7, "x" * 121, "a hint")
+    error = malformed_line_error("what", "a file", 7, "x" * 121, "a hint")
     assert (error.where, error.found, error.hint) == ("a file, line 7", repr("x" * 120), "a hint")
 
 

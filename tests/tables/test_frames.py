@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,7 +15,14 @@ from scipy import sparse
 
 import rankwise as rw
 from rankwise.errors import ColumnError, DuplicateError, InputError, ScoreError
-from rankwise.tables.frames import readable_columns
+from rankwise.tables import frames
+from rankwise.tables.frames import (
+    in_one_piece,
+    is_truth_values,
+    parse_integers,
+    parse_numbers,
+    readable_columns,
+)
 
 RANKED = pd.DataFrame(
     {
@@ -366,3 +375,98 @@ def test_text_as_objects_is_read_as_polars_reads_it(rows):
     read = readable_columns(frame, "table")
     assert read.columns == names
     assert read.equals(pl.DataFrame(frame))
+
+
+@pytest.mark.parametrize(
+    ("values", "are_numbers"),
+    [
+        (["1", "2.5"], True),
+        (["1,5", "NA", " - ", "?"], True),
+        (["true", "FALSE"], True),
+        (["true", "1"], False),
+        (["1", "a"], False),
+        (["", "nan"], False),
+        ([None, None], False),
+        (["1", None], True),
+        ([1, None], True),
+        ([True], True),
+        ([[1], [2]], True),
+        ([["a"]], False),
+        ([date(2020, 1, 1)], False),
+    ],
+)
+def test_text_holds_numbers_if_all_but_gaps_are_numbers(values, are_numbers):
+    assert frames._holds_numbers(pl.Series(values)) == are_numbers
+
+
+def test_truth_values_are_written_true_and_false():
+    assert is_truth_values(pl.Series(["true", "False", "TRUE"]))
+    assert not is_truth_values(pl.Series(["true", None]))
+    assert not is_truth_values(pl.Series(["true", "yes"]))
+
+
+def test_text_becomes_numbers_if_all_of_it_is_written_so():
+    frame = pl.DataFrame(
+        {
+            "a": ["1", "2"],
+            "b": ["1", "02"],
+            "c": ["1", None],
+            "d": ["x", "1"],
+            "e": [None, None],
+            "f": ["9" * 19, "1"],
+        },
+        schema_overrides={"e": pl.String},
+    )
+    integers = parse_integers(frame, frame.columns)
+    assert [str(kind) for kind in integers.dtypes] == [
+        "Int64",
+        "String",
+        "String",
+        "String",
+        "String",
+        "String",
+    ]
+    numbers = parse_numbers(frame, frame.columns)
+    assert [str(kind) for kind in numbers.dtypes] == [
+        "Float64",
+        "Float64",
+        "Float64",
+        "String",
+        "String",
+        "Float64",
+    ]
+    assert numbers["c"].to_list() == [1.0, None]
+
+
+def test_half_precision_is_the_decimal_that_was_stored():
+    halves = pl.Series("score", [0.1, 0.1, 0.3]).cast(pl.Float16)
+    assert frames._as_float(halves, "score", "lists").to_list() == [0.1, 0.1, 0.3]
+    assert frames._as_float(pl.Series([True, False]), "score", "lists").to_list() == [1.0, 0.0]
+    with pytest.raises(ColumnError, match="does not hold numbers"):
+        frames._as_float(pl.Series(["a"]), "score", "lists")
+
+
+@pytest.mark.parametrize("worth_threads", [1, 1 << 18])
+def test_columns_are_each_in_one_piece(worth_threads, monkeypatch):
+    monkeypatch.setattr(frames, "_WORTH_THREADS", worth_threads)
+    part = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    many = pl.concat([part, part], rechunk=False)
+    found = in_one_piece(many)
+    assert (found.n_chunks("all"), found.equals(many)) == ([1, 1], True)
+    assert in_one_piece(part) is part
+    empty = pl.DataFrame()
+    assert in_one_piece(empty) is empty
+
+
+@pytest.mark.parametrize("gap", [None, float("nan")])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_text_of_pandas_may_have_a_gap_anywhere(gap, at):
+    pd = pytest.importorskip("pandas")
+    texts = ["a", "b", "c"]
+    texts[at] = gap
+    frame = frames._of_pandas(
+        pd.DataFrame({"item": [1, 2, 3], "genre": pd.Series(texts, dtype=object)}), "items"
+    )
+    assert frame["genre"].to_list() == [
+        None if here == at else text for here, text in enumerate("abc")
+    ]

@@ -14,7 +14,7 @@ import pytest
 
 from rankwise.errors import ColumnError, FileError, IdError
 from rankwise.tables import formats
-from rankwise.tables.columns import checked_ids, missing_column, quoted_columns
+from rankwise.tables.columns import check_ids, missing_column_error, quoted_columns
 from rankwise.tables.delimited import _stray_quote
 from rankwise.tables.read import read_table
 
@@ -34,7 +34,7 @@ TABLE = read_table(pl.DataFrame({"user": ["a", "b"], "item": [1, 2]}), "interact
     ],
 )
 def test_ids_that_fit_are_as_they_were(ids):
-    found = checked_ids(ids, "item", TABLE)
+    found = check_ids(ids, "item", TABLE)
     assert found.to_list() == ids.to_list()
     assert found.dtype == (pl.Int64 if ids.dtype in (pl.Int128, pl.UInt128) else ids.dtype)
 
@@ -82,7 +82,7 @@ def test_ids_that_fit_are_as_they_were(ids):
 )
 def test_ids_that_do_not_fit_are_told(ids, what, found, hint):
     with pytest.raises(IdError) as error:
-        checked_ids(ids, "item", TABLE)
+        check_ids(ids, "item", TABLE)
     assert (error.value.what, error.value.found, error.value.hint) == (what, found, hint)
     assert "column 'item'" in error.value.where
     assert (", row 2" in error.value.where) == ("null" in what)
@@ -91,7 +91,7 @@ def test_ids_that_do_not_fit_are_told(ids, what, found, hint):
 def test_columns_are_quoted():
     assert quoted_columns(["a", "b'"]) == "columns 'a', \"b'\""
     assert quoted_columns([]) == "no columns"
-    error = missing_column("no rating", "rating", TABLE)
+    error = missing_column_error("no rating", "rating", TABLE)
     assert isinstance(error, ColumnError)
     assert (error.what, error.found, error.hint) == (
         "no rating",

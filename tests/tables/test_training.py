@@ -9,7 +9,7 @@ from rankwise.errors import EmptyError, IdError, InputError
 from rankwise.tables.ids import align, matching
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
-from rankwise.tables.training import Terciles, take_out_seen, user_values, with_user_column
+from rankwise.tables.training import Terciles, exclude_seen, user_values, with_user_column
 
 LISTS = read_table({1: [5, 6], 2: [7]}, "recommendations")
 TRUTH = read_table({1: {6}, 2: {7, 8}}, "truth")
@@ -18,14 +18,14 @@ TRUTH = read_table({1: {6}, 2: {7, 8}}, "truth")
 def test_a_chunk_of_seen_items_is_empty_and_counted():
     """Of other chunks some item may remain; without them it is an error."""
     train = read_table({1: [5, 6], 2: [7, 8]}, "train")
-    lists = take_out_seen(LISTS, train, TRUTH, required=False)
+    lists = exclude_seen(LISTS, train, TRUTH, required=False)
     assert lists.frame.is_empty()
     assert (lists.counts["seen_items_taken_out"], lists.counts["truth_rows_seen_in_training"]) == (
         3,
         3,
     )
     with pytest.raises(EmptyError, match="every recommended item was seen"):
-        take_out_seen(LISTS, train, TRUTH)
+        exclude_seen(LISTS, train, TRUTH)
 
 
 @pytest.mark.parametrize("users", [None, {"user": [2, 3], "team": ["x", "y"]}])
@@ -44,9 +44,9 @@ def test_a_ground_truth_of_training_interactions_alone_is_refused(n):
     train = read_table({1: [6] if n == 1 else [5, 6]}, "train")
     lists = read_table({1: [5, 6, 7]}, "recommendations")
     with pytest.raises(InputError, match="leaves no hit") as error:
-        take_out_seen(lists, train, truth)
+        exclude_seen(lists, train, truth)
     assert error.value.found == f"{n} such rows"
-    counts = take_out_seen(lists, train, read_table({1: {6, 9}}, "truth")).counts
+    counts = exclude_seen(lists, train, read_table({1: {6, 9}}, "truth")).counts
     assert (counts["truth_rows_seen_in_training"], counts["seen_items_taken_out"]) == (1, n)
 
 

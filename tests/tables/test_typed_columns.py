@@ -80,7 +80,9 @@ def test_the_same_table_or_error(tmp_path_factory, text):
     assert repr(ours) == repr(as_text)  # NaN is not equal to itself
 
 
-needs_kernels = pytest.mark.skipif(kernels.road() != "compiled", reason=kernels.road())
+needs_kernels = pytest.mark.skipif(
+    kernels.implementation() != "compiled", reason=kernels.implementation()
+)
 NAMES = ["user", "item", "note"]
 
 
@@ -198,13 +200,13 @@ def test_what_polars_reads_as_a_whole_number_is_written_as_one_or_is_odd():
 def test_odd_files_on_both_roads(tmp_path, text, columns, rows):
     (tmp_path / "run.csv").write_bytes(text.encode())
     assert read_table(tmp_path / "run.csv", "recommendations", columns).frame.rows() == rows
-    with kernels.disabled():
+    with kernels.without_library():
         assert read_table(tmp_path / "run.csv", "recommendations", columns).frame.rows() == rows
 
 
 def test_without_kernels_ids_are_text_at_first(tmp_path):
     (tmp_path / "run.csv").write_text("user,item,score\n1,2,0.5\n")
-    with kernels.disabled():
+    with kernels.without_library():
         raw = files.read_file(tmp_path / "run.csv", numbers=lambda _: ["score"])
         table = read_table(tmp_path / "run.csv", "recommendations")
     assert [str(kind) for kind in raw.frame.dtypes] == ["String", "String", "Float64"]

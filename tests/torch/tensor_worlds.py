@@ -59,7 +59,7 @@ def cell_of(cls):
     return str(metric if cls.cutoff == "none" else metric @ 3)
 
 
-EVERY = [*(cell_of(cls) for cls in registry.every()), *MORE]
+EVERY = [*(cell_of(cls) for cls in registry.all_metrics()), *MORE]
 
 
 @dataclass(frozen=True)

@@ -529,11 +529,13 @@ class Block:
         """Return min(k, number of relevant items) for every user, shape (U,)."""
         return self.xp.clip(self.n_relevant, max=k)
 
-    def weighted(self, weight: Array, per_user: Array) -> Block:
+    def with_weights(self, weight: Array, per_user: Array) -> Block:
         """Return the block with weights of relevant items: per item code, times one per user."""
         hits, xp = self.hits, self.xp
         hit_weight = xp.take(weight, hits.item) * xp.take(per_user, hits.owner)
-        return replace(self, hits=hits.weighted(hit_weight), weight=weight, user_weight=per_user)
+        return replace(
+            self, hits=hits.with_weights(hit_weight), weight=weight, user_weight=per_user
+        )
 
     def item_weight(self, user: Array, item: Array) -> Array:
         """Return the weight of each relevant item, shape (n,)."""

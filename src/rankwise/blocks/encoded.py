@@ -45,11 +45,11 @@ from rankwise.core.ragged import (
     Ints,
     UserItems,
     offsets,
-    owners,
     positions,
     ragged_rows,
     rows_of_groups,
     runs,
+    segments_of,
 )
 from rankwise.core.units import Units
 from rankwise.core.vocabularies import Codes, Vocabulary
@@ -70,7 +70,7 @@ class Encoded:
 
     Attributes
     ----------
-    counted : array of bool
+    evaluated : array of bool
         Whether each user code is evaluated.
     unlisted : array of int
         Codes of evaluated users without a list.
@@ -91,7 +91,7 @@ class Encoded:
 
     lists: Lists
     truth: Truth
-    counted: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    evaluated: np.ndarray[tuple[int], np.dtype[np.bool_]]
     unlisted: Ints
     ties: Ties
     needs: Needs
@@ -132,9 +132,9 @@ class Encoded:
         rows = min(max(_ROWS, self.n_items or 0), _MOST_ROWS)
         return rows // 2 if WHOLE_LISTS & self.needs else rows
 
-    def is_counted(self, codes: Ints) -> Ints:
+    def is_evaluated(self, codes: Ints) -> Ints:
         """Return whether each of these users is evaluated."""
-        return self.counted.take(codes, mode="clip") & (codes < len(self.counted))
+        return self.evaluated.take(codes, mode="clip") & (codes < len(self.evaluated))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +153,7 @@ class MatchedLists:
     """The number of each list in the block, -1 if its user is not evaluated."""
 
     @property
-    def counted(self) -> Ints:
+    def evaluated(self) -> Ints:
         """Whether each list's user is evaluated."""
         return self.number >= 0
 
@@ -162,7 +162,7 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
     """Build the block of matched lists, with all rows that the metrics need."""
     truth, lists = encoded.truth, matched.lists
     # Often all lists are evaluated, and nothing is copied.
-    evaluated = slice(None) if matched.counted.all() else matched.counted
+    evaluated = slice(None) if matched.evaluated.all() else matched.evaluated
     users, groups = lists.user[evaluated], matched.groups[evaluated]
     length = lists.length[evaluated]
 
@@ -197,7 +197,7 @@ class _MatchedRows:
     """The range of ranks of each row; None without ties."""
     row: Ints
     """The row in the lists."""
-    counted: Ints
+    evaluated: Ints
     """Whether the user is evaluated."""
     relevant: Ints
     """Whether the user is evaluated and the item relevant."""
@@ -216,10 +216,10 @@ def _matched_rows(encoded: Encoded, matched: MatchedLists) -> _MatchedRows:
     if truth.relevance is not None:
         gain = truth.relevance[matches.judged]
 
-    counted = matched.counted[matches.lists]
-    relevant = counted
+    evaluated = matched.evaluated[matches.lists]
+    relevant = evaluated
     if truth.relevant is not None:
-        relevant = counted & truth.relevant[matches.judged]
+        relevant = evaluated & truth.relevant[matches.judged]
 
     tied = matched.ranks.tied
     reached = relevant
@@ -232,7 +232,7 @@ def _matched_rows(encoded: Encoded, matched: MatchedLists) -> _MatchedRows:
         rank=matched.ranks.rank,
         tied=tied,
         row=matches.rows,
-        counted=counted,
+        evaluated=evaluated,
         relevant=relevant,
         chosen=slice(None) if reached.all() else reached,
     )
@@ -272,7 +272,7 @@ def _hits(rows: _MatchedRows, ties: Ties, limit: int) -> Hits:
 
 def _judged(rows: _MatchedRows, lists: Lists, n_negative: Ints) -> JudgedRows:
     """Return the judged rows of evaluated users."""
-    kept = rows.counted
+    kept = rows.evaluated
     if lists.limit is not None:
         kept = kept & (rows.rank <= lists.limit)  # without rows that only tie with the last item
     return JudgedRows(
@@ -350,7 +350,7 @@ def _history(encoded: Encoded, users: Ints) -> ItemRows:
 
 def _overlap(other: UserItems | None, matched: MatchedLists, truth: Truth) -> Overlap:
     assert other is not None  # a metric that needs it cannot be asked without its table
-    lists, counted = matched.lists, matched.counted
+    lists, evaluated = matched.lists, matched.evaluated
     other_rows, starts = other.rows_of(lists.user)
     items = other.items[other_rows]
     common = match(lists.items, lists.starts, items, starts)
@@ -360,7 +360,7 @@ def _overlap(other: UserItems | None, matched: MatchedLists, truth: Truth) -> Ov
     elsewhere[match(items, starts, truth.items[relevant], relevant_starts).rows] = False
     rows = common.rows
     list_of_row = common.lists
-    kept = counted[list_of_row]
+    kept = evaluated[list_of_row]
     if lists.limit is not None:
         kept = kept & (rows - lists.starts[list_of_row] < lists.limit)
     return Overlap(
@@ -368,8 +368,8 @@ def _overlap(other: UserItems | None, matched: MatchedLists, truth: Truth) -> Ov
         rank=(rows - lists.starts[list_of_row] + 1)[kept],
         item=lists.items[rows[kept]],
         rank_there=(common.judged - starts[list_of_row] + 1)[kept],
-        length=np.diff(starts)[counted],
-        n_elsewhere=np.diff(offsets(elsewhere)[starts])[counted],
+        length=np.diff(starts)[evaluated],
+        n_elsewhere=np.diff(offsets(elsewhere)[starts])[evaluated],
     )
 
 
@@ -388,11 +388,11 @@ def blocks(encoded: Encoded, size: int | None = None) -> Iterator[Block]:
     size : int, optional
         Users per block; by default chosen from the number of rows.
     """
-    for part in parts(encoded, size):
-        yield cut(encoded, part)
+    for part in plan_blocks(encoded, size):
+        yield make_block(encoded, part)
 
 
-def parts(encoded: Encoded, size: int | None = None, threads: int = 1) -> Iterator[Part]:
+def plan_blocks(encoded: Encoded, size: int | None = None, threads: int = 1) -> Iterator[Part]:
     """Say which users each block has, so that blocks can be cut on several threads.
 
     Blocks have equally many rows, up to a list, and threads equally many blocks, so that they end
@@ -420,7 +420,7 @@ def parts(encoded: Encoded, size: int | None = None, threads: int = 1) -> Iterat
         yield unlisted[first : first + step]
 
 
-def cut(encoded: Encoded, part: Part) -> Block:
+def make_block(encoded: Encoded, part: Part) -> Block:
     """Make the block of a part of the users.
 
     Raises
@@ -439,13 +439,13 @@ def _listed(encoded: Encoded, chosen: slice) -> Block:
     matches = match(lists.items, lists.starts, truth.items, truth.starts, groups)
     if len(matches.repeated):
         raise _duplicate(encoded, first_row + int(matches.repeated.min()))
-    counted = encoded.is_counted(lists.user)
-    number = np.arange(len(counted))
-    if not counted.all():
-        number = np.where(counted, np.cumsum(counted) - 1, -1)
+    evaluated = encoded.is_evaluated(lists.user)
+    number = np.arange(len(evaluated))
+    if not evaluated.all():
+        number = np.where(evaluated, np.cumsum(evaluated) - 1, -1)
     ranks = ranks_of(lists, matches, exactly="judged" in encoded.needs)
     if ranks.order is not None:
-        matches = matches.reordered(ranks.order)
+        matches = matches.take(ranks.order)
     return assemble(encoded, MatchedLists(lists, groups, matches, ranks, number))
 
 
@@ -468,7 +468,7 @@ def _unlisted(encoded: Encoded, users: Ints) -> Block:
 
 def _duplicate(encoded: Encoded, row: int) -> DuplicateError:
     lists = encoded.lists
-    owner = owners(lists.starts, np.array([row]))
+    owner = segments_of(lists.starts, np.array([row]))
     user = encoded.users.decode(lists.user[owner])[0]
     item = encoded.items.decode(lists.items[[row]])[0]
     return DuplicateError(

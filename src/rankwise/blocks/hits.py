@@ -93,7 +93,7 @@ class Hits:
     unweighted_probability: Array | None = None
 
     @property
-    def unweighted(self) -> Array:
+    def tie_probability(self) -> Array:
         """The probability of each row without weights, shape (n,)."""
         without_weights = self.unweighted_probability
         return self.probability if without_weights is None else without_weights
@@ -103,7 +103,7 @@ class Hits:
         """The number of irrelevant items above each row; its expectation where scores tie."""
         return namespace(self.rank).astype(self.rank, self.position.dtype) - self.position
 
-    def weighted(self, weight: Array) -> Hits:
+    def with_weights(self, weight: Array) -> Hits:
         """Let each relevant item count by a weight, shape (m,), in all that is summed over rows.
 
         ``probability`` becomes the expected weight at a rank, and `to_rows` a weighted mean, so
@@ -136,7 +136,7 @@ class Hits:
         means = bincount(self.groups.rows, values, sizes.shape[0]) / sizes
         return namespace(values).take(means, self.groups.hits)
 
-    def block_ends(self, groups: TiedGroups) -> tuple[Array, Array]:
+    def tied_group_ends(self, groups: TiedGroups) -> tuple[Array, Array]:
         """Return for each row the hits and the items down to the end of its tied group."""
         xp, heads = namespace(self.position), groups.starts[:-1]
         n_hits = count(groups.hits, groups.sizes.shape[0])

@@ -20,24 +20,24 @@ import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
-from rankwise.core.arrays import reaches
-from rankwise.core.kernels import each, gather, shares
+from rankwise.core.arrays import at_least
+from rankwise.core.kernels import gather, map_threads, split_range
 from rankwise.core.ragged import (
     Counts,
     Groups,
     Ints,
     are_distinct,
     are_small,
-    bucket,
-    bucketed,
+    counting_sort,
+    expand_runs,
     group,
-    grouped,
+    group_by_code,
+    group_scored_items,
     offsets,
-    owners,
-    placed,
+    place_by_rank,
     positions,
-    reorder,
-    spread,
+    segments_of,
+    sort_segments,
     user_runs,
 )
 from rankwise.core.vocabularies import Codes, Vocabulary
@@ -158,7 +158,7 @@ class Lists:
         return Lists(self.user, starts, items, scores, self.has_ties, self.gaps, dropped)
 
 
-def arrange(
+def group_lists(
     users: pl.Series,
     items: Codes,
     *,
@@ -203,7 +203,7 @@ def arrange(
         groups = Groups.of_runs(codes, starts)
         rows = _UserRows(groups, items, rank, score, are_copies=False)
     else:
-        codes = spread(codes, starts, len(users))
+        codes = expand_runs(codes, starts, len(users))
         if rank is not None:
             write = partial(
                 _write_by_rank, codes, vocabulary.size, items, rank, score, threads=threads
@@ -245,10 +245,10 @@ def _gather_by_user(
 ) -> _UserRows:
     """Return rows in any order, gathered by user."""
     if rank is None and score is not None:
-        groups, items, score = grouped(codes, size, items, score, threads)
+        groups, items, score = group_scored_items(codes, size, items, score, threads)
         return _UserRows(groups, items, None, score, are_copies=True)
 
-    groups = bucketed(codes, size)
+    groups = group_by_code(codes, size)
     assert groups.order is not None
     # One pass over all memory; the rest is done inside each list.
     items = gather(_narrow(items), groups.order, threads)
@@ -264,7 +264,7 @@ def _order_by_rank(rows: _UserRows, rank: Ints, vocabulary: Vocabulary, threads:
         return Lists(groups.user, groups.starts, items, score, has_ties=False)
 
     columns = [np.array(rank), items, *([] if score is None else [score])]
-    rank, items, *rest = reorder(groups.starts, rank, columns, in_place=rows.are_copies)
+    rank, items, *rest = sort_segments(groups.starts, rank, columns, in_place=rows.are_copies)
     score = rest[0] if rest else None
     gaps = _gaps(groups, rank, items, vocabulary)
     return Lists(groups.user, groups.starts, items, score, has_ties=False, gaps=gaps)
@@ -287,7 +287,7 @@ def _order_by_score(
     if not in_order:
         return Lists(groups.user, groups.starts, items, score, has_ties, tie_order=tie_order)
 
-    score, items = reorder(
+    score, items = sort_segments(
         groups.starts,
         score,
         [score, items],
@@ -320,7 +320,7 @@ def _write_by_rank(
     if score is None and rank.dtype == np.int64:
         counts = Counts.of(codes, size, items, threads)
         if counts is not None:
-            in_order = placed(counts, codes, rank, items, threads, base)
+            in_order = place_by_rank(counts, codes, rank, items, threads, base)
             return None if in_order is None else Lists(*in_order, None, has_ties=False)
     if rank.min() < base:
         return None
@@ -345,7 +345,7 @@ def _write_by_rank(
 
     # All rows are filled only if every list fills its own range: the first list has no rows to
     # spare for the second, so none of them spill over, and so on down to the last list.
-    if not all(each(write, range(0, n, _STEP), threads)) or ranked.min() == empty:
+    if not all(map_threads(write, range(0, n, _STEP), threads)) or ranked.min() == empty:
         return None
     groups = Groups.of_lengths(lengths)
     return Lists(groups.user, groups.starts, ranked, scores, has_ties=False)
@@ -362,7 +362,7 @@ def _gaps(groups: Groups, rank: Ints, items: Codes, vocabulary: Vocabulary) -> i
     differ = same & (items[1:] != items[:-1])
     if differ.any():
         row = int(np.flatnonzero(differ)[0])
-        user = vocabulary.decode(groups.user[owners(starts, np.array([row]))])[0]
+        user = vocabulary.decode(groups.user[segments_of(starts, np.array([row]))])[0]
         raise ScoreError(
             "two items of one list have the same rank",
             where=f"user {user!r}",
@@ -381,8 +381,10 @@ def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
     """Whether ranks count 1, 2, 3, … down every list, or from 0 down every list."""
     base = int(not len(rank) or rank[0] != 0)
     threads = threads if len(rank) > _STEP else 1
-    jobs = shares(len(starts) - 1, threads)
-    bases = [*each(lambda share: kernels.counts_up(rank, starts, *share, base), jobs, threads)]
+    jobs = split_range(len(starts) - 1, threads)
+    bases = [
+        *map_threads(lambda share: kernels.counts_up(rank, starts, *share, base), jobs, threads)
+    ]
     if None not in bases:
         return all(bases)
     lengths = np.diff(starts)
@@ -395,7 +397,7 @@ def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
         ranks = rank[first : first + len(expected)]
         return bool((ranks == expected[: len(ranks)]).all())
 
-    return all(each(equal, range(0, len(rank), len(expected)), threads))
+    return all(map_threads(equal, range(0, len(rank), len(expected)), threads))
 
 
 def _falls(
@@ -415,14 +417,14 @@ def _falls(
         ordered[starts[slice(*edges)] - first - 1] = True
         return bool(ordered.all())
 
-    return falls(0) and all(each(falls, range(_STEP, len(score) - 1, _STEP), threads))
+    return falls(0) and all(map_threads(falls, range(_STEP, len(score) - 1, _STEP), threads))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Truth:
     """The judged items of every user, grouped by user.
 
-    An item is relevant if its relevance `reaches` the threshold; without a threshold, if it is
+    An item is relevant if its relevance is at least the threshold; without a threshold, if it is
     above 0. Rows that are not relevant are kept: rating errors are computed from all rows.
     """
 
@@ -478,7 +480,7 @@ class Truth:
             gains, owner = gains[self.relevant], owner[self.relevant]
         # By gain first, by owner second: the second pass is stable and linear.
         by_gain = np.argsort(-gains, kind="stable")
-        starts, order = bucket(owner[by_gain], len(self.user))
+        starts, order = counting_sort(owner[by_gain], len(self.user))
         return starts, gains[by_gain][order]
 
     def groups_of(self, users: Codes) -> Ints:
@@ -510,7 +512,7 @@ def arrange_truth(
         relevance = None if relevance is None else relevance[groups.order]
     relevant = None
     if relevance is not None:
-        relevant = relevance > 0 if threshold is None else reaches(relevance, threshold)
+        relevant = relevance > 0 if threshold is None else at_least(relevance, threshold)
     if relevant is not None and relevant.all():
         relevant = None
     return Truth(groups.user, groups.starts, items, relevance, relevant)

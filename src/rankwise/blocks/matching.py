@@ -30,14 +30,14 @@ from rankwise.blocks.lists import Lists
 from rankwise.core import kernels
 from rankwise.core.ragged import (
     Ints,
+    batches_by_length,
     offsets,
-    owners,
-    padded,
+    padded_rows,
     positions,
     ragged_rows,
-    reorder,
     rows_of_groups,
-    similar,
+    segments_of,
+    sort_segments,
 )
 from rankwise.core.vocabularies import Codes
 
@@ -63,7 +63,7 @@ class Matches:
     repeated: Ints
     """Rows whose item occurs again further down the same list."""
 
-    def reordered(self, order: Ints) -> Matches:
+    def take(self, order: Ints) -> Matches:
         """Return the matches in another order."""
         return replace(
             self, rows=self.rows[order], judged=self.judged[order], lists=self.lists[order]
@@ -137,7 +137,7 @@ def _match_by_table(items: Codes, starts: Ints, judged: Codes, judged_starts: In
         repeated = _join([repeated, more[2]])
     order = np.argsort(rows)
     rows = rows[order]
-    return Matches(rows, judged_rows[order], owners(starts, rows), np.sort(repeated))
+    return Matches(rows, judged_rows[order], segments_of(starts, rows), np.sort(repeated))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,8 +234,8 @@ def _settle(
     bits = (len(overwritten) * 4).bit_length()
     table = np.zeros(1 << bits, dtype=np.int64)
     shift, factors = np.uint64(64 - bits), _PRIMES
-    row_list = owners(listed.starts, overwritten)
-    judged_list = owners(judged.starts, contested)
+    row_list = segments_of(listed.starts, overwritten)
+    judged_list = segments_of(judged.starts, contested)
     item, judged_item = listed.items[overwritten], judged.items[contested]
     while len(overwritten):
         slots = _slots(item, row_list, factors, shift)
@@ -394,8 +394,8 @@ def _matrices(lists: Lists) -> Iterator[tuple[Ints, Scores, Ints | None]]:
             scores = lists.scores[at * width : (at + len(chosen)) * width]
             yield chosen, scores.reshape(len(chosen), width).copy(), None
         return
-    for chosen in similar(lists.starts, _SORTED_ROWS):
-        rows, filled = padded(lists.starts, chosen)
+    for chosen in batches_by_length(lists.starts, _SORTED_ROWS):
+        rows, filled = padded_rows(lists.starts, chosen)
         scores = lists.scores[rows]
         yield chosen, scores if filled is None else np.where(filled, scores, np.inf), filled
 
@@ -434,7 +434,7 @@ def _in_full(lists: Lists, rows: Ints, list_of_row: Ints) -> Ints:
         )
         if counted is not None:
             return counted
-    (order,) = reorder(
+    (order,) = sort_segments(
         starts,
         lists.scores[all_rows],
         [np.arange(len(all_rows))],

@@ -34,7 +34,7 @@ import polars as pl
 
 from rankwise.blocks.encoded import Encoded
 from rankwise.core.arrays import Array
-from rankwise.core.digests import added
+from rankwise.core.digests import add_digests
 from rankwise.core.hashing import digest_of
 from rankwise.core.kernels import sorted_whole
 from rankwise.core.ragged import runs
@@ -393,7 +393,7 @@ def _sum_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 def _sum_digests(digests: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Sum the digests of tables by name, as 64-bit integers."""
     names = sorted(set().union(*digests))
-    return {name: added(own.get(name, 0) for own in digests) for name in names}
+    return {name: add_digests(own.get(name, 0) for own in digests) for name in names}
 
 
 def _check_once(units: pl.DataFrame | None) -> None:
@@ -547,7 +547,7 @@ class GroupSums:
         }
 
     @classmethod
-    def dense(cls, columns: Mapping[ItemColumn, Any]) -> list[GroupSums]:
+    def from_dense(cls, columns: Mapping[ItemColumn, Any]) -> list[GroupSums]:
         """Return sums of which every group and item has a place, in arrays of shape (n_items,)."""
         groups: dict[ItemColumn, dict[str, dict[str, Any]]] = {}
         for column, values in columns.items():
@@ -567,7 +567,7 @@ class GroupSums:
         return sums
 
     @classmethod
-    def joined(cls, sums: Sequence[GroupSums]) -> GroupSums:
+    def concat(cls, sums: Sequence[GroupSums]) -> GroupSums:
         """Return the sums of several blocks together."""
         first, parts = sums[0], sums[0].parts
         if parts is not ONES:
@@ -632,7 +632,7 @@ class BlockValues:
             [pl.Series(name, values) for name, values in columns.items()]
         )
         listed = encoded.lists.user
-        outside = listed[~encoded.is_counted(listed)]
+        outside = listed[~encoded.is_evaluated(listed)]
         return Partial(
             users=users,
             items=self._items(encoded) if with_items else None,
@@ -707,7 +707,7 @@ class BlockCollector:
             else:  # no other thread may be writing when it is replaced
                 self._wider.append((name, first, values))
 
-    def measured(self) -> BlockValues:
+    def collect(self) -> BlockValues:
         """Return all users, once the last block was added."""
         columns = self._columns
         for name, first, values in self._wider:
@@ -715,7 +715,7 @@ class BlockCollector:
             columns[name][first : first + len(values)] = values
         self._wider.clear()
         others = {name: values for name, values in columns.items() if name != _USER}
-        group_sums = {column: GroupSums.joined(sums) for column, sums in self._group_sums.items()}
+        group_sums = {column: GroupSums.concat(sums) for column, sums in self._group_sums.items()}
         return BlockValues(
             user=columns[_USER],
             columns=others,

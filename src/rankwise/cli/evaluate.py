@@ -203,7 +203,7 @@ def conventions_command(name: str | None) -> int:
     if name is None:
         click.echo(plain(convention.listing(list(convention.conventions().values()))))
     else:
-        click.echo(plain(*convention.in_full(convention.find(name))))
+        click.echo(plain(*convention.convention_views(convention.find(name))))
     return 0
 
 
@@ -543,7 +543,7 @@ def _with_gates(
     from rankwise.convention.convention import Convention
     from rankwise.metrics.base import parse_all
 
-    reader = Convention.named(convention)
+    reader = Convention.resolve(convention)
     out, parsed = list(requested), list(parse_all(requested, reader))
     for text in required:
         (metric,) = parse_all(text, reader)

@@ -235,7 +235,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, is_set: bool) -> None:
     if is_set:
         from rankwise.core import kernels  # loads NumPy, which --help does without
 
-        click.echo(f"rankwise {__version__} (kernels: {kernels.road()})")
+        click.echo(f"rankwise {__version__} (kernels: {kernels.implementation()})")
         ctx.exit()
 
 

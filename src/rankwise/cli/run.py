@@ -389,11 +389,11 @@ def _of_file(path: str, columns: dict[str, Any]) -> dict[str, Any]:
 def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
     """Return the facts of the file as a table of one kind, or the problem that prevents reading."""
     from rankwise.errors import RankwiseError
-    from rankwise.tables.columns import choose
+    from rankwise.tables.columns import overrides_for
     from rankwise.tables.read import from_file
 
     try:
-        table = from_file(raw, kind, choose(columns, kind))
+        table = from_file(raw, kind, overrides_for(columns, kind))
     except RankwiseError as error:
         ctx = click.get_current_context()
         group = ctx.find_root().command

@@ -62,7 +62,7 @@ from rankwise.core.arguments import (
     check_number,
     check_positive,
 )
-from rankwise.core.kernels import default_threads, each
+from rankwise.core.kernels import default_threads, map_threads
 from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import Metric
 from rankwise.results.display import plan_statements
@@ -657,7 +657,7 @@ def _rows(
 
     values = len(cells) * sum(len(family.pairs) * family.users for family in families)
     threads = default_threads() if values > _WORTH_THREADS else 1
-    return [row for rows in each(rows_of, cells, threads) for row in rows]
+    return [row for rows in map_threads(rows_of, cells, threads) for row in rows]
 
 
 def correct_rows(

@@ -29,8 +29,8 @@ from rankwise.core.terminal import (
     TableView,
     as_json,
     export,
-    finite,
     float_of,
+    json_safe,
 )
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.metrics.base import parse
@@ -529,7 +529,7 @@ class Comparison(DetailedDisplay):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON: NaN is None, infinity is text."""
-        data: dict[str, Any] = finite(
+        data: dict[str, Any] = json_safe(
             {
                 "settings": self.settings,
                 "pairs": self.table.to_dicts(),

@@ -52,8 +52,8 @@ from rankwise.core.terminal import (
     brief,
     change,
     count_of,
-    finite,
     float_of,
+    json_safe,
     level_text,
     signed,
 )
@@ -756,7 +756,7 @@ def _decided(
         "outcome": outcome,
         "reasons": reasons,
         "small_slices": small,
-        "checks": finite(table.to_dicts()),
+        "checks": json_safe(table.to_dicts()),
         "unguarded": unguarded,
         "lower_is_better": [],
     }
@@ -820,7 +820,9 @@ def _decided_from_logs(
     names = ("metric", "users", "mean_baseline", "mean_system", "difference", "low", "high")
     others = (known[name][0] for name in rewards if name not in rule.metrics)
     unguarded = [
-        finite({name: row[name] for name in names}) for row in others if row["verdict"] == "worse"
+        json_safe({name: row[name] for name in names})
+        for row in others
+        if row["verdict"] == "worse"
     ]
     for name in rule.metrics:
         for by in {*rule.slices} - {row["by"] for row in known[name]}:
@@ -1099,7 +1101,8 @@ def _unguarded(rule: Rule, results: Mapping[str, Result]) -> list[dict[str, Any]
         pl.col("lift").abs().fill_nan(0.0), descending=True, maintain_order=True
     ).to_dicts()
     return [
-        finite({name: row[name] for name in names} | {"users": unit.users_in(row)}) for row in rows
+        json_safe({name: row[name] for name in names} | {"users": unit.users_in(row)})
+        for row in rows
     ]
 
 
@@ -1255,6 +1258,6 @@ def _inputs(result: Result) -> dict[str, Any]:
     values = hashlib.sha256(result.per_user.write_csv().encode()).hexdigest()
     return {
         "tables": {role: card.get("sha256") for role, card in cards.items()},
-        "settings": finite(result.provenance.get("settings", {})),
+        "settings": json_safe(result.provenance.get("settings", {})),
         "per_user": values,
     }

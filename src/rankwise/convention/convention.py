@@ -22,7 +22,13 @@ from rankwise.core.terminal import TableView
 from rankwise.errors import MetricError, ParameterError, UsageError, nearest
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, parse, show_value
-from rankwise.metrics.registry import key, made_of, make, parse_text, several_metrics
+from rankwise.metrics.registry import (
+    is_metric_parameter,
+    make,
+    normalise_name,
+    parse_text,
+    several_metrics,
+)
 from rankwise.options import Choices, choice_values
 
 ENTRY_CHOICES = choice_values(per_metric=True)
@@ -243,10 +249,10 @@ class Entry:
 _MOST_GRADES = 1000
 
 
-def merged(
+def merge_entries(
     convention: str, inherited: Mapping[str, Entry], changes: Mapping[str, Any]
 ) -> dict[str, Entry]:
-    """Return the entries of a convention by `key` of the name: inherited ones, changed and added.
+    """Return the entries of a convention by normalised name: inherited ones, changed and added.
 
     A result has one value of a metric, so that all names of a metric have the same choices: those
     that are given hold for inherited names of the same metric as well.
@@ -267,7 +273,7 @@ def merged(
                 found=f"{other.name}: {other.choices or 'none'}; {name}: {entry.choices or 'none'}",
                 hint="give both the same",
             )
-        entries[key(name)] = entry
+        entries[normalise_name(name)] = entry
 
     for place, entry in entries.items():
         other = None if entry.refused else chosen.get(entry.meaning)
@@ -280,7 +286,7 @@ def _read_entry(convention: str, inherited: Mapping[str, Entry], name: str, what
     """Read one entry; choices alone are those of the metric that the name had before."""
     if not isinstance(name, str):
         raise ParameterError(f"convention {convention!r}: names are text", found=repr(name)[:80])
-    before = inherited.get(key(name))
+    before = inherited.get(normalise_name(name))
     if isinstance(what, Mapping) and "metric" not in what and before is not None:
         what = {"metric": before.text, **what}
     entry = Entry.read(name, what)
@@ -295,13 +301,13 @@ _NOTHING_DIFFERS = Entry("", "")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConventionLanguage:
-    """The meaning of names, from the entries of a convention by `key` of the name."""
+    """The meaning of names, from the entries of a convention by normalised name."""
 
     entries: Mapping[str, Entry]
 
     def knows(self, name: str) -> bool:
         """Return whether a name means a metric."""
-        return key(name) in self.entries or registry.knows(name)
+        return normalise_name(name) in self.entries or registry.knows(name)
 
     def find(self, name: str) -> type[Any]:
         """Return the class of the metric that a name means."""
@@ -322,7 +328,7 @@ class ConventionLanguage:
         None if there is no entry of this name.
         """
         name, at, cutoffs = text.partition("@")
-        entry = self.entries.get(key(name.strip()))
+        entry = self.entries.get(normalise_name(name.strip()))
         if entry is None or (at and not re.fullmatch(_CUTOFFS, cutoffs)):
             return None
         numbers = [int(number) for number in re.findall(r"\d+", cutoffs)]
@@ -334,7 +340,7 @@ class ConventionLanguage:
         None if the text is not written in this way. A name alone has its own values, unless they
         are cut-offs.
         """
-        entry = self.entries.get(key(text))
+        entry = self.entries.get(normalise_name(text))
         if entry is not None:
             return entry.at(entry.values) if entry.values and entry.parameter != "k" else None
         written = [
@@ -345,7 +351,7 @@ class ConventionLanguage:
         entry = max(written, key=lambda entry: len(entry.name))
         return entry.at(text[len(entry.name) + 1 :])
 
-    def named(self, name: str) -> Entry | None:
+    def find_entry(self, name: str) -> Entry | None:
         """Return the entry of a name, also of one that is refused; None if there is none."""
         return self._entry(name.partition("@")[0].strip())
 
@@ -375,13 +381,13 @@ class ConventionLanguage:
 
         A library may use a name of this metric for another one: its entry does not count.
         """
-        entry = self.entries.get(key(name) + ending)
+        entry = self.entries.get(normalise_name(name) + ending)
         if entry is not None or not registry.knows(name):
             return entry
         cls = registry.find(name)
-        if key(cls.name) + ending in self.entries:
-            return self.entries[key(cls.name) + ending]
-        entries = [self.entries.get(key(other) + ending) for other in cls.aliases]
+        if normalise_name(cls.name) + ending in self.entries:
+            return self.entries[normalise_name(cls.name) + ending]
+        entries = [self.entries.get(normalise_name(other) + ending) for other in cls.aliases]
         same = (e for e in entries if e and not e.refused and type(e.metric) is cls)
         return next(same, None)
 
@@ -393,7 +399,7 @@ class ConventionLanguage:
             else {
                 field.name: self._read_part(field.default)
                 for field in fields(cls)
-                if field.name not in parameters and made_of(field.default)
+                if field.name not in parameters and is_metric_parameter(field.default)
             }
         )
         changed: Metric = make(cls, {**parts, **self._read_names(cls, parameters)})
@@ -403,7 +409,7 @@ class ConventionLanguage:
         """Return parameters in which bare names of metrics are read in this language."""
         if cls.parts_as_written:
             return parameters
-        parts = {field.name for field in fields(cls) if made_of(field.default)}
+        parts = {field.name for field in fields(cls) if is_metric_parameter(field.default)}
         return {
             n: self._read_name(value) if n in parts else value for n, value in parameters.items()
         }
@@ -416,13 +422,13 @@ class ConventionLanguage:
     def _read_part(self, default: Any) -> Any:
         if isinstance(default, tuple):
             return tuple(self._read_part(part) for part in default)
-        return self.make(default.name, dict(default.changed))
+        return self.make(default.name, dict(default.non_default_parameters))
 
 
 def _changed(metric: Metric, parameters: dict[str, Any]) -> Metric:
     """Change parameters of a metric, or of the metric inside."""
     names = {field.name for field in fields(metric)}
-    values = dict(metric.changed)
+    values = dict(metric.non_default_parameters)
     if not names >= parameters.keys():
         for name, part in metric.parameters.items():
             if isinstance(part, Metric) and {f.name for f in fields(part)} >= parameters.keys():
@@ -538,11 +544,11 @@ class Convention(Choices):
             _check_names(name, metrics)
             check_choices(f"convention {name!r}", choices, CHOICES)
             if base is not None and not isinstance(base, Convention):
-                base = find(base) if isinstance(base, str) else self.named(base)
+                base = find(base) if isinstance(base, str) else self.resolve(base)
             inherited = Convention if base is None else base  # the class has the defaults
             values = {choice: getattr(inherited, choice) for choice in CHOICES}
             values |= {choice: value for choice, value in choices.items() if value is not None}
-            entries = merged(name, {} if base is None else base.metrics, metrics)
+            entries = merge_entries(name, {} if base is None else base.metrics, metrics)
             values |= {
                 "name": name,
                 "base": None,
@@ -612,10 +618,10 @@ class Convention(Choices):
 
         The default convention has all of rankwise's metrics.
         """
-        if not self.metrics or self.language.named(text) is not None:
+        if not self.metrics or self.language.find_entry(text) is not None:
             return True
         name = text.partition("@")[0].partition("(")[0]
-        return self.language.named(name) is not None
+        return self.language.find_entry(name) is not None
 
     def defines(self, metric: Metric) -> bool:
         """Return whether a name of the convention means this metric, at any cut-off.
@@ -698,7 +704,7 @@ class Convention(Choices):
         }
 
     @classmethod
-    def named(cls, source: object) -> Convention | None:
+    def resolve(cls, source: object) -> Convention | None:
         """Return a convention from its name or from a mapping with its definition.
 
         None stands for rankwise's defaults.
@@ -865,7 +871,7 @@ def listing(conventions: Sequence[Convention]) -> TableView:
     )
 
 
-def in_full(convention: Convention) -> list[TableView]:
+def convention_views(convention: Convention) -> list[TableView]:
     """Return tables of a convention's choices for all metrics, and of its names."""
     choices = [
         (name, "" if value is None else str(value)) for name, value in convention.choices.items()

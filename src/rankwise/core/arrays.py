@@ -5,7 +5,7 @@ PyTorch.
 
 An accelerator works asynchronously: reading a value (``int``, ``bool``, the size of a selection)
 waits until all previous work is done. Functions that read values do so only for NumPy
-(`is_tensor`), and checks of values wait until the end of a block (`refuse`, `checks_at_end`).
+(`is_tensor`), and checks of values wait until the end of a block (`check_none`, `checks_at_end`).
 
 Sums of floats do not depend on the order of their terms. Users come in blocks, in pieces and from
 several machines, and floats added in another order give another last digit. Sums over users that
@@ -349,7 +349,7 @@ def is_tensor(array: Array) -> bool:
     return bool(array_api_compat.is_torch_array(array))
 
 
-def refuse(bad: Array, error: Callable[[], Exception]) -> None:
+def check_none(bad: Array, error: Callable[[], Exception]) -> None:
     """Raise if any entry is true: at once, or at the end of `checks_at_end` for tensors.
 
     Parameters
@@ -427,7 +427,7 @@ def exact_sums(index: Array, values: Array, size: int) -> dict[str, Array]:
     0.3
     """
     xp = namespace(values)
-    refuse(
+    check_none(
         xp.abs(values) > LARGEST,
         lambda: ScoreError(
             "a score or a gain is too large to be added up exactly over users",
@@ -450,14 +450,14 @@ def read_sums(parts: Mapping[str, Array]) -> np.ndarray[tuple[int], np.dtype[np.
     return total
 
 
-def reaches(relevance: Any, threshold: float) -> Any:
+def at_least(relevance: Any, threshold: float) -> Any:
     """Return which relevances reach a threshold, as an array, expression or column like the input.
 
     A relevance reaches the threshold if it is at least the threshold, or is the threshold in single
     precision: 0.7 stored as float32 is 0.69999999 as a double, and still 0.7. The data type of the
     column is not asked, because engines and file formats widen it on the way.
 
-    >>> reaches(np.array([np.float32(0.7), 0.699999]), 0.7)
+    >>> at_least(np.array([np.float32(0.7), 0.699999]), 0.7)
     array([ True, False])
     """
     with np.errstate(over="ignore"):

@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
-from rankwise.core.hashing import combined, hash_of_text, id_numbers
-from rankwise.core.kernels import default_threads, each
+from rankwise.core.hashing import combine_hashes, hash_of_text, id_numbers
+from rankwise.core.kernels import default_threads, map_threads
 from rankwise.core.texts import plain_strings
 
 Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
@@ -34,10 +34,10 @@ _PART = 1 << 18  # rows whose words are made at a time
 _FEW_PARTS = 1  # that take less time than another thread
 
 
-def added(digests: Iterable[int]) -> int:
+def add_digests(digests: Iterable[int]) -> int:
     """Combine the digests of pieces into the digest of their table.
 
-    >>> added([2**64 - 1, 3])
+    >>> add_digests([2**64 - 1, 3])
     2
     """
     return sum(digests) % 2**64
@@ -89,7 +89,7 @@ def set_words(code: Any, words: Words, starts: Any) -> Words:
     starts : array of int, or None
         Where each set starts, and the end of the last; None if there is one value each.
     """
-    values: Words = np.append(combined([words], 0), _NOTHING)[code]
+    values: Words = np.append(combine_hashes([words], 0), _NOTHING)[code]
     if starts is None:
         return values
     running: Words = np.append(np.uint64(0), np.cumsum(values, dtype=np.uint64))
@@ -123,17 +123,19 @@ def digest_in_parts(n: int, words: Callable[[slice], Sequence[Words | None]], th
         Number of threads, for tables of many parts.
     """
     parts = [slice(first, first + _PART) for first in range(0, max(n, 1), _PART)]
-    return added(
-        each(lambda rows: row_digest(words(rows)), parts, threads if len(parts) > _FEW_PARTS else 1)
+    return add_digests(
+        map_threads(
+            lambda rows: row_digest(words(rows)), parts, threads if len(parts) > _FEW_PARTS else 1
+        )
     )
 
 
 @cache
 def start_and_factors(is_one: tuple[bool, ...]) -> tuple[int, Any]:
     """Return where the hash of a row starts, and the factors of the columns that are there."""
-    factors = combined([np.arange(len(is_one), dtype=np.uint64)], 0) | np.uint64(1)
+    factors = combine_hashes([np.arange(len(is_one), dtype=np.uint64)], 0) | np.uint64(1)
     one = int(number_words(np.ones(1))[0])
-    start = added(
+    start = add_digests(
         [
             _START,
             *(one * int(factor) for factor, absent in zip(factors, is_one, strict=True) if absent),

@@ -154,13 +154,13 @@ def _hash_of_value(text: str) -> int:
     return _hash_of_id(text)
 
 
-def combined(columns: Sequence[Hashes], seed: int) -> Hashes:
+def combine_hashes(columns: Sequence[Hashes], seed: int) -> Hashes:
     """Return one hash per row of several columns of hashes, below 2**63.
 
     >>> users, items = np.array([1, 2], dtype=np.uint64), np.array([5, 5], dtype=np.uint64)
-    >>> bool((combined([users, items], 0) == combined([users, items], 0)).all())
+    >>> bool((combine_hashes([users, items], 0) == combine_hashes([users, items], 0)).all())
     True
-    >>> bool((combined([users, items], 0) == combined([users, items], 1)).any())
+    >>> bool((combine_hashes([users, items], 0) == combine_hashes([users, items], 1)).any())
     False
     """
     start = np.uint64(hash_of_text(f"seed {seed}"))
@@ -186,5 +186,5 @@ def _mix(hashes: Hashes) -> None:
 
 def digest_of(columns: Sequence[pl.Series]) -> str:
     """Return a hash of the rows of columns, independent of the order of rows."""
-    rows = combined([hash_of_column(column) for column in columns], 0)
+    rows = combine_hashes([hash_of_column(column) for column in columns], 0)
     return f"{int(rows.sum(dtype=np.uint64)):016x}"

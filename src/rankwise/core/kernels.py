@@ -68,10 +68,10 @@ def check_not_forked() -> None:
         )
 
 
-def each(work: Callable[[_S], _T], jobs: Iterable[_S], threads: int) -> Iterator[_T]:
+def map_threads(work: Callable[[_S], _T], jobs: Iterable[_S], threads: int) -> Iterator[_T]:
     """Yield the result of each job, done on several threads, in the order of the jobs.
 
-    >>> list(each(lambda job: job * 2, [1, 2, 3], 2))
+    >>> list(map_threads(lambda job: job * 2, [1, 2, 3], 2))
     [2, 4, 6]
     """
     if threads == 1 or (isinstance(jobs, Sized) and len(jobs) < 2):  # a pool costs time
@@ -81,10 +81,10 @@ def each(work: Callable[[_S], _T], jobs: Iterable[_S], threads: int) -> Iterator
         yield from pool.map(work, jobs)
 
 
-def shares(n: int, threads: int) -> list[tuple[int, int]]:
+def split_range(n: int, threads: int) -> list[tuple[int, int]]:
     """Return where the share of each thread starts and ends, of n things in a row.
 
-    >>> shares(7, 2)
+    >>> split_range(7, 2)
     [(0, 3), (3, 7)]
     """
     edges = [at * n // threads for at in range(threads + 1)]
@@ -139,7 +139,7 @@ def gather(values: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], threads: in
         chunk = slice(first, first + _STEP)
         np.take(values, rows[chunk], out=out[chunk], mode="clip")
 
-    for _ in each(work, range(0, len(rows), _STEP), threads):
+    for _ in map_threads(work, range(0, len(rows), _STEP), threads):
         pass
     return out
 
@@ -330,13 +330,13 @@ def _function(library: ctypes.CDLL, name: str) -> Any:
     return ctypes.CFUNCTYPE(result, *arguments)((name, library), flags)
 
 
-def road() -> str:
+def implementation() -> str:
     """Return ``"compiled"``, or ``"numpy"`` and why the compiled loops are not used."""
     return "numpy (turned off)" if _off else _load()[1]
 
 
 @contextmanager
-def disabled() -> Iterator[None]:
+def without_library() -> Iterator[None]:
     """Leave the compiled loops out, in all threads, to compare them with their twins."""
     _off.append(True)
     try:
@@ -345,7 +345,7 @@ def disabled() -> Iterator[None]:
         _off.pop()
 
 
-def loaded() -> Any:
+def load() -> Any:
     """Return the compiled functions, as in `SIGNATURES`; None if the library is not in use."""
     return None if _off else _load()[0]
 
@@ -354,7 +354,7 @@ def match(
     items: Ints, starts: Ints, judged: Ints, judged_starts: Ints, groups: Ints
 ) -> tuple[Ints, Ints, Ints, Ints] | None:
     """Return matching rows, the judged row and list of each, and rows whose item comes again."""
-    library, items = loaded(), _signed(items)
+    library, items = load(), _signed(items)
     if library is None:
         return None
     if items.dtype not in (np.int32, np.int64):
@@ -395,7 +395,7 @@ def match(
 
 def changes(ids: Ints, first: int, stop: int) -> Ints | None:
     """Return the rows from ``first``, at least 1, up to ``stop`` whose id is not that before."""
-    library, ids = loaded(), _signed(ids)
+    library, ids = load(), _signed(ids)
     if library is None or ids.dtype not in (np.int32, np.int64) or not ids.flags.c_contiguous:
         return None
     rows = np.empty(max(stop - first, 0), dtype=np.int64)
@@ -405,7 +405,7 @@ def changes(ids: Ints, first: int, stop: int) -> Ints | None:
 
 def counts_up(rank: Ints, starts: Ints, first: int, stop: int, base: int) -> bool | None:
     """Return whether the ranks of each list count up by 1 from ``base``."""
-    library = loaded()
+    library = load()
     if library is None or rank.dtype != np.int64 or not rank.flags.c_contiguous:
         return None
     return bool(library.rw_counts_up(rank, _whole(starts), first, stop, base))
@@ -413,7 +413,7 @@ def counts_up(rank: Ints, starts: Ints, first: int, stop: int, base: int) -> boo
 
 def count(codes: Ints, first: int, stop: int, size: int) -> Ints | None:
     """Count each code below ``size`` in rows ``first`` to ``stop``."""
-    library = loaded()
+    library = load()
     if library is None or codes.dtype != np.int64 or not codes.flags.c_contiguous:
         return None
     counts = np.zeros(size, dtype=np.int64)
@@ -427,7 +427,7 @@ def bucket(codes: Ints, starts: Ints) -> Ints:
     Only after `count` of the same codes.
     """
     order, following = np.empty(len(codes), dtype=np.int64), starts[:-1].copy()
-    loaded().rw_bucket(codes, len(codes), following, order)
+    load().rw_bucket(codes, len(codes), following, order)
     return order
 
 
@@ -444,7 +444,7 @@ def scatter(
     Only after `count` of the same codes; items are whole numbers of 64 bits that fit 31, scores
     floats of 64 bits.
     """
-    loaded().rw_scatter(
+    load().rw_scatter(
         codes, np.ascontiguousarray(items), np.ascontiguousarray(scores), *share, place, *out
     )
 
@@ -456,7 +456,7 @@ def place(
 
     Only after `count` of the same codes; ranks and items have 64 bits, and items fit 31.
     """
-    count = loaded().rw_place(
+    count = load().rw_place(
         codes, np.ascontiguousarray(rank), np.ascontiguousarray(items), *share, starts, base, out
     )
     return bool(count)
@@ -476,7 +476,7 @@ def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints, Int
         np.zeros((2, len(judged)), dtype=np.int64),
     )
     judged = np.ascontiguousarray(judged, dtype=scores.dtype)
-    are_numbers = getattr(loaded(), f"rw_count_{scores.dtype.name}")(
+    are_numbers = getattr(load(), f"rw_count_{scores.dtype.name}")(
         scores[:1],
         stride,
         scores.shape[1],
@@ -503,7 +503,7 @@ def top(scores: Any, k: int, groups: int) -> tuple[Ints, Ints, Any] | None:
     groups, room = min(groups + _ASIDE, width), n * min(_ROOM * k, width) + width
     items, best = np.empty(room, dtype=np.int32), np.empty(room, dtype=scores.dtype)
     lengths, keys = np.empty(n, dtype=np.int64), np.empty(width, f"i{scores.itemsize}")
-    count = getattr(loaded(), f"rw_top_{scores.dtype.name}")(
+    count = getattr(load(), f"rw_top_{scores.dtype.name}")(
         scores[:1], stride, width, n, groups, k, room, keys, items, best, lengths
     )
     return None if count < 0 else (lengths, items[:count], best[:count])
@@ -514,7 +514,7 @@ def _stride(scores: Any) -> int | None:
 
     The loops take the first row, which is C-contiguous, and reach the rest by this stride.
     """
-    if loaded() is None or scores.dtype not in (np.float32, np.float64):
+    if load() is None or scores.dtype not in (np.float32, np.float64):
         return None
     if scores.strides[1] != scores.itemsize or scores.strides[0] % scores.itemsize:
         return None
@@ -523,7 +523,7 @@ def _stride(scores: Any) -> int | None:
 
 def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) -> Ints | None:
     """Return the ranks of rows in their lists: by falling score, then by rising number."""
-    library = loaded()
+    library = load()
     if library is None or scores.dtype != np.float64:
         return None
     out = np.empty(len(rows), dtype=np.int64)
@@ -541,7 +541,7 @@ def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) 
 
 def exact_parts(values: Floats) -> list[float] | None:
     """Return few numbers with the same exact sum, if all values are finite and none is huge."""
-    library = loaded()
+    library = load()
     if library is None or len(values) < _FEW:
         return None
     parts = np.empty(64 * (len(values) // _CHUNK + 1))
@@ -554,7 +554,7 @@ def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:
 
     Rows are in order of user and rank.
     """
-    library = loaded()
+    library = load()
     if library is None or user.dtype != np.int64 or rank.dtype != np.int64:
         return None
     out = np.zeros((len(cutoffs), n_users), dtype=np.int64)
@@ -572,7 +572,7 @@ def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:
 
 def positions(user: Ints) -> Floats | None:
     """Count the rows of each user up from 1; rows are in order of user."""
-    library = loaded()
+    library = load()
     if library is None or user.dtype != np.int64:
         return None
     out = np.empty(len(user))
@@ -582,7 +582,7 @@ def positions(user: Ints) -> Floats | None:
 
 def sums(user: Ints, values: Floats, ends: Ints) -> Floats | None:
     """Return the sums of each user's values up to the ends that `ends` found, in their shape."""
-    library = loaded()
+    library = load()
     if library is None or values.dtype != np.float64:
         return None
     out, running = np.empty(ends.shape), np.empty(len(user) + 1)
@@ -596,7 +596,7 @@ def tied_rows(
     owner: Ints, first: Ints, above: Ints, size: Ints, n_hits: Ints, starts: Ints
 ) -> tuple[Ints, Ints, Floats, Floats] | None:
     """Return user, rank, probability and position of the rows of tied groups."""
-    library = loaded()
+    library = load()
     if library is None:
         return None
     user, rank = np.empty((2, starts[-1]), dtype=np.int64)
@@ -608,7 +608,7 @@ def tied_rows(
 
 def tied_first(depth: Ints, size: Ints, n_hits: Ints, starts: Ints) -> Floats | None:
     """Return the probability that a user's first hit is at each row of tied groups."""
-    library = loaded()
+    library = load()
     if library is None:
         return None
     first = np.empty(starts[-1])
@@ -618,7 +618,7 @@ def tied_first(depth: Ints, size: Ints, n_hits: Ints, starts: Ints) -> Floats | 
 
 def sorted_whole(values: Ints) -> Ints:
     """Sort whole numbers from 0, below 2^52; without compiled loops, by NumPy's sort."""
-    library = loaded()
+    library = load()
     if library is None:
         return np.sort(values)
     keys = np.left_shift(values, MARK, dtype=np.int64).view(np.uint64)
@@ -628,7 +628,7 @@ def sorted_whole(values: Ints) -> Ints:
 
 def row_digest(columns: Sequence[Ints], factors: Ints, start: int) -> int | None:
     """Return the sum of the hashes of rows of words, modulo 2^64."""
-    library = loaded()
+    library = load()
     if library is None:
         return None
     columns = [*map(np.ascontiguousarray, columns)]

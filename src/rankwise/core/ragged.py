@@ -16,7 +16,7 @@ import polars as pl
 
 from rankwise.core import kernels
 from rankwise.core.arrays import Array, namespace
-from rankwise.core.kernels import each, shares
+from rankwise.core.kernels import map_threads, split_range
 from rankwise.core.texts import string_views
 from rankwise.core.vocabularies import Codes, Vocabulary
 
@@ -72,10 +72,10 @@ def order_within(segment: Array, key: Array) -> Array:
     return xp.take(by_key, xp.argsort(xp.take(segment, by_key), stable=True))
 
 
-def owners(starts: Ints, rows: Ints) -> Ints:
+def segments_of(starts: Ints, rows: Ints) -> Ints:
     """Return the segment of each row.
 
-    >>> owners(np.array([0, 2, 5]), np.array([1, 2, 4])).tolist()
+    >>> segments_of(np.array([0, 2, 5]), np.array([1, 2, 4])).tolist()
     [0, 1, 1]
     """
     lengths = np.diff(starts)
@@ -113,7 +113,7 @@ def rows_of_groups(starts: Ints, groups: Ints) -> tuple[Ints | slice, Ints]:
     return ragged_rows(starts.take(groups, mode="clip"), lengths), offsets(lengths)
 
 
-def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
+def counting_sort(codes: Ints, size: int) -> tuple[Ints, Ints]:
     """Return rows grouped by code, in linear time, in their order inside each group.
 
     This is a counting sort. Where it is not compiled, SciPy does it when a sparse matrix of one row
@@ -135,7 +135,7 @@ def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
 
     Examples
     --------
-    >>> starts, order = bucket(np.array([1, 0, 1]), 2)
+    >>> starts, order = counting_sort(np.array([1, 0, 1]), 2)
     >>> starts.tolist(), order.tolist()
     ([0, 1, 3], [1, 0, 2])
     """
@@ -156,10 +156,10 @@ def bucket(codes: Ints, size: int) -> tuple[Ints, Ints]:
     return grouped.indptr.astype(np.int64), grouped.data
 
 
-def similar(starts: Ints, most: int) -> Iterator[Ints]:
+def batches_by_length(starts: Ints, most: int) -> Iterator[Ints]:
     """Yield batches of segments of similar length (factor two), with at most ``most`` rows.
 
-    >>> [part.tolist() for part in similar(np.array([0, 4, 5, 8, 9]), 100)]
+    >>> [part.tolist() for part in batches_by_length(np.array([0, 4, 5, 8, 9]), 100)]
     [[1, 3], [0, 2]]
     """
     lengths = np.diff(starts)
@@ -171,12 +171,12 @@ def similar(starts: Ints, most: int) -> Iterator[Ints]:
             yield of_length[first : first + step]
 
 
-def padded(starts: Ints, segments: Ints) -> tuple[Ints, Ints | None]:
+def padded_rows(starts: Ints, segments: Ints) -> tuple[Ints, Ints | None]:
     """Return the row numbers of segments as a padded matrix, and a mask of the actual rows.
 
     The second is None if all do: the segments are of one length. Other numbers are of any rows.
 
-    >>> rows, filled = padded(np.array([0, 2, 3]), np.array([0, 1]))
+    >>> rows, filled = padded_rows(np.array([0, 2, 3]), np.array([0, 1]))
     >>> rows.tolist(), filled.tolist()
     ([[0, 1], [2, 2]], [[True, True], [True, False]])
     """
@@ -188,7 +188,7 @@ def padded(starts: Ints, segments: Ints) -> tuple[Ints, Ints | None]:
     return np.minimum(rows, starts[-1] - 1), np.arange(width) < sizes[:, None]
 
 
-def reorder(
+def sort_segments(
     starts: Ints,
     keys: Ints,
     columns: Sequence[Ints],
@@ -229,13 +229,13 @@ def reorder(
     Examples
     --------
     >>> keys = np.array([3.0, 1.0, 2.0, 9.0, 8.0])
-    >>> reorder(np.array([0, 3, 5]), keys, [keys])[0].tolist()
+    >>> sort_segments(np.array([0, 3, 5]), keys, [keys])[0].tolist()
     [1.0, 2.0, 3.0, 8.0, 9.0]
     """
     out = list(columns) if in_place else [np.array(column) for column in columns]
 
     def work(segments: Ints) -> None:
-        rows, filled = padded(starts, segments)
+        rows, filled = padded_rows(starts, segments)
         if rows[0].size < 2:  # nothing to order
             return
         matrix = np.negative(keys[rows], dtype=np.float64) if descending else keys[rows]
@@ -246,7 +246,7 @@ def reorder(
         for values, column in zip([column[order] for column in columns], out, strict=True):
             column[target] = values
 
-    for _ in each(work, similar(starts, 1 << 19), threads):
+    for _ in map_threads(work, batches_by_length(starts, 1 << 19), threads):
         pass
     return out
 
@@ -338,7 +338,7 @@ def group(users: pl.Series, vocabulary: Vocabulary) -> Groups:
     starts, codes = user_runs(users, vocabulary, threads=1)
     if are_distinct(codes, vocabulary.size):
         return Groups.of_runs(codes, starts)
-    return bucketed(spread(codes, starts, len(users)), vocabulary.size)
+    return group_by_code(expand_runs(codes, starts, len(users)), vocabulary.size)
 
 
 def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[Ints | None, Codes]:
@@ -354,8 +354,8 @@ def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[I
         if n > 1 and len(changes((0, sample))) > sample // 2:  # hardly grouped: one run per row
             return None, vocabulary.encode(users)
         # Few jobs: handing one to a thread takes as long as looking through thousands of rows.
-        jobs = shares(n - 1, max(-(-n // _MOST), min(2 * threads, -(-n // _STEP))))
-        starts = np.concatenate([[0], *each(changes, jobs, threads), [n]])
+        jobs = split_range(n - 1, max(-(-n // _MOST), min(2 * threads, -(-n // _STEP))))
+        starts = np.concatenate([[0], *map_threads(changes, jobs, threads), [n]])
     heads, text = starts[:-1], users.dtype == pl.String
     ids = users.gather(heads) if text else pl.Series(users.to_numpy()[heads])
     return starts, vocabulary.encode(ids)
@@ -387,7 +387,7 @@ def _changes_of(users: pl.Series) -> Iterator[Callable[[tuple[int, int]], Ints]]
         yield changes
 
 
-def spread(codes: Codes, starts: Ints | None, n: int) -> Codes:
+def expand_runs(codes: Codes, starts: Ints | None, n: int) -> Codes:
     """Expand codes of runs to codes of rows."""
     return codes if starts is None or len(codes) == n else np.repeat(codes, np.diff(starts))
 
@@ -414,9 +414,9 @@ def _bits(items: Codes) -> int:
     return 8 * items.dtype.itemsize - (items.dtype.kind == "i")
 
 
-def bucketed(codes: Codes, size: int) -> Groups:
+def group_by_code(codes: Codes, size: int) -> Groups:
     """Return rows grouped by code, with the order that they have then."""
-    starts, order = bucket(codes, size)
+    starts, order = counting_sort(codes, size)
     return Groups.of_lengths(np.diff(starts), order)
 
 
@@ -433,8 +433,8 @@ class Counts:
         if items.dtype != np.int64 or not are_small(items):
             return None
         most = len(codes) // max(_STEP, 4 * size)  # shares: each has a count of every code
-        jobs = shares(len(codes), max(1, min(threads, most)))
-        counted = each(lambda share: kernels.count(codes, *share, size), jobs, threads)
+        jobs = split_range(len(codes), max(1, min(threads, most)))
+        counted = map_threads(lambda share: kernels.count(codes, *share, size), jobs, threads)
         of_share = [counts for counts in counted if counts is not None]
         return cls(jobs, of_share) if len(of_share) == len(jobs) else None
 
@@ -449,7 +449,7 @@ class Counts:
         return Groups.of_lengths(np.diff(self.starts))
 
 
-def grouped(
+def group_scored_items(
     codes: Codes,
     size: int,
     items: Codes,
@@ -467,16 +467,16 @@ def grouped(
     def move(share: int) -> None:
         kernels.scatter(codes, items, score, counts.shares[share], places[share], out)
 
-    list(each(move, range(len(counts.shares)), threads))
+    list(map_threads(move, range(len(counts.shares)), threads))
     return counts.groups, *out
 
 
-def placed(
+def place_by_rank(
     counts: Counts, codes: Codes, rank: Ints, items: Codes, threads: int, base: int
 ) -> tuple[Codes, Ints, Codes] | None:
     """Return users, starts and items of lists whose ranks count up from ``base``, if all do."""
     out = np.full(len(items), -1, dtype=np.int32)
-    fits = each(
+    fits = map_threads(
         lambda share: kernels.place(codes, rank, items, share, counts.starts, out, base),
         counts.shares,
         threads,
@@ -489,7 +489,7 @@ def placed(
 def _grouped_by_scipy(
     codes: Codes, size: int, items: Codes, score: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> tuple[Groups, Codes, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Group rows like `grouped`, by the conversion of a sparse matrix in SciPy."""
+    """Group rows like `group_scored_items`, by the conversion of a sparse matrix in SciPy."""
     from scipy.sparse import coo_array
 
     if not are_small(items) and items.min() < 0:  # no column of a matrix: rows are moved instead

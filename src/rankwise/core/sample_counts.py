@@ -13,7 +13,7 @@ from typing import Self
 import polars as pl
 
 from rankwise.core.digests import id_words
-from rankwise.core.hashing import combined
+from rankwise.core.hashing import combine_hashes
 
 _MOST = 0.95
 """Least share of the relevant items in sampled lists, and of the users with equally many negatives."""
@@ -167,5 +167,5 @@ class SampleCounts:
 def _sample(items: pl.Series) -> pl.DataFrame:
     """Return the items with the smallest hashes, and their numbers of rows."""
     counts = items.alias("item").value_counts(name="rows")
-    hashes = pl.Series("hash", combined([id_words(counts["item"])], 0))
+    hashes = pl.Series("hash", combine_hashes([id_words(counts["item"])], 0))
     return counts.select(hashes, pl.col("rows").cast(pl.Int64)).sort("hash").head(_ITEMS)

@@ -114,10 +114,10 @@ class TableView:
         return ["left" if index in self.left else "right" for index in range(len(self.head))]
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Return a value as text: four decimals, none for whole numbers above 1, a dash for NaN.
 
-    >>> number(0.123456), number(17.0), number(float("nan"))
+    >>> format_number(0.123456), format_number(17.0), number(float("nan"))
     ('0.1235', '17', '–')
     """
     if value is None or math.isnan(value):
@@ -612,7 +612,7 @@ class DetailedDisplay(TableDisplay):
 
 def as_json(data: Any) -> str:
     """Return readable JSON; characters that a terminal would obey or hide are escaped."""
-    text = json.dumps(finite(data), indent=2, ensure_ascii=False)
+    text = json.dumps(json_safe(data), indent=2, ensure_ascii=False)
     return re.sub("(?!\n)" + HIDDEN, lambda c: json.dumps(c[0])[1:-1], text) + "\n"
 
 
@@ -629,17 +629,17 @@ def csv_text(table: pl.DataFrame) -> str:
     ).write_csv()
 
 
-def finite(data: Any) -> Any:
+def json_safe(data: Any) -> Any:
     """Replace numbers that JSON lacks: NaN by None, and infinity by ``"inf"``."""
     if isinstance(data, Mapping):
-        return {name: finite(value) for name, value in data.items()}
+        return {name: json_safe(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
-        return [finite(value) for value in data]
+        return [json_safe(value) for value in data]
     if not isinstance(data, float) or math.isfinite(data):
         return data
     return None if math.isnan(data) else str(data)
 
 
 def float_of(value: Any) -> Any:
-    """Restore NaN and infinity in a number that `finite` wrote."""
+    """Restore NaN and infinity in a number that `json_safe` wrote."""
     return math.nan if value is None else float(value) if isinstance(value, str) else value

@@ -78,7 +78,7 @@ class StringViews:
         array of int
         """
         rows = np.empty(max(stop - first, 0), dtype=np.int64)
-        count = kernels.loaded().rw_text_changes(self.views, self.buffers, first, stop, rows)
+        count = kernels.load().rw_text_changes(self.views, self.buffers, first, stop, rows)
         return rows[:count]
 
     def codes(
@@ -97,7 +97,7 @@ class StringViews:
 
         The arrays are those of the compiled loop, which says what they hold.
         """
-        row: int = kernels.loaded().rw_text_codes(
+        row: int = kernels.load().rw_text_codes(
             self.views,
             self.buffers,
             *share,
@@ -114,7 +114,7 @@ class StringViews:
 
     def numbers(self, first: int, stop: int, out: Any) -> None:
         """Write the numbers of a range of ids to an array with a place for every row."""
-        kernels.loaded().rw_id_numbers(self.views, self.buffers, first, stop, out)
+        kernels.load().rw_id_numbers(self.views, self.buffers, first, stop, out)
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def string_views(column: pl.Series) -> Iterator[StringViews | None]:
 
     They are there until the context ends.
     """
-    if column.dtype != pl.String or not len(column) or kernels.loaded() is None:
+    if column.dtype != pl.String or not len(column) or kernels.load() is None:
         yield None
         return
     column = column.rechunk()
@@ -170,15 +170,15 @@ def plain_strings(column: pl.Series) -> pl.Series:
     return every.cat.to(dtype).cast(pl.String).gather(codes)
 
 
-def labels(column: pl.Series) -> pl.Series:
+def clean_labels(column: pl.Series) -> pl.Series:
     """Clean labels of groups or categories: strip blanks, and replace empty text by null.
 
-    >>> labels(pl.Series([" war", "", "war "])).to_list()
+    >>> clean_labels(pl.Series([" war", "", "war "])).to_list()
     ['war', None, 'war']
     """
     if isinstance(column.dtype, pl.Categorical | pl.Enum):  # kept where it can be: it has an order
         names = column.unique().cast(pl.String)
-        return column if labels(names).equals(names) else labels(plain_strings(column))
+        return column if clean_labels(names).equals(names) else clean_labels(plain_strings(column))
     if column.dtype != pl.String:
         return column
     text = column.str.strip_chars()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from rankwise.core.vocabularies import Codes, rows_among, vocabulary_for
+from rankwise.core.vocabularies import Codes, lookup_rows, vocabulary_for
 
 REQUEST = "request"
 """The column of the request, in lists, ground truth and per-user values."""
@@ -54,7 +54,7 @@ class Units:
         """Return each unit in words."""
         return self.frame[codes].select(words=_words()).to_series()
 
-    def ordered(self, codes: Codes) -> Codes:
+    def sort_keys(self, codes: Codes) -> Codes:
         """Return the numbers, which grow with their users and requests."""
         return codes
 
@@ -117,7 +117,7 @@ def number_units(pairs: Sequence[pl.DataFrame]) -> tuple[Units, list[pl.Series]]
     starts = np.flatnonzero(differs)
     heads = together[starts].with_columns(key=keys[starts])
     distinct = heads[heads["key"].arg_unique()].sort("user", REQUEST)
-    number = rows_among(heads["key"], distinct["key"]).astype(np.int64)
+    number = lookup_rows(heads["key"], distinct["key"]).astype(np.int64)
     numbers = pl.Series("user", np.repeat(number, np.diff(starts, append=len(keys))))
     units = Units(distinct.select(_of_64_bits(distinct, name) for name in ("user", REQUEST)))
     return units, list(_parts(numbers, map(len, pairs)))
@@ -143,7 +143,7 @@ def unit_rows(units: pl.DataFrame, table: pl.DataFrame) -> Codes:
     """
     keys = unit_keys(table)
     if keys == ["user"]:
-        return rows_among(units["user"], table["user"])
+        return lookup_rows(units["user"], table["user"])
     of_64_bits = table.select(_of_64_bits(table, name) for name in keys)
     rows = units.select(_of_64_bits(units, name) for name in keys).join(
         of_64_bits.with_row_index("row"),

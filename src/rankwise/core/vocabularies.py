@@ -48,7 +48,7 @@ class Vocabulary(Protocol):
     def decode(self, codes: Codes) -> pl.Series:
         """Return the id of each code."""
 
-    def ordered(self, codes: Codes) -> Codes:
+    def sort_keys(self, codes: Codes) -> Codes:
         """Return for each code a number that grows with its id."""
 
 
@@ -76,7 +76,7 @@ class PlainIntegers:
         """Return the id of each code."""
         return pl.Series(codes.astype(np.int64))
 
-    def ordered(self, codes: Codes) -> Codes:
+    def sort_keys(self, codes: Codes) -> Codes:
         """Return the codes, which grow with their ids."""
         return codes
 
@@ -149,7 +149,7 @@ class IntegerVocabulary:
             ids[outside] = self._outside.to_numpy()[ids[outside] - self.limit]
         return pl.Series(ids)
 
-    def ordered(self, codes: Codes) -> Codes:
+    def sort_keys(self, codes: Codes) -> Codes:
         """Return for each code a number that grows with its id."""
         return self.decode(codes).to_numpy() if len(self._outside) else codes
 
@@ -190,12 +190,12 @@ class StringVocabulary:
 
     def _encode_by_joins(self, ids: pl.Series) -> Codes:
         """Return the code of each id without compiled loops: their twin."""
-        rows = rows_among(ids, self._known())
+        rows = lookup_rows(ids, self._known())
         new = ids.filter(pl.Series(rows < 0)).unique(maintain_order=True)
         self._add(new)
         self._table = None  # it does not have these texts
         if len(new):
-            rows = rows_among(ids, self._known())
+            rows = lookup_rows(ids, self._known())
         return rows.astype(np.int32)
 
     def _add(self, new: pl.Series) -> None:
@@ -215,7 +215,7 @@ class StringVocabulary:
         """Return the id of each code."""
         return self._known().gather(codes)
 
-    def ordered(self, codes: Codes) -> Codes:
+    def sort_keys(self, codes: Codes) -> Codes:
         """Return for each code a number that grows with its id."""
         return ascending_ranks(self._known())[codes]
 
@@ -270,7 +270,7 @@ class _TextTable:
                     "there are too many different ids of text", found=f"{self._used[0]:,}"
                 )
             slots = np.zeros(1 << self._bits, dtype=np.uint64)
-            kernels.loaded().rw_spread_slots(self._slots, len(self._slots), slots, self._bits)
+            kernels.load().rw_spread_slots(self._slots, len(self._slots), slots, self._bits)
             self._slots, self._known = slots, _enlarge(self._known, len(slots) // 2)
         else:
             self._pool = _enlarge(self._pool, 4 * len(self._pool))
@@ -283,10 +283,10 @@ def _enlarge(array: Any, size: int) -> Any:
     return larger
 
 
-def rows_among(ids: pl.Series, others: pl.Series) -> Codes:
+def lookup_rows(ids: pl.Series, others: pl.Series) -> Codes:
     """Return the first row of each id in another column of the same kind, -1 if absent.
 
-    >>> rows_among(pl.Series([7, 5, 3]), pl.Series([3, 7, 3])).tolist()
+    >>> lookup_rows(pl.Series([7, 5, 3]), pl.Series([3, 7, 3])).tolist()
     [1, -1, 0]
     """
     if ids.dtype != others.dtype and ids.dtype.is_integer():  # of another width

@@ -181,7 +181,7 @@ class Encoder:
             codes.truth_counts.update(truth_table.counts)
         truth = codes.truth
         lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
-        counted = users_evaluated(rules.evaluated, lists, truth, ids.owners.size, counts)
+        evaluated = users_evaluated(rules.evaluated, lists, truth, ids.owners.size, counts)
         context = self._context(codes, threads)
         if piece.truth is None:
             self._kept[:] = [codes]
@@ -190,11 +190,11 @@ class Encoder:
         return Encoded(
             lists=lists,
             truth=truth,
-            counted=counted,
+            evaluated=evaluated,
             ties=ties,
             needs=rules.needs,
             deepest=rules.deepest,
-            unlisted=self._unlisted(piece, ids, counted, lists),
+            unlisted=self._unlisted(piece, ids, evaluated, lists),
             users=ids.owners,
             items=ids.items,
             numbers_items=rules.numbers_items,
@@ -234,7 +234,7 @@ class Encoder:
         if piece.truth is None and self._kept:
             return self._kept[0]
         rows = [piece.recommendations, piece.truth or self.shared.truth, piece.unlisted]
-        coded = (*self.facts.coded, "train")
+        coded = (*self.facts.roles_with_ids, "train")
         return _Codes(
             IdSpace(
                 [table for table in rows if table is not None],
@@ -275,12 +275,12 @@ class Encoder:
         counts.update(recommended.counts)
         return lists, ties
 
-    def _unlisted(self, piece: Tables, ids: IdSpace, counted: Any, lists: Lists) -> Any:
+    def _unlisted(self, piece: Tables, ids: IdSpace, evaluated: Any, lists: Lists) -> Any:
         """Return the codes of the evaluated users without a list who belong to this piece."""
         if piece.unlisted is not None:
             return ids.owners.encode(piece.unlisted.frame["user"])
         if piece.truth is not None and not POPULATIONS[self.rules.evaluated].needs_list:
-            unlisted = counted.copy()
+            unlisted = evaluated.copy()
             unlisted[lists.user] = False
             return np.flatnonzero(unlisted)
         return np.empty(0, dtype=np.int64)

@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 
 from rankwise.blocks.block import Needs
-from rankwise.blocks.lists import Lists, RankRange, Truth, arrange, arrange_truth
+from rankwise.blocks.lists import Lists, RankRange, Truth, arrange_truth, group_lists
 from rankwise.blocks.matching import match
 from rankwise.core.populations import POPULATIONS, PopulationName
-from rankwise.core.ragged import Ints, offsets, owners
+from rankwise.core.ragged import Ints, offsets, segments_of
 from rankwise.core.units import Units
 from rankwise.core.vocabularies import Codes, Vocabulary, ascending_ranks, vocabulary_for
 from rankwise.errors import (
@@ -33,7 +33,7 @@ from rankwise.errors import (
     ScoreError,
 )
 from rankwise.options import ANY_ROW, Duplicates, IdType, Ties
-from rankwise.tables.columns import empty_table
+from rankwise.tables.columns import empty_table_error
 from rankwise.tables.table import Recommendations, Table, is_absent
 
 
@@ -113,7 +113,7 @@ def encode_truth(
         )
     if table.frame.is_empty():
         if required:
-            raise empty_table(table)
+            raise empty_table_error(table)
         return Truth.none()
     truth = _arrange_truth(table, ids, threshold)
     repeated = repeated_rows(truth.items, truth.starts)
@@ -183,14 +183,14 @@ def encode_lists(
     frame = table.frame
     codes = ids.items.encode(frame["item"])
     score = frame["score"].to_numpy() if "score" in frame.columns else None
-    lists = arrange(
+    lists = group_lists(
         frame["user"],
         codes,
         vocabulary=owners,
         rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
         score=score,
         ties=ties,
-        item_order=ids.items.ordered if id_type == "typed" else _as_text(ids.items),
+        item_order=ids.items.sort_keys if id_type == "typed" else _as_text(ids.items),
         threads=threads,
         in_order=in_order,
     )
@@ -245,7 +245,7 @@ def repeated_item(
 ) -> DuplicateError:
     """Return the error for a repeated item, naming the first user and item."""
     row = repeated[[repeated.argmin()]]
-    user = owners_known.decode(rows.user[owners(rows.starts, row)])[0]
+    user = owners_known.decode(rows.user[segments_of(rows.starts, row)])[0]
     return DuplicateError(
         what,
         where=f"{table.source}, user {user!r}",
@@ -262,12 +262,12 @@ def repeated_rows(items: Ints, starts: Ints) -> Ints:
 
 def later_rows(lists: Lists, repeated: Ints) -> Ints:
     """Return, of the lists with a repeated item, all rows but the first of each item."""
-    affected = np.unique(owners(lists.starts, repeated))
+    affected = np.unique(segments_of(lists.starts, repeated))
     rows = [np.arange(lists.starts[at], lists.starts[at + 1]) for at in affected]
     if not rows:
         return repeated
     row = np.concatenate(rows)
-    owner = owners(lists.starts, row)
+    owner = segments_of(lists.starts, row)
     frame = pl.DataFrame({"row": row, "list": owner, "item": lists.items[row]})
     return frame.filter(~pl.struct("list", "item").is_first_distinct())["row"].to_numpy()
 

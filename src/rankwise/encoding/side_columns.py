@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.texts import labels, plain_strings
-from rankwise.core.vocabularies import rows_among
+from rankwise.core.texts import clean_labels, plain_strings
+from rankwise.core.vocabularies import lookup_rows
 from rankwise.errors import ColumnError, MetricError, ScoreError, nearest
-from rankwise.tables.columns import KNOWN, Columns, check_was_read, choose, known_column
+from rankwise.tables.columns import KNOWN, Columns, check_was_read, known_column, overrides_for
 from rankwise.tables.table import Table
 from rankwise.tables.values import as_labels
 
@@ -36,7 +36,7 @@ class ColumnMatch:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Named:
+class LabelColumn:
     """Codes of names, row by row; ``starts`` delimits the rows, None for one name per row."""
 
     code: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -102,7 +102,7 @@ def find_columns(
     names = [name for name in table.frame.columns if name != table.role[:-1]]
     chosen: str | None = column
     if column == role and role in KNOWN[table.role]:
-        named = choose(columns, table.role)
+        named = overrides_for(columns, table.role)
         chosen = known_column(names, table.role, role, named, table.source)
         _check_is_there(table, role, named.get(role), names)
 
@@ -144,7 +144,7 @@ def _how_to_name(
 ) -> str:
     """Return a hint for a column that was not found."""
     if role == "features":
-        chosen = choose(columns, "items")
+        chosen = overrides_for(columns, "items")
         categories = known_column(names, "items", "categories", chosen, table.source)
         if categories is not None:
             return (
@@ -157,18 +157,18 @@ def _how_to_name(
     )
 
 
-def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> Named:
+def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> LabelColumn:
     """Read a column of groups: one per row, -1 where the group is null.
 
     ``groups`` are all that there are, where the table has some of the rows only.
     """
     values = as_labels(table.frame[column], f"{table.source}, column {column!r}")
-    ordered = (values if groups is None else labels(groups)).drop_nulls().unique().sort()
+    ordered = (values if groups is None else clean_labels(groups)).drop_nulls().unique().sort()
     names = ordered.cast(pl.String)
     if not len(names):
         raise ColumnError(f"column {column!r} holds no group", where=table.source)
-    codes = rows_among(values, ordered.cast(values.dtype))
-    return Named(codes, tuple(names), description=f"column {column!r}")
+    codes = lookup_rows(values, ordered.cast(values.dtype))
+    return LabelColumn(codes, tuple(names), description=f"column {column!r}")
 
 
 def _number(table: Table, name: str) -> pl.Series:
@@ -192,7 +192,7 @@ def _number(table: Table, name: str) -> pl.Series:
     return number
 
 
-def read_categories(table: Table, chosen: ColumnMatch) -> Named:
+def read_categories(table: Table, chosen: ColumnMatch) -> LabelColumn:
     """Return categories: a column of lists, of delimited text, or one column per category."""
     columns = chosen.names
     if chosen.several:
@@ -205,7 +205,7 @@ def read_categories(table: Table, chosen: ColumnMatch) -> Named:
         row, code = np.nonzero(matrix[:, order])
         starts = np.searchsorted(row, np.arange(len(matrix) + 1))
         description = f"{len(columns)} columns {prefix}…"
-        return Named(code, tuple(sorted(names)), starts, description)
+        return LabelColumn(code, tuple(sorted(names)), starts, description)
     lists, description = category_lists(table, columns[0])
     starts = np.concatenate([[0], np.cumsum(lists.list.len().to_numpy())]).astype(np.int64)
     flat = lists.explode(empty_as_null=False)
@@ -213,7 +213,7 @@ def read_categories(table: Table, chosen: ColumnMatch) -> Named:
     if not len(ordered):
         raise ColumnError(f"column {columns[0]!r} holds no category", where=table.source)
     codes = flat.replace_strict(ordered, np.arange(len(ordered)), return_dtype=pl.Int64)
-    return Named(codes.to_numpy(), tuple(ordered), starts, description)
+    return LabelColumn(codes.to_numpy(), tuple(ordered), starts, description)
 
 
 def category_lists(table: Table, name: str) -> tuple[pl.Series, str]:

@@ -44,12 +44,12 @@ from rankwise.core.digests import (
 )
 from rankwise.core.ragged import Ints, UserItems, group, offsets, ragged_rows
 from rankwise.core.units import REQUEST, unit_rows
-from rankwise.core.vocabularies import rows_among
+from rankwise.core.vocabularies import lookup_rows
 from rankwise.encoding.lists import IdSpace, encode_lists, later_rows, repeated_item, repeated_rows
 from rankwise.encoding.side_columns import (
     ColumnMatch,
+    LabelColumn,
     Matrix,
-    Named,
     find_columns,
     read_categories,
     read_features,
@@ -74,7 +74,7 @@ _MOST_SIMILAR = 20_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Counted:
+class TrainingCounts:
     """Counts over all users, for evaluations in which no machine has all rows.
 
     Attributes
@@ -171,7 +171,7 @@ class Reader:
         )
 
     @abstractmethod
-    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> object:
+    def compute(self, side: SideTables, fact: Fact[Any], target: Target) -> object:
         """Return the values of a fact for the codes or ids of a target."""
 
     def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
@@ -196,21 +196,21 @@ class _ItemColumn(Reader):
     def parse(self, table: Table, columns: ColumnMatch) -> Any:
         """Return the column, row by row."""
 
-    def parsed(self, side: SideTables, fact: Fact[Any]) -> Any:
+    def column_values(self, side: SideTables, fact: Fact[Any]) -> Any:
         """Return the column, row by row, read before or now."""
         return side.read_once(fact, lambda: self.parse(side.tables["items"], side.columns_of[fact]))
 
-    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> object:
+    def compute(self, side: SideTables, fact: Fact[Any], target: Target) -> object:
         table = side.tables["items"]
         row = target.rows(table, table.frame["item"], "item")
-        return self.by_row(self.parsed(side, fact), row)
+        return self.by_row(self.column_values(side, fact), row)
 
     @abstractmethod
     def by_row(self, parsed: Any, row: Ints) -> object:
         """Return the value of each code from its row in the table, -1 for none."""
 
     def description(self, side: SideTables, fact: Fact[Any]) -> str:
-        text: str = self.parsed(side, fact).description
+        text: str = self.column_values(side, fact).description
         return text
 
 
@@ -218,10 +218,10 @@ class _Categories(_ItemColumn, kind="categories"):
     noun = column = "categories"
     several = True
 
-    def parse(self, table: Table, columns: ColumnMatch) -> Named:
+    def parse(self, table: Table, columns: ColumnMatch) -> LabelColumn:
         return read_categories(table, columns)
 
-    def by_row(self, parsed: Named, row: Ints) -> Categories:
+    def by_row(self, parsed: LabelColumn, row: Ints) -> Categories:
         starts = parsed.starts
         assert starts is not None
         lengths = np.where(row >= 0, np.diff(starts)[row], 0)
@@ -230,7 +230,7 @@ class _Categories(_ItemColumn, kind="categories"):
         return Categories(offsets(lengths), code, signature, parsed.names)
 
     def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
-        return [_words_of_names(self.parsed(side, fact))]
+        return [_words_of_names(self.column_values(side, fact))]
 
 
 class _Features(_ItemColumn, kind="features"):
@@ -244,7 +244,7 @@ class _Features(_ItemColumn, kind="features"):
         return Features(np.where(known[:, None], parsed.vector[row], 0.0), known)
 
     def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
-        matrix: Matrix = self.parsed(side, fact)
+        matrix: Matrix = self.column_values(side, fact)
         numbers = [number_words(np.ascontiguousarray(column)) for column in matrix.vector.T]
         return [*numbers, matrix.known.astype(np.uint64)]
 
@@ -252,20 +252,20 @@ class _Features(_ItemColumn, kind="features"):
 class _ItemGroups(_ItemColumn, kind="item_group"):
     noun, column = "groups", "group"
 
-    def parse(self, table: Table, columns: ColumnMatch) -> Named:
+    def parse(self, table: Table, columns: ColumnMatch) -> LabelColumn:
         return read_groups(table, columns.names[0])
 
-    def by_row(self, parsed: Named, row: Ints) -> Groups:
+    def by_row(self, parsed: LabelColumn, row: Ints) -> Groups:
         return _groups_by_row(parsed, row)
 
     def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
-        return [_words_of_names(self.parsed(side, fact))]
+        return [_words_of_names(self.column_values(side, fact))]
 
 
 class _Propensities(Reader, kind="propensity"):
     noun, column = "propensities", "propensity"
 
-    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Propensity:
+    def compute(self, side: SideTables, fact: Fact[Any], target: Target) -> Propensity:
         table, (name,) = side.tables["items"], side.columns_of[fact].names
         values = table.frame[name].cast(pl.Float64, strict=False)
         bad = (values.is_null() | ~(values > 0) | (values > 1)).fill_null(value=True)
@@ -287,7 +287,7 @@ class _Membership(Reader, kind="membership"):
 
     noun = "ids"
 
-    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Membership:
+    def compute(self, side: SideTables, fact: Fact[Any], target: Target) -> Membership:
         table = side.tables["items"]
         return Membership(target.rows(table, table.frame["item"], "item") >= 0)
 
@@ -313,7 +313,7 @@ class _UserGroups(Reader, kind="user_group"):
             else ColumnMatch((fact.column,))
         )
 
-    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Groups:
+    def compute(self, side: SideTables, fact: Fact[Any], target: Target) -> Groups:
         terciles = side.terciles(fact)
         if terciles is None:
             table = side.tables["users"]
@@ -337,7 +337,7 @@ class _Sources(Reader, kind="source"):
 
     tables, noun, column = ("train", "users"), "groups", "group"
 
-    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Source:
+    def compute(self, side: SideTables, fact: Fact[Any], target: Target) -> Source:
         names = side.groups(Groups.of_users(fact.column)).names
         frame = side.read_once(fact, lambda: self._frame(side, fact, target))
         index, size = _targets(side, frame["item"], target)
@@ -350,8 +350,8 @@ class _Sources(Reader, kind="source"):
     @staticmethod
     def _frame(side: SideTables, fact: Fact[Any], target: Target) -> pl.DataFrame:
         """Return the distinct users of every training item per ``group`` of users."""
-        if side.counted is not None:
-            return side.counted.sources[fact.column]
+        if side.training_counts is not None:
+            return side.training_counts.sources[fact.column]
         train = side.train
         # Groups are numbered once, by all users; of these, those who can match are joined.
         groups, table = side.groups(Groups.of_users(fact.column)), side.tables["users"]
@@ -368,7 +368,7 @@ class _Training(Reader):
 
 
 class _Popularity(_Training, kind="popularity"):
-    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Popularity:
+    def compute(self, side: SideTables, fact: Fact[Any], target: Target) -> Popularity:
         train = side.train
         frame, n_users = side.read_once(fact, lambda: self._frame(side, target))
         row = target.rows(train, frame["item"], "item")
@@ -385,12 +385,12 @@ class _Popularity(_Training, kind="popularity"):
     @staticmethod
     def _frame(side: SideTables, target: Target) -> tuple[pl.DataFrame, int]:
         """Return training items by falling number of users, ties by id; and the number of users."""
-        if side.counted is None:
+        if side.training_counts is None:
             counts = side.train.frame.group_by("item").agg(_users(distinct=target.distinct))
             n_users = side.train.frame["user"].n_unique()
         else:
-            assert side.counted.popularity is not None
-            counts, n_users = side.counted.popularity, side.counted.train_users
+            assert side.training_counts.popularity is not None
+            counts, n_users = side.training_counts.popularity, side.training_counts.train_users
         number = pl.col("count").cast(pl.Float64)
         return counts.sort(["count", "item"], descending=[True, False]).with_columns(
             number,
@@ -402,7 +402,7 @@ class _Popularity(_Training, kind="popularity"):
 class _Similarities(_Training, kind="similarity"):
     of = "pair"
 
-    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Similarity:
+    def compute(self, side: SideTables, fact: Fact[Any], target: Target) -> Similarity:
         train = side.train
         codes, size = _targets(side, train.frame["item"], target)
         return _cosines(train.frame.select("user").with_columns(item=codes), size)
@@ -427,7 +427,7 @@ class _ReferenceLists(Reader, kind="reference"):
         )
 
 
-def _words_of_names(named: Named) -> Words:
+def _words_of_names(named: LabelColumn) -> Words:
     return set_words(named.code, text_words(named.names), named.starts)
 
 
@@ -441,7 +441,7 @@ def _take(values: Any, row: Ints, missing: float) -> Any:
     return np.where(row >= 0, np.asarray(values)[row], missing)
 
 
-def _groups_by_row(groups: Named, row: Ints) -> Groups:
+def _groups_by_row(groups: LabelColumn, row: Ints) -> Groups:
     """Return the group of each code from its row in the table."""
     if not len(groups.code):  # a piece whose users the table does not have
         return Groups(np.full(len(row), -1), groups.names)
@@ -518,7 +518,7 @@ class SideTables:
         The tables of train, items, users and reference that there are.
     columns : mapping, optional
         Columns named by the caller.
-    counted : Counted, optional
+    training_counts : TrainingCounts, optional
         What was counted over all users, where tables by user have the rows of some of them only.
     train_groups : mapping of str to TrainGroups
         By name, the groups of users that training interactions define.
@@ -532,17 +532,19 @@ class SideTables:
     facts: Mapping[Fact[Any], str]
     tables: Mapping[TableRole, Table]
     columns: Columns | None = None
-    counted: Counted | None = None
+    training_counts: TrainingCounts | None = None
     train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
     _parsed: dict[Fact[Any], Any] = field(default_factory=dict, repr=False, compare=False)
     """What was read already."""
-    _user_groups: dict[Fact[Any], Named] = field(default_factory=dict, repr=False, compare=False)
+    _user_groups: dict[Fact[Any], LabelColumn] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         terciles = {name for name, groups in self.train_groups.items() if groups.table is not None}
         check_tables(self.facts, self.tables, terciles)
         _ = self.columns_of  # raises if a column is missing
-        if "items" in self.coded:
+        if "items" in self.roles_with_ids:
             check_once(self.tables["items"], "item")
 
     @cached_property
@@ -571,7 +573,7 @@ class SideTables:
         return replace(self, tables={**self.tables, **tables}, _user_groups={})
 
     @property
-    def coded(self) -> list[TableRole]:
+    def roles_with_ids(self) -> list[TableRole]:
         """The tables whose ids must be in the vocabularies."""
         return sorted({role for fact in self.facts for role in self.tables_of(fact)})
 
@@ -582,7 +584,7 @@ class SideTables:
 
     def by_code(self, ids: IdSpace, *, distinct: bool) -> dict[Fact[Any], object]:
         """Return the facts of every code."""
-        for role in self.coded:  # codes of train are there already; arrays come after
+        for role in self.roles_with_ids:  # codes of train are there already; arrays come after
             table = self.tables[role]
             for column, vocabulary in (("user", ids.users), ("item", ids.items)):
                 if column in table.frame.columns and role not in ("train", "reference"):
@@ -595,8 +597,10 @@ class SideTables:
         def rows(table: Table, values: pl.Series, column: str) -> Ints:
             if ids.units is not None and REQUEST in table.frame.columns:
                 return unit_rows(ids.units.frame, table.frame)
-            if self.counted is not None and table.role == "train":  # most items are not here
-                return rows_among(ids.items.decode(np.arange(sizes[column])), values)
+            if (
+                self.training_counts is not None and table.role == "train"
+            ):  # most items are not here
+                return lookup_rows(ids.items.decode(np.arange(sizes[column])), values)
             row = np.full(sizes[column], -1, dtype=np.int64)
             row[getattr(ids, f"{column}s").encode(values)] = np.arange(len(values))
             return row
@@ -619,7 +623,7 @@ class SideTables:
     def _placed(self, target: Target, *places: Place) -> dict[Fact[Any], object]:
         readers = {fact: READERS[fact.kind] for fact in self.facts}
         return {
-            fact: reader.place(self, fact, target)
+            fact: reader.compute(self, fact, target)
             for fact, reader in readers.items()
             if reader.of in places
         }
@@ -644,20 +648,20 @@ class SideTables:
         """Return the code of users without a known group: -1, or the code of a group for them."""
         return -1 if self.terciles(fact) is None else len(group_names(fact.column)) - 1
 
-    def groups(self, fact: Fact[Any]) -> Named:
+    def groups(self, fact: Fact[Any]) -> LabelColumn:
         """Return the groups of users of a column, read once for each piece."""
         if fact not in self._user_groups:
             self._user_groups[fact] = self._read_user_groups(fact, self.columns_of[fact].names[0])
         return self._user_groups[fact]
 
-    def _read_user_groups(self, fact: Fact[Any], column: str) -> Named:
+    def _read_user_groups(self, fact: Fact[Any], column: str) -> LabelColumn:
         if column in self.train_groups:
             table = self.terciles(fact) or self.tables["users"]
             return replace(
                 read_groups(table, column, group_names(column)),
                 description="groups of training users",
             )
-        all_groups = None if self.counted is None else self.counted.groups[column]
+        all_groups = None if self.training_counts is None else self.training_counts.groups[column]
         return read_groups(self.tables["users"], column, all_groups)
 
     def read_once(self, fact: Fact[Any], read: Callable[[], Any]) -> Any:
@@ -674,7 +678,7 @@ def digest_of_interactions(table: Table) -> int:
 
 def _among(ids: pl.Series) -> Target:
     """Return the target of these ids, in their order."""
-    return Target(lambda _table, known, _column: rows_among(ids, known))
+    return Target(lambda _table, known, _column: lookup_rows(ids, known))
 
 
 def _targets(side: SideTables, ids: pl.Series, target: Target) -> tuple[Ints, int]:

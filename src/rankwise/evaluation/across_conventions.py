@@ -16,7 +16,7 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.convention.convention import conventions as known_conventions
 from rankwise.core.arguments import rounded_number
-from rankwise.core.terminal import TableDisplay, TableView, finite, number
+from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe
 from rankwise.errors import EmptyError, ParameterError, UsageError
 from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, without_truth
 from rankwise.evaluation.input_warnings import protocol_of_lists
@@ -47,7 +47,7 @@ class Definition:
     choices: Choices
 
     @classmethod
-    def under(
+    def from_name(
         cls, text: str, convention: Convention | None, threshold: float | None = None
     ) -> Self:
         """Return the definition of a metric that is given as text; None: rankwise's defaults.
@@ -87,7 +87,7 @@ class Definition:
         }
         return {name: (first, second) for name, (first, second) in pairs.items() if first != second}
 
-    def mixed(self, other: Definition, names: Collection[str]) -> Definition:
+    def with_choices_of(self, other: Definition, names: Collection[str]) -> Definition:
         """Return this definition with the named choices taken from the other definition."""
         metric = self.metric
         if "metric" in names:
@@ -107,10 +107,10 @@ class Definition:
 
     def evaluate(self, tables: Tables, options: Mapping[str, Any]) -> Result:
         """Evaluate the metric on tables that are read already."""
-        return evaluated(self.settings(options), tables)
+        return evaluate_definitions(self.settings(options), tables)
 
 
-def evaluated(settings: Settings, tables: Tables) -> Result:
+def evaluate_definitions(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, with or without a ground truth."""
     return evaluate_tables(settings if tables.truth else without_truth(settings, {}), tables)
 
@@ -163,7 +163,7 @@ class AcrossConventions(TableDisplay):
             (
                 row["metric"],
                 row["convention"],
-                "" if row["value"] is None else number(row["value"]),
+                "" if row["value"] is None else format_number(row["value"]),
                 "" if row["users"] is None else f"{row['users']:,}",
                 row["definition"] or "",
             )
@@ -171,7 +171,7 @@ class AcrossConventions(TableDisplay):
         ]
         notes = [f"check: {warning}" for warning in self.warnings]
         notes += [
-            f"{row['metric']}: {number(row['low'])} to {number(row['high'])}"
+            f"{row['metric']}: {format_number(row['low'])} to {format_number(row['high'])}"
             for row in self.spread.to_dicts()
             if row["low"] is not None
         ]
@@ -195,7 +195,7 @@ class AcrossConventions(TableDisplay):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows as plain values, ready for JSON."""
-        data: dict[str, Any] = finite({"rows": self.table.to_dicts()})
+        data: dict[str, Any] = json_safe({"rows": self.table.to_dicts()})
         return data
 
 
@@ -352,7 +352,7 @@ def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
             hint="leave them out for all of them",
         )
     for source in several:
-        convention = Convention.named(source)
+        convention = Convention.resolve(source)
         name = "default" if convention is None else convention.name
         if name in chosen:
             raise ParameterError(
@@ -367,7 +367,7 @@ def _check_known(texts: Sequence[str], conventions: Iterable[Convention | None])
     failed: UsageError | None = None
     for text, convention in product(texts, conventions):
         try:
-            Definition.under(text, convention)
+            Definition.from_name(text, convention)
         except UsageError as error:
             failed = failed or error
         else:
@@ -404,7 +404,7 @@ def _across(
         if convention is not None and not convention.offers(text):
             continue
         try:
-            definition = Definition.under(text, convention, columns.get("relevance_threshold"))
+            definition = Definition.from_name(text, convention, columns.get("relevance_threshold"))
             settings[len(rows)] = definition.settings(columns)
             row |= {"definition": _in_full(definition.metric), "why": _note(definition, convention)}
         except UsageError as error:
@@ -443,7 +443,7 @@ def _values(settings: Settings, tables: Tables) -> dict[Metric, dict[str, Any]]:
     """Return the value and the number of users of each metric, or why the metric has no value."""
     metrics = settings.metrics
     try:
-        result = evaluated(settings, tables)
+        result = evaluate_definitions(settings, tables)
     except (UsageError, EmptyError) as error:
         if len(metrics) == 1:
             return {metrics[0]: {"why": error.what}}
@@ -464,7 +464,7 @@ def _value(result: Result, cell: str) -> dict[str, Any]:
 def _in_full(metric: Metric) -> str:
     """Write a metric, with its component metrics if all its parameters are at their defaults."""
     parts = [value for value in metric.parameters.values() if isinstance(value, Metric)]
-    if metric.changed or not parts:
+    if metric.non_default_parameters or not parts:
         return str(metric)
     made_of = ",".join(map(str, parts))
     return str(metric).replace(metric.name, f"{metric.name}({made_of})", 1)

@@ -426,7 +426,7 @@ def curve(
     for block in blocks(encoded):
         for name, metric in requested.items():
             _add(steps[name], metric, block, last)
-    users = int(encoded.counted.sum())
+    users = int(encoded.evaluated.sum())
     if not users:
         raise EmptyError("no user has a relevant item", where=table.source)
     ks = np.arange(1, last + 1)
@@ -484,7 +484,7 @@ def _add(steps: Floats, metric: CurveTerms, block: Block, last: int) -> None:
 
 
 @dataclass(frozen=True)
-class _InReach(Block):
+class _BlockAtEveryCutoff(Block):
     """A block with one user for each pair of a user and a cut-off that relevant items can fill.
 
     So the norm of a metric is computed at all of a user's first |R_u| cut-offs at once.
@@ -513,9 +513,9 @@ class _InReach(Block):
         return np.where(self.n_relevant > 0, sums, 0.0)
 
 
-def _in_reach(block: Block) -> _InReach:
+def _in_reach(block: Block) -> _BlockAtEveryCutoff:
     n = np.maximum(block.n_relevant, 1)
     starts = offsets(n)
     parts = {field.name: getattr(block, field.name) for field in fields(Block) if field.init}
     parts |= {name: np.repeat(parts[name], n) for name in ("n_relevant", "list_length")}
-    return _InReach(**parts, filled=positions(starts) + 1, starts=starts)
+    return _BlockAtEveryCutoff(**parts, filled=positions(starts) + 1, starts=starts)

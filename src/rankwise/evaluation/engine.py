@@ -8,7 +8,7 @@ and a list of ``Partial``s, without other state; ``update`` appends a partial la
 piece changes nothing.
 
 If no machine has all training interactions, users or reference lists, each piece brings the rows of
-its users, and ``prepare(…, counted=…)`` receives the counts over all users (popularity, groups).
+its users, and ``prepare(…, training_counts=…)`` receives the counts over all users (popularity, groups).
 
 >>> from rankwise.evaluation.evaluate import read_inputs
 >>> settings = Settings.read("recall@2", {})
@@ -31,19 +31,19 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.blocks.encoded import Encoded, cut, parts
+from rankwise.blocks.encoded import Encoded, make_block, plan_blocks
 from rankwise.blocks.partial import (
     BlockCollector,
     BlockValues,
     JobFingerprint,
     Partial,
 )
-from rankwise.core.kernels import default_threads, each, one_blas_thread
+from rankwise.core.kernels import default_threads, map_threads, one_blas_thread
 from rankwise.core.terminal import progress_bar
 from rankwise.core.units import Units
 from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
-from rankwise.encoding.side_information import Counted, SideTables
+from rankwise.encoding.side_information import SideTables, TrainingCounts
 from rankwise.errors import DuplicateError, EmptyError, ParameterError, ScoreError
 from rankwise.evaluation.grades import keep_largest_grade
 from rankwise.evaluation.input_warnings import sample_counts
@@ -82,7 +82,7 @@ from rankwise.tables.training import (
 )
 
 
-def run(
+def evaluate_blocks(
     encoded: Encoded,
     plan: Plan,
     *,
@@ -105,8 +105,8 @@ def run(
     progress : bool or None, default=False
         Whether to show a progress bar; None: on a terminal, after a second.
     """
-    jobs = list(parts(encoded, block_size, threads))
-    counted = encoded.is_counted(encoded.lists.user)
+    jobs = list(plan_blocks(encoded, block_size, threads))
+    counted = encoded.is_evaluated(encoded.lists.user)
     users = (int(counted[job].sum()) if isinstance(job, slice) else len(job) for job in jobs)
     firsts = list(
         accumulate(users, initial=0)
@@ -114,7 +114,7 @@ def run(
     joined = BlockCollector(firsts)
 
     def add_values(job: int) -> int:
-        block = cut(encoded, jobs[job])
+        block = make_block(encoded, jobs[job])
         try:
             joined.add(plan.block_values(block), job)
         except MetricFailure as failure:
@@ -127,9 +127,9 @@ def run(
         return firsts[job + 1] - firsts[job]
 
     with one_blas_thread(), progress_bar(firsts[-1], "users", shown=progress) as bar:
-        for n_users in each(add_values, range(len(jobs)), threads):
+        for n_users in map_threads(add_values, range(len(jobs)), threads):
             bar.update(n_users)
-    return joined.measured()
+    return joined.collect()
 
 
 _BY_USER = ("train", "users", "reference")  # all pieces share them, or each brings its users' rows
@@ -149,13 +149,13 @@ class Job:
     user_table: UserTable
     encoder: Encoder
     about: JobFingerprint
-    counted: Counted | None = None
+    training_counts: TrainingCounts | None = None
     names: ItemNames | None = None
     all_truth: Table | None = None
     """The ground truth of all pieces, where each brings its part in another form."""
 
     def __reduce__(self) -> Any:
-        return partial(prepare, counted=self.counted, all_truth=self.all_truth), (
+        return partial(prepare, training_counts=self.training_counts, all_truth=self.all_truth), (
             self.settings,
             self.shared,
         )
@@ -201,7 +201,7 @@ class Job:
             self.settings,
             self.shared.with_tables(shared),
             complete=True,
-            counted=self.counted,
+            training_counts=self.training_counts,
             all_truth=self.all_truth,
         ), piece
 
@@ -211,7 +211,7 @@ def prepare(
     shared: Tables,
     *,
     complete: bool = False,
-    counted: Counted | None = None,
+    training_counts: TrainingCounts | None = None,
     all_truth: Table | None = None,
 ) -> Job:
     """Check the settings and the shared tables, and build the job.
@@ -225,7 +225,7 @@ def prepare(
         items, users and reference lists.
     complete : bool, default=False
         Whether exact ranks come with the lists themselves, ranked to the last candidate.
-    counted : Counted, optional
+    training_counts : TrainingCounts, optional
         What was counted over all users: every piece then brings its users' rows of the ground
         truth, training interactions, users and reference lists, of which ``shared`` has the
         columns.
@@ -244,7 +244,7 @@ def prepare(
     shared = replace(shared, truth=keep_largest_grade(shared.truth, settings.grades))
     shared = settle_ids(shared)
 
-    made = _train_groups(settings, shared, counted)
+    made = _train_groups(settings, shared, training_counts)
     user_table = _user_table(settings, shared, made)
     groups = () if settings.jackknife is None else (JACKKNIFE,)
     plan = Plan(settings.metrics, settings.rules, (*settings.by, *groups), settings.exact)
@@ -252,11 +252,11 @@ def prepare(
     tables = {role: table for role, table in shared.by_role.items() if role in beside}
     if settings.exact and not complete:
         check_exact(plan, tables)
-    facts = SideTables(plan.facts, tables, settings.columns, counted, made)
+    facts = SideTables(plan.facts, tables, settings.columns, training_counts, made)
     _check_plan(plan, settings, shared)
 
     # Of requests in pieces, as of buckets of users, one piece may have no relevant item.
-    whole_truth = counted is None and not (shared.by_request and shared.truth is None)
+    whole_truth = training_counts is None and not (shared.by_request and shared.truth is None)
     rules = EncodingRules(
         options=settings,
         evaluated=settings.evaluated,
@@ -281,7 +281,7 @@ def prepare(
             _frames_of_job(shared, user_table, all_truth),
             by_request=shared.by_request,
         ),
-        counted,
+        training_counts,
         None if shared.items_named else item_names(settings, shared.items),
         all_truth,
     )
@@ -314,11 +314,11 @@ def _check_prepared(settings: Settings, shared: Tables) -> None:
 
 
 def _train_groups(
-    settings: Settings, shared: Tables, counted: Counted | None
+    settings: Settings, shared: Tables, training_counts: TrainingCounts | None
 ) -> dict[str, TrainGroups]:
     """Return the groups of users that training makes, counted here or over all users before."""
-    if counted is not None:
-        return dict(counted.train_groups)
+    if training_counts is not None:
+        return dict(training_counts.train_groups)
     check_train_groups(settings.by, shared.users, shared.train)
     return train_groups(groups_by_training(settings.by, shared.users), shared.train)
 
@@ -382,7 +382,7 @@ def work(job: Job, piece: Tables) -> Partial:
         What is asked.
     piece : Tables
         ``recommendations``, with ``truth`` unless the job has it; or ``unlisted`` users. With
-        what was ``counted`` over all users, also the rows of these users in ``train``, ``users``
+        what was counted over all users, also the rows of these users in ``train``, ``users``
         and ``reference``.
 
     Raises
@@ -421,7 +421,7 @@ def _work(job: Job, piece: Tables) -> Partial:
     try:
         with job.encoder.rollback_on_error():
             encoded = job.encoder.encode(piece, threads=threads)
-            measured = run(
+            measured = evaluate_blocks(
                 encoded,
                 job.plan,
                 threads=threads,
@@ -483,9 +483,9 @@ def _tables_of_catalogue(job: Job, truth: Table | None) -> list[Table] | None:
 def _training_of_all_users(job: Job) -> Table | None:
     """Return the training items of all users, of whom a piece may have the rows of its own alone."""
     train = job.shared.train
-    if train is None or job.counted is None:
+    if train is None or job.training_counts is None:
         return None if train is None else train.trained
-    popularity = job.counted.popularity
+    popularity = job.training_counts.popularity
     return None if popularity is None else train.with_frame(popularity)
 
 
@@ -550,7 +550,7 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues
         protocol = recommendations.protocol.write() if recommendations.protocol else ""
         inputs["recommendations"] = [_card(recommendations, units)]
     digests = digest_of_truth(piece.truth, units)
-    if job.counted is not None:  # rows that repeat are this piece's, not those of all
+    if job.training_counts is not None:  # rows that repeat are this piece's, not those of all
         digests |= digests_of_tables(job, by_user=True)
         encoded = replace(
             encoded, counts=encoded.counts + Counter(encoded.shared_counts), shared_counts={}
@@ -607,7 +607,7 @@ def with_train_items(job: Job, merged: Partial) -> Partial:
 
     Pieces that bring their users' rows of training know the items of these rows alone.
     """
-    counted = None if job.counted is None else job.counted.popularity
+    counted = None if job.training_counts is None else job.training_counts.popularity
     if counted is None or merged.items is None:
         return merged
     kind = merged.items.schema["item"]  # of 64 bits

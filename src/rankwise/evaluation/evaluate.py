@@ -66,7 +66,7 @@ from rankwise.tables.requests import (
 from rankwise.tables.spelling import check_common_items
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
-from rankwise.tables.training import take_out_seen
+from rankwise.tables.training import exclude_seen
 
 
 def read_inputs(
@@ -571,14 +571,14 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     settings, tables = _adjusted(settings, tables)
     slices, settings, tables = TruthSlices.of(settings, tables)
     if requests is not None:
-        tables = requests.applied(tables)
+        tables = requests.number_requests(tables)
     elif tables.truth is not None:
         tables = replace(tables, truth=without_requests(tables.truth))
 
     result = with_doubts(_in_one_piece(settings, tables), warnings)
     _check_hits(settings, whole, result)
-    result = slices.added(result, settings, tables, _in_one_piece)
-    return result if requests is None else requests.named(result)
+    result = slices.add_to(result, settings, tables, _in_one_piece)
+    return result if requests is None else requests.describe_requests(result)
 
 
 def _with_settled_ids(settings: Settings, tables: Tables) -> Tables:
@@ -642,7 +642,7 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
         recommendations, train, truth = tables.recommendations, tables.train, tables.truth
         assert recommendations is not None
         assert train is not None
-        tables = replace(tables, recommendations=take_out_seen(recommendations, train, truth))
+        tables = replace(tables, recommendations=exclude_seen(recommendations, train, truth))
     settings, tables = crossed_users(settings, tables)
     assert tables.recommendations is not None
     lists = tables.recommendations.frame

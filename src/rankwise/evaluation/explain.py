@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.convention.convention import Convention
-from rankwise.core.terminal import TableDisplay, TableView, finite, number
+from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe
 from rankwise.errors import ParameterError, RankwiseError
 from rankwise.evaluation.across_conventions import Definition
 from rankwise.evaluation.evaluate import read_inputs
@@ -83,21 +83,21 @@ class Explanation(TableDisplay):
         first, second = self.conventions
         head = ("choice", first, second, "effect", "value", "users", "")
         largest = max((abs(effect) for effect in self.choices["effect"]), default=0.0)
-        rows = [(f"under {first}", "", "", "", number(self.first), "", "")]
+        rows = [(f"under {first}", "", "", "", format_number(self.first), "", "")]
         rows += [
             (
                 row["choice"],
                 row["first"],
                 row["second"],
                 f"{row['effect']:+.4f}",
-                number(row["value"]),
+                format_number(row["value"]),
                 "" if row["users"] is None else f"{row['users']:,}",
                 _bar(row["effect"], largest),
             )
             for row in self.choices.to_dicts()
             if row["effect"] or row["users"]
         ]
-        rows.append((f"under {second}", "", "", "", number(self.second), "", ""))
+        rows.append((f"under {second}", "", "", "", format_number(self.second), "", ""))
         idle = [
             row["choice"] for row in self.choices.to_dicts() if not (row["effect"] or row["users"])
         ]
@@ -132,7 +132,7 @@ class Explanation(TableDisplay):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the table of users as plain values, ready for JSON."""
-        data: dict[str, Any] = finite(
+        data: dict[str, Any] = json_safe(
             {
                 "metric": self.metric,
                 "conventions": list(self.conventions),
@@ -154,7 +154,7 @@ def _bar(effect: float, largest: float) -> str:
 
 
 def _value(value: float | None) -> str:
-    return "not averaged" if value is None else number(value)
+    return "not averaged" if value is None else format_number(value)
 
 
 _EXACT = 8
@@ -234,10 +234,10 @@ def explain(
     ('population', 0.08333)
     """
     one_by_one([metric])  # raises unless it is text
-    conventions = [Convention.named(one) for one in (first, second)]
+    conventions = [Convention.resolve(one) for one in (first, second)]
     columns = table_options(options)
     definitions = [
-        Definition.under(metric, one, columns.get("relevance_threshold")) for one in conventions
+        Definition.from_name(metric, one, columns.get("relevance_threshold")) for one in conventions
     ]
     for one in definitions:
         if len(one.metric.cells) > 1:
@@ -280,7 +280,7 @@ class _Mixtures:
 
     def result(self, names: Collection[str]) -> Result:
         """Evaluate the first definition with these choices of the second one."""
-        mixture = self.first.mixed(self.second, names)
+        mixture = self.first.with_choices_of(self.second, names)
         try:
             return mixture.evaluate(self.tables, self.options)
         except RankwiseError as error:

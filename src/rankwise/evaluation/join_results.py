@@ -11,7 +11,7 @@ import polars as pl
 
 from rankwise.core.units import REQUEST
 from rankwise.errors import ParameterError
-from rankwise.evaluation.summary import labelled
+from rankwise.evaluation.summary import add_sample_label
 from rankwise.metrics.base import Metric
 from rankwise.options import choice_values
 from rankwise.results.intervals import WEIGHT
@@ -24,15 +24,19 @@ _COMMON = ("user", REQUEST, "n_relevant", "list_length", WEIGHT, "label")
 
 def merge_results(results: Sequence[Result], order: Sequence[Metric]) -> Result:
     """Return one result of evaluations of the same tables, with its metrics in this order."""
-    return results[0] if len(results) == 1 else _sorted(labelled(reduce(_join, results)), order)
+    return (
+        results[0]
+        if len(results) == 1
+        else _with_metrics_in_order(add_sample_label(reduce(_join, results)), order)
+    )
 
 
 def _join(first: Result, second: Result) -> Result:
     keys = [name for name in ("user", REQUEST) if name in first.per_user.columns]
-    per_user = _wider(first.per_user, second.per_user, *keys).sort(keys)
+    per_user = _outer_join(first.per_user, second.per_user, *keys).sort(keys)
     slices = first.slices
     if slices is not None and second.slices is not None:
-        slices = _wider(slices, second.slices, "by", "group")
+        slices = _outer_join(slices, second.slices, "by", "group")
     replicates = first.replicates
     if replicates is not None and second.replicates is not None:
         if first.provenance["settings"]["relevance"] != second.provenance["settings"]["relevance"]:
@@ -44,7 +48,7 @@ def _join(first: Result, second: Result) -> Result:
         replicates = replicates.join(second.replicates, on="group")
     sliced = first.sliced
     if sliced is not None and second.sliced is not None:
-        sliced = _wider(sliced, second.sliced, "by", "group", *keys)
+        sliced = _outer_join(sliced, second.sliced, "by", "group", *keys)
     counts = {
         name: max(first.counts.get(name, 0), second.counts.get(name, 0))
         for name in first.counts | second.counts
@@ -68,7 +72,7 @@ def _join(first: Result, second: Result) -> Result:
     )
 
 
-def _wider(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
+def _outer_join(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
     """Join the rows of two tables, with NaN for values that are missing in both."""
     names = list(on)
     both = left.join(
@@ -128,7 +132,7 @@ def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
     }
 
 
-def _sorted(result: Result, order: Sequence[Metric]) -> Result:
+def _with_metrics_in_order(result: Result, order: Sequence[Metric]) -> Result:
     """Return a result with its metrics, and their values, in this order."""
     places = {str(metric): place for place, metric in enumerate(order)}
     metrics = sorted(result.metrics, key=lambda metric: places[str(metric)])

@@ -47,11 +47,11 @@ from rankwise.tables.columns import (
     ROLES,
     Columns,
     check_columns,
-    choose,
     names_of,
+    object_column_error,
+    overrides_for,
     plain_name,
     read_columns_of_truth,
-    unreadable,
 )
 from rankwise.tables.containers import holds_records, record_of, refuse_frame
 from rankwise.tables.files import RawFile, read_file
@@ -63,7 +63,7 @@ from rankwise.tables.table import Recommendations, Table, TableRole
 from rankwise.tables.values import numbers_in_text
 
 
-def recommended(
+def lists_from_recommend(
     model: Any,
     users: pl.Series,
     n: int,
@@ -151,7 +151,7 @@ def _clean(
     return kept, counts
 
 
-def predicted(
+def lists_from_predict(
     model: Any,
     users: pl.Series,
     n: int,
@@ -327,7 +327,7 @@ def evaluate_model(
                 "a model with recommend() chooses its candidates, and their order, itself",
                 hint="candidates= and ties= are for predict(), rw.rank and rw.rank_relevant",
             )
-        lists, counts, lost = recommended(
+        lists, counts, lost = lists_from_recommend(
             model,
             requested,
             n,
@@ -338,7 +338,7 @@ def evaluate_model(
             progress=settings.progress,
         )
     else:
-        lists, counts, lost = predicted(
+        lists, counts, lost = lists_from_predict(
             model,
             requested,
             n,
@@ -607,7 +607,9 @@ def _check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
 def _others(columns: Columns | None, roles: Iterable[TableRole]) -> Columns:
     """Return the entries of ``columns`` for other tables; the ratings have standard names."""
     return {
-        f"{role}.{name}": column for role in roles for name, column in choose(columns, role).items()
+        f"{role}.{name}": column
+        for role in roles
+        for name, column in overrides_for(columns, role).items()
     }
 
 
@@ -724,7 +726,7 @@ def _named(frame: pl.DataFrame, columns: Columns | None, request: str | None) ->
     names = {role: _find(frame, role, columns) for role in ("user", "item", "score", "relevance")}
     for name in names.values():
         if frame.schema[name] == pl.Object:
-            raise unreadable(frame[name], "ratings")
+            raise object_column_error(frame[name], "ratings")
     if request is not None:
         names = {**names, REQUEST: request}
     sliced = _columns_of_slices(frame, columns)
@@ -743,7 +745,7 @@ def _columns_of_slices(frame: pl.DataFrame, columns: Columns | None) -> list[pl.
 
 def _find_request(names: Sequence[str], columns: Columns | None) -> str | None:
     """Find the request column from ``columns``, else by name; None if there is none."""
-    chosen = choose(columns, "recommendations") | choose(columns, "truth")
+    chosen = overrides_for(columns, "recommendations") | overrides_for(columns, "truth")
     if REQUEST in chosen:
         name = chosen[REQUEST]
         if name is not None and name not in names:
@@ -790,7 +792,7 @@ def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
 
 def _find_names(names: Sequence[str], role: str, columns: Columns | None) -> list[str]:
     """Return the columns that may have a role."""
-    chosen = (choose(columns, "recommendations") | choose(columns, "truth")).get(role)
+    chosen = (overrides_for(columns, "recommendations") | overrides_for(columns, "truth")).get(role)
     if chosen:
         return [chosen] if chosen in names else []
     usual_names = {**ROLES["recommendations"], "score": _PREDICTED, "relevance": _TRUE}[role]

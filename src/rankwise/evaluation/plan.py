@@ -28,7 +28,7 @@ from rankwise.convention.convention import Convention
 from rankwise.core.arrays import Array, is_tensor
 from rankwise.core.populations import POPULATIONS, PopulationName, widest_population
 from rankwise.errors import MetricError, ParameterError
-from rankwise.evaluation.settings import Settings, choices_for, requested
+from rankwise.evaluation.settings import Settings, choices_for, parse_request
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.metrics.inputs import ItemSum
 from rankwise.metrics.kinds import values_checked
@@ -73,7 +73,7 @@ class Plan:
         return rules
 
     @cached_property
-    def every(self) -> list[Metric]:
+    def all_metrics(self) -> list[Metric]:
         """All metrics, each once, with components before the metrics made of them."""
         return list(dict.fromkeys(inner for metric in self.metrics for inner in metric.tree))
 
@@ -91,7 +91,7 @@ class Plan:
     def needs(self) -> Needs:
         """The row sets that blocks must contain."""
         return frozenset[Any]().union(
-            *(leaf.reads.rows - self.waived(leaf) for leaf in self.leaves)
+            *(leaf.reads.rows - self.inputs_in_ranks(leaf) for leaf in self.leaves)
         )
 
     @property
@@ -106,8 +106,8 @@ class Plan:
     def facts(self) -> dict[Fact[Any], str]:
         """The required facts, each with the first metric that needs the fact."""
         readers: dict[Fact[Any], str] = {}
-        for metric in self.every:
-            waived = {HISTORY} if self.waived(metric) else set()
+        for metric in self.all_metrics:
+            waived = {HISTORY} if self.inputs_in_ranks(metric) else set()
             for fact in metric.reads.facts:
                 if fact not in waived:
                     readers.setdefault(fact, str(metric))
@@ -115,7 +115,7 @@ class Plan:
             readers.setdefault(Groups.of_users(item_sum.by), str(self.metrics[0]))
         return readers
 
-    def waived(self, metric: Metric) -> Needs:
+    def inputs_in_ranks(self, metric: Metric) -> Needs:
         """Return the inputs that a metric does not need because exact ranks contain them."""
         counts = self.exact and metric.counts_candidates
         return frozenset({"overlap_history"}) if counts else frozenset()
@@ -124,7 +124,7 @@ class Plan:
     def needs_catalogue(self) -> bool:
         """Whether any metric needs the size of the catalogue."""
         return any(
-            leaf.reads.catalogue != "" and (leaf.reads.item_sums or not self.waived(leaf))
+            leaf.reads.catalogue != "" and (leaf.reads.item_sums or not self.inputs_in_ranks(leaf))
             for leaf in self.leaves
         )
 
@@ -200,7 +200,7 @@ class Plan:
                 )
 
     @property
-    def unweighted(self) -> list[str]:
+    def unweighted_metrics(self) -> list[str]:
         """The metrics that users' weights do not change, because they sum over items."""
         return [
             str(metric) for metric in self.metrics if any(leaf.sums_items for leaf in metric.leaves)
@@ -295,7 +295,7 @@ def plan_passes(
     UsageError
         If a metric or an option makes no sense.
     """
-    requested_metrics, convention, choices = requested(metrics, options)
+    requested_metrics, convention, choices = parse_request(metrics, options)
     return requested_metrics, settings_of_passes(requested_metrics, convention, choices)
 
 
@@ -407,7 +407,7 @@ _WHOLE_LISTS = {"recommended", "overlap_history", "overlap_reference"}
 def check_exact(plan: Plan, tables: Collection[str]) -> None:
     """Raise if a metric looks at more than the ranks of judged items."""
     for leaf in plan.leaves:
-        waived = plan.waived(leaf)
+        waived = plan.inputs_in_ranks(leaf)
         if (leaf.reads.rows - waived) & _WHOLE_LISTS:
             raise MetricError(
                 f"{leaf} describes whole lists, and exact ranks exist only for judged items",

@@ -73,11 +73,11 @@ class Requests:
         """Return no requests, where lists have a column for them and no rows."""
         return cls(REQUEST, "user", lists.frame.select("user", REQUEST))
 
-    def applied(self, tables: Tables) -> Tables:
+    def number_requests(self, tables: Tables) -> Tables:
         """Return tables with numbers of requests in lists and ground truth."""
         return number_requests(tables, self.each)
 
-    def named(self, result: Result) -> Result:
+    def describe_requests(self, result: Result) -> Result:
         """Say what requests are, count them and their users, and apply ``mean_over``."""
         sliced = result.sliced
         if sliced is not None:
@@ -264,7 +264,7 @@ class PiecesByRequest:
         )
         inputs = {role: tuple(map(_plain_card, several)) for role, several in merged.inputs.items()}
         requests = Requests(columns, truth, merged.users.head(0))
-        return requests.named(finish(self.job, [replace(merged, inputs=inputs)]))
+        return requests.describe_requests(finish(self.job, [replace(merged, inputs=inputs)]))
 
     def _without_list(self, merged: Partial) -> Tables | None:
         """Return the ground truth of users and requests without a piece; None if none are left."""

@@ -216,20 +216,20 @@ DEFAULT_METRICS = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "
 RATING_METRICS = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
 
 
-def requested(
+def parse_request(
     metrics: MetricLike | Iterable[MetricLike],
     options: Mapping[str, Any],
     options_class: type = ListOptions,
 ) -> tuple[tuple[Metric, ...], Convention | None, dict[str, Any]]:
     """Return the metrics, the convention, and the options without shorthands."""
-    convention, choices = without_shorthands(options, options_class)
+    convention, choices = expand_aliases(options, options_class)
     metrics_at_cutoffs = _at_cutoffs(metrics, choices.pop("k", None), convention)
     if convention is not None:
         _check_names(metrics_at_cutoffs, convention)
     return metrics_at_cutoffs, convention, choices
 
 
-def without_shorthands(
+def expand_aliases(
     options: Mapping[str, Any], options_class: type = ListOptions
 ) -> tuple[Convention | None, dict[str, Any]]:
     """Return the convention and all other options, with shorthands expanded.
@@ -262,7 +262,7 @@ def without_shorthands(
         choices["grades"] = _checked_grades(choices.pop("relevance"))
     from rankwise.convention.convention import Convention
 
-    return Convention.named(choices.pop("convention", None)), choices
+    return Convention.resolve(choices.pop("convention", None)), choices
 
 
 def _checked_grades(grades: Mapping[Any, Any]) -> dict[str, float]:
@@ -276,7 +276,7 @@ def _checked_grades(grades: Mapping[Any, Any]) -> dict[str, float]:
 
 def table_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that say how tables are read, without shorthands."""
-    return without_shorthands(options, TableOptions)[1]
+    return expand_aliases(options, TableOptions)[1]
 
 
 def _check_names(metrics: Sequence[Metric], convention: Convention) -> None:
@@ -420,7 +420,7 @@ class Settings(Options):
         TypeError
             If there is no such option.
         """
-        parsed, convention, choices = requested(metrics, options, options_class)
+        parsed, convention, choices = parse_request(metrics, options, options_class)
         if (ties := explicit.pop("ties", None)) is not None:
             choices["ties"] = ties
         return cls.of(parsed, convention, choices, **explicit)

@@ -19,12 +19,13 @@ import polars as pl
 
 from rankwise.blocks.block import Fact
 from rankwise.blocks.partial import ADDED, Partial
+from rankwise.convention.convention import Convention
 from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
 from rankwise.core.digests import column_words, digest_of_rows, id_words, row_digest
-from rankwise.core.hashing import combined, digest_of
+from rankwise.core.hashing import combine_hashes, digest_of
 from rankwise.core.units import REQUEST, Units, unit_keys
-from rankwise.core.vocabularies import rows_among
+from rankwise.core.vocabularies import lookup_rows
 from rankwise.encoding.side_information import SideTables, digest_of_interactions
 from rankwise.errors import EmptyError, InputError
 from rankwise.evaluation.input_warnings import doubts_of_counts, inferred_protocol
@@ -143,7 +144,7 @@ class GroupedTotals:
             dealt=(self.dealt + other.dealt) % 2**64,
         )
 
-    def ordered(self, by: str) -> list[tuple[str | None, Totals]]:
+    def sorted_groups(self, by: str) -> list[tuple[str | None, Totals]]:
         """Return the groups of a column in order, users without one last."""
         names = self.names[by].sort(nulls_last=True).cast(pl.String).to_list()
         return [(name, self.groups[by][name]) for name in names]
@@ -200,7 +201,7 @@ class EvaluatedUsers:
         values: dict[str, dict[str, Any]] = {}
         for by, of_users in self.groups.items():
             names[by], part = of_users.unique().sort(nulls_last=True), metrics
-            codes = rows_among(of_users, names[by].drop_nulls())
+            codes = lookup_rows(of_users, names[by].drop_nulls())
             codes = np.where(
                 codes < 0, len(names[by]) - 1, codes
             )  # the last are users without a group
@@ -304,7 +305,7 @@ class Summary:
             diagnostics={} if self.items is None else _diagnostics(self.question.plan, self.items),
             provenance=provenance,
         )
-        return labelled(result)
+        return add_sample_label(result)
 
     def _totals(
         self,
@@ -341,29 +342,32 @@ class Summary:
 
     def _slices(self) -> pl.DataFrame | None:
         """Return the metrics of every group of users."""
-        tables = []
-        for by in self.question.settings.by:
-            values, ordered = self.share.group_values.get(by, {}), self.share.ordered(by)
-            others = tuple(
-                metric for metric in self.question.plan.metrics if metric.cells[0] not in values
-            )
-            rows = []
-            for group, inside in ordered if others else ():
-                sums = None
-                if self.items is not None:
-                    sums = replace(self.items, n_listed=inside.with_list, within=(by, group))
-                rows.append(self._totals(inside, sums, others))
-            names = [
-                name for metric in self.question.plan.metrics for name in _cells_of(metric, rows)
-            ]
-            head = {"by": [by] * len(ordered), "group": [group for group, _ in ordered]}
-            columns: dict[str, Any] = {**head, "users": [inside.users for _, inside in ordered]}
-            for name in names:
-                columns[name] = (
-                    values[name] if name in values else [row.get(name, math.nan) for row in rows]
-                )
-            tables.append(pl.DataFrame(columns, schema_overrides={"group": pl.String}))
+        tables = [self._slices_by(by) for by in self.question.settings.by]
         return pl.concat(tables, how="diagonal_relaxed").pipe(_nan_for_null) if tables else None
+
+    def _slices_by(self, by: str) -> pl.DataFrame:
+        """Return the metrics of the groups of one grouping, one row per group."""
+        values, groups = self.share.group_values.get(by, {}), self.share.sorted_groups(by)
+        metrics = self.question.plan.metrics
+        others = tuple(metric for metric in metrics if metric.cells[0] not in values)
+        rows = []
+        for group, inside in groups if others else ():
+            sums = None
+            if self.items is not None:
+                sums = replace(self.items, n_listed=inside.with_list, within=(by, group))
+            rows.append(self._totals(inside, sums, others))
+
+        columns: dict[str, Any] = {
+            "by": [by] * len(groups),
+            "group": [group for group, _ in groups],
+            "users": [inside.users for _, inside in groups],
+        }
+        for name in (name for metric in metrics for name in _cells_of(metric, rows)):
+            if name in values:
+                columns[name] = values[name]
+            else:
+                columns[name] = [row.get(name, math.nan) for row in rows]
+        return pl.DataFrame(columns, schema_overrides={"group": pl.String})
 
     def _replicates(self) -> pl.DataFrame | None:
         """Return the jackknife replicates of metrics that need them; None without a jackknife."""
@@ -372,7 +376,7 @@ class Summary:
         metrics = self.question.plan.jackknife_metrics(
             weighted=self.question.settings.weights is not None
         )
-        ordered = dict(self.share.ordered(JACKKNIFE))
+        ordered = dict(self.share.sorted_groups(JACKKNIFE))
         values = values_without(metrics, self.items, JACKKNIFE, [*map(str, ordered)])
         rows = []
         for at, (group, others) in enumerate(leave_one_out(ordered)):
@@ -394,7 +398,7 @@ class Summary:
 
     def _digests(self) -> dict[str, int]:
         """Return the digests of the data that metrics read, of shared tables and of pieces."""
-        counted = self.question.facts.counted
+        counted = self.question.facts.training_counts
         by_user = None if counted is None else False
         shared = digests_of_tables(self.question, by_user=by_user)
         digests = {
@@ -406,13 +410,10 @@ class Summary:
         return dict(sorted(digests.items()))
 
     def _provenance(self) -> dict[str, Any]:
-        merged, facts = self.merged, self.question.facts
-        cards = {role: _one_card(list(cards)) for role, cards in merged.inputs.items()}
-        cards["recommendations"]["rows"] = merged.counts.get("rows", 0)
+        question, merged = self.question, self.merged
+        settings, plan, facts = question.settings, question.plan, question.facts
+        cards = self._cards()
         split = cards["truth"].pop("split") if "truth" in cards else None
-        convention = self.question.settings.convention
-        if self.question.shared.truth is not None:  # every piece was evaluated against all of it
-            cards["truth"]["rows"] = len(self.question.shared.truth.frame)
         return {
             "split": None if split is None else dict(split),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -421,34 +422,51 @@ class Summary:
                 "python": platform.python_version(),
                 "numpy": np.__version__,
                 "polars": pl.__version__,
-                "kernels": kernels.road(),
+                "kernels": kernels.implementation(),
             },
             "settings": {
-                **self.question.settings.to_dict(by_request=self.question.shared.by_request),
+                **settings.to_dict(by_request=question.shared.by_request),
                 "ties": "+".join(merged.ties),
-                "catalogue": _catalogue_in_words(self.question.settings, facts),
+                "catalogue": _catalogue_in_words(settings, facts),
             },
-            "unweighted": []
-            if self.question.settings.weights is None
-            else self.question.plan.unweighted,
-            "convention": None if convention is None else convention.to_dict(),
-            "own_definitions": {}
-            if convention is None
-            else convention.own_definitions(self.question.plan.metrics),
-            "rules": {name: vars(rule) for name, rule in self.question.settings.exceptions},
+            "unweighted": [] if settings.weights is None else plan.unweighted_metrics,
+            **_convention_records(settings.convention, plan.metrics),
+            "rules": {name: vars(rule) for name, rule in settings.exceptions},
             "facts": facts.descriptions(),
             "groups": {
-                by: made.terciles.to_dict(by)
-                for by, made in facts.train_groups.items()
-                if made.terciles is not None
+                by: groups.terciles.to_dict(by)
+                for by, groups in facts.train_groups.items()
+                if groups.terciles is not None
             },
-            "metrics": {
-                str(metric): _in_full(metric.parameters) for metric in self.question.plan.metrics
-            },
+            "metrics": {str(metric): _in_full(metric.parameters) for metric in plan.metrics},
             "digests": {name: f"{digest:016x}" for name, digest in self._digests().items()},
-            "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}
-            | {role: table.card for role, table in facts.tables.items()},
+            "inputs": cards | {role: table.card for role, table in facts.tables.items()},
         }
+
+    def _cards(self) -> dict[str, Any]:
+        """Return the cards of lists and ground truth, with their numbers of rows."""
+        inputs = self.merged.inputs
+        cards = {
+            role: _one_card(list(inputs[role]))
+            for role in ("recommendations", "truth")
+            if role in inputs
+        }
+        cards["recommendations"]["rows"] = self.merged.counts.get("rows", 0)
+        if self.question.shared.truth is not None:  # every piece was evaluated against all of it
+            cards["truth"]["rows"] = len(self.question.shared.truth.frame)
+        return cards
+
+
+def _convention_records(
+    convention: Convention | None, metrics: Sequence[Metric]
+) -> dict[str, dict[str, Any] | None]:
+    """Return the convention as it was defined, and the metrics that it leaves to rankwise."""
+    if convention is None:
+        return {"convention": None, "own_definitions": {}}
+    return {
+        "convention": convention.to_dict(),
+        "own_definitions": convention.own_definitions(metrics),
+    }
 
 
 def _cells_of(metric: Metric, rows: Sequence[Mapping[str, float]]) -> list[str]:
@@ -479,7 +497,7 @@ def digest_of_truth(truth: Table | None, units: Units | None) -> dict[str, int]:
     if units is None:
         return {"truth": truth.digest}
     ids = [units.frame["user"], units.frame[REQUEST].cast(pl.String).fill_null("")]
-    words = combined([id_words(one) for one in ids], 0)
+    words = combine_hashes([id_words(one) for one in ids], 0)
     return {"truth": digest_of_rows(truth.frame, "relevance", words)}
 
 
@@ -491,7 +509,9 @@ def digests_of_tables(question: Question, *, by_user: bool | None = None) -> dic
     """
     settings, plan, facts = question.settings, question.plan, question.facts
     read = [
-        fact for fact in facts.facts if any(fact in metric.reads.facts for metric in plan.every)
+        fact
+        for fact in facts.facts
+        if any(fact in metric.reads.facts for metric in plan.all_metrics)
     ]
     needs_items = plan.needs_catalogue and settings.catalogue == "items" and "items" in facts.tables
 
@@ -527,7 +547,7 @@ def _reads_training(
     )
 
 
-def labelled(result: Result) -> Result:
+def add_sample_label(result: Result) -> Result:
     """Add the label of sampled candidates, if any, to a result's frames of values."""
     if not result.label:
         return result
@@ -548,7 +568,7 @@ def summarise(merged: Partial, question: Question) -> Result:
     if not question.shared.is_slice:
         check_not_empty(merged, len(merged.users), with_list, question.settings)
 
-    items, catalogue_counts = catalogue(question, merged, with_list)
+    items, catalogue_counts = catalogue_sums(question, merged, with_list)
     size = 0 if items is None else items.size
     users = EvaluatedUsers(frame=merged.users, question=question, catalogue_size=size, items=items)
     share = users.share(whole=True)
@@ -581,7 +601,7 @@ def check_not_empty(merged: Partial, users: int, with_list: int, settings: Setti
     raise EmptyError("no evaluated user has a recommendation list", found=found, hint=hint)
 
 
-def catalogue(
+def catalogue_sums(
     question: Question, merged: Partial, with_list: int
 ) -> tuple[CatalogueSums | None, dict[str, int]]:
     """Return the sums of the catalogue's items, and the number of these items as a count."""
@@ -600,7 +620,7 @@ def _catalogue_table(settings: Settings, facts: SideTables) -> Table | None:
     if settings.catalogue == "items":
         return facts.tables.get("items")
     train = facts.tables["train"].trained
-    counted = None if facts.counted is None else facts.counted.popularity
+    counted = None if facts.training_counts is None else facts.training_counts.popularity
     items = train.frame if counted is None else counted
     return train.with_frame(items.select(pl.col("item").unique()))
 

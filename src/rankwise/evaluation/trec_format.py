@@ -92,26 +92,25 @@ def trec_lines(
         for line in _lines(name, values, convention, n_items)
     ]
     length = int(float(requested.get("relstring") or 10))
-    grades = (
-        [Grade(range(1, length + 1))]
-        if per_topic and "relstring" in requested and length > 0
-        else []
-    )
-    metrics = [
-        convention.write(metric) for metric in _once([*(line.metric for line in lines), *grades])
-    ]
-    result = evaluate(recommendations, truth, metrics, convention=convention, **options)
-    out: list[str] = []
+    metrics = [line.metric for line in lines]
+    if per_topic and "relstring" in requested and length > 0:
+        metrics.append(Grade(range(1, length + 1)))
+
+    texts = [convention.write(metric) for metric in _once(metrics)]
+    result = evaluate(recommendations, truth, texts, convention=convention, **options)
     if result.has_requests:
         raise ParameterError(
             "a topic of trec_eval has one list, and these lists belong to requests of users",
             hint='take the request for the topic: columns={"user": "…"}',
         )
+
+    written: list[str] = []
     if per_topic:
         label = "relstring" + (f"_{requested['relstring']}" if requested.get("relstring") else "")
         for row in result.per_user.sort(pl.col("user").cast(pl.String)).to_dicts():
-            out += _of_topic(requested, lines, row, label, length)
-    return "".join(f"{line}\n" for line in [*out, *_of_all(requested, lines, result, run)])
+            written += _of_topic(requested, lines, row, label, length)
+    written += _of_all(requested, lines, result, run)
+    return "".join(f"{line}\n" for line in written)
 
 
 def _requested(measures: Iterable[str], convention: Convention) -> dict[str, str]:
@@ -129,7 +128,7 @@ def _measures_called(name: str, convention: Convention) -> list[str]:
     members = [
         measure
         for measure in _SETS.get(name, name).split()
-        if measure in _TEXTS or convention.language.named(measure) is not None
+        if measure in _TEXTS or convention.language.find_entry(measure) is not None
     ]
     if name in _SETS or (name in _ORDER and name in members):
         return members
@@ -143,7 +142,7 @@ def _measures_called(name: str, convention: Convention) -> list[str]:
 def _lines(name: str, values: str, convention: Convention, n_items: int | None) -> list[_Line]:
     if name in _TEXTS:
         return []
-    entry = convention.language.named(name)
+    entry = convention.language.find_entry(name)
     assert entry is not None
     values = values or entry.values
     pairs = entry.at(values) if values else [(name, entry.metric)]

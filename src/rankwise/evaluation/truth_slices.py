@@ -30,7 +30,7 @@ import polars as pl
 from rankwise.core.hashing import digest_of
 from rankwise.core.populations import PopulationName
 from rankwise.core.units import REQUEST, Units
-from rankwise.core.vocabularies import rows_among
+from rankwise.core.vocabularies import lookup_rows
 from rankwise.encoding.side_columns import category_lists, find_columns, read_categories
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
 from rankwise.evaluation.join_results import merge_results
@@ -258,7 +258,7 @@ class Slicing:
     description: str = ""
 
     @classmethod
-    def named(
+    def from_names(
         cls,
         codes_of: Callable[[Table], pl.Series],
         names: Sequence[str],
@@ -390,7 +390,7 @@ class TruthSlices:
         slices = cls(names, tuple(slicings), tuple(codes), digests)
         return slices, settings, replace(tables, truth=truth, recommendations=lists)
 
-    def added(
+    def add_to(
         self,
         result: Result,
         settings: Settings,
@@ -674,7 +674,7 @@ def _of_population(
     )
     units_inside = per_user if belong is None else per_user.filter(pl.Series(belong))
     users = units_inside["user"] if units is None else units.ids_of(units_inside)
-    is_evaluated = rows_among(lists.frame["user"], users) >= 0
+    is_evaluated = lookup_rows(lists.frame["user"], users) >= 0
     return lists.with_frame(lists.frame.filter(pl.Series(is_evaluated)))
 
 
@@ -738,9 +738,9 @@ def _of_users(name: str, tables: Tables) -> Slicing:
 
     def codes_of(table: Table) -> pl.Series:
         groups = groups_of(table.frame["user"]).cast(pl.String)
-        return pl.Series(rows_among(groups, ordered)).cast(pl.Int64)
+        return pl.Series(lookup_rows(groups, ordered)).cast(pl.Int64)
 
-    return Slicing.named(codes_of, ordered.to_list())
+    return Slicing.from_names(codes_of, ordered.to_list())
 
 
 def _groups_of(name: str, tables: Tables) -> Callable[[pl.Series], pl.Series]:
@@ -814,7 +814,7 @@ def _slicing(name: str, tables: Tables) -> Slicing:
     if plain in _BY_TRAINING:
         if plain != name:
             raise ParameterError(f"{plain} has no edges", found=f"by={name!r}")
-        return _of_training(plain, tables)
+        return _training_slicing(plain, tables)
     kind, _, column = name.partition(":")
     return _of_truth(name, tables) if kind == "truth" else _of_items(name, column, tables)
 
@@ -826,7 +826,7 @@ def _of_truth(name: str, tables: Tables) -> Slicing:
     column = _column(truth, name)
     _check_column(truth, column)
     codes, names, description = _codes_of_column(truth, column, name)
-    return Slicing.named(lambda _: codes, names, of_truth=True, description=description)
+    return Slicing.from_names(lambda _: codes, names, of_truth=True, description=description)
 
 
 def _of_items(name: str, column: str, tables: Tables) -> Slicing:
@@ -874,7 +874,7 @@ def _by_item(
         rows = ids.join(coded, "item", "left", maintain_order="left")
         return _filled(rows["code"], unknown)
 
-    return Slicing.named(codes_of, names)
+    return Slicing.from_names(codes_of, names)
 
 
 def _filled(codes: pl.Series, unknown: int = UNKNOWN) -> pl.Series:
@@ -955,7 +955,7 @@ def check_trained(name: str, train: object) -> None:
         )
 
 
-def _of_training(name: str, tables: Tables) -> Slicing:
+def _training_slicing(name: str, tables: Tables) -> Slicing:
     """Return slices by training: repeats of the user, cold items, popularity."""
     check_trained(name, tables.train)
     train = tables.train
@@ -979,7 +979,7 @@ def _repeats(train: Table) -> Slicing:
         pairs = table.frame.select(pair)
         return _filled(pairs.join(known, pair, "left", maintain_order="left")["code"], unknown=1)
 
-    return Slicing.named(codes_of, ["repeat", "new"])
+    return Slicing.from_names(codes_of, ["repeat", "new"])
 
 
 def _thirds(counts: pl.Series) -> pl.Series:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.core.hashing import Hashes, combined, hash_of_column
+from rankwise.core.hashing import Hashes, combine_hashes, hash_of_column
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.tables.columns import check_once, check_was_read, where_in
 from rankwise.tables.ids import look_up
@@ -162,4 +162,4 @@ def assign_jackknife_groups(tables: Tables, n_groups: int, threshold: float | No
 
 def user_hash(ids: pl.Series) -> Hashes:
     """Return the number by which users are dealt to groups."""
-    return combined([hash_of_column(ids)], 0)
+    return combine_hashes([hash_of_column(ids)], 0)

@@ -18,7 +18,14 @@ from rankwise.comparison.alignment import (
     without_force,
 )
 from rankwise.core.arguments import Sampled, check_choice
-from rankwise.core.terminal import TableDisplay, TableView, count_of, finite, level_text, number
+from rankwise.core.terminal import (
+    TableDisplay,
+    TableView,
+    count_of,
+    format_number,
+    json_safe,
+    level_text,
+)
 from rankwise.core.units import REQUEST
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.results.intervals import group_column
@@ -61,10 +68,10 @@ class JudgedResult(TableDisplay):
                 if row["baseline"] is None
                 else f"{row['system']} − {row['baseline']}",
                 row["metric"],
-                number(row["value"]),
-                f"{number(row['low'])} to {number(row['high'])}",
-                number(row["human"]),
-                number(row["judge"]),
+                format_number(row["value"]),
+                f"{format_number(row['low'])} to {format_number(row['high'])}",
+                format_number(row["human"]),
+                format_number(row["judge"]),
                 f"{row['weight']:.2f}",
                 _equivalent_text(row["as_good_as"]),
             )
@@ -123,14 +130,14 @@ class JudgedResult(TableDisplay):
         """Return settings, values and excluded metrics as plain values."""
         return {
             "settings": self.settings,
-            "values": finite(self.table.to_dicts()),
+            "values": json_safe(self.table.to_dicts()),
             "left_out": self.left_out,
         }
 
 
 def _equivalent_text(users: float) -> str:
     """Return how many labelled users would have been as good; a dash where that is not known."""
-    return number(float(round(users))) if math.isfinite(users) else "–"
+    return format_number(float(round(users))) if math.isfinite(users) else "–"
 
 
 def judged(

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_path
-from rankwise.core.terminal import TableDisplay, TableView, finite, level_text, number
+from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, level_text
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, ParameterError, nearest
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.errors_in_variables import (
@@ -24,7 +24,7 @@ from rankwise.stats.errors_in_variables import (
 )
 from rankwise.stats.many_systems import adjust
 from rankwise.tables.files import read_file
-from rankwise.tables.frames import from_arrow, typed
+from rankwise.tables.frames import from_arrow, parse_numbers
 
 _FEWEST = 8  # launches below which nothing is concluded
 _FOR_COMPOSITES, _FEW = 20, 30
@@ -100,8 +100,8 @@ class MetricValidation(TableDisplay):
         prediction = None if self.prediction is None else self.prediction.to_dicts()
         return {
             "settings": self.settings,
-            "metrics": finite(self.table.to_dicts()),
-            "prediction": finite(prediction),
+            "metrics": json_safe(self.table.to_dicts()),
+            "prediction": json_safe(prediction),
         }
 
 
@@ -120,14 +120,14 @@ def _verdict_view(table: pl.DataFrame, title: str) -> TableView:
         (
             row["metric"],
             f"{row['slope']:+.4f}",
-            f"{number(row['slope_low'])} to {number(row['slope_high'])}",
+            f"{format_number(row['slope_low'])} to {format_number(row['slope_high'])}",
             (
                 f"{row['correlation']:+.2f} ({row['correlation_low']:+.2f} to "
                 f"{row['correlation_high']:+.2f})"
             ),
             f"{row['sign_agreement']:.0%}",
             f"{row['same_signs']} of {row['launches']}",
-            number(row["worth_testing"]),
+            format_number(row["worth_testing"]),
             _verdict_text(row),
         )
         for row in table.to_dicts()
@@ -147,7 +147,7 @@ def _beside_view(table: pl.DataFrame) -> TableView:
     rows = [
         (
             row["metric"],
-            number(row["reliability"]),
+            format_number(row["reliability"]),
             *(f"{row[name]:+.4f}" for name in ("naive", "total_covariance")),
             row["fieller"],
             f"{row['liml']:+.4f}",
@@ -284,7 +284,7 @@ def read_launches(launches: Any) -> tuple[pl.DataFrame, str]:
         )
     else:
         raw = read_file(check_path("launches", launches))
-        frame, where = typed(raw.frame, raw.frame.columns), raw.name
+        frame, where = parse_numbers(raw.frame, raw.frame.columns), raw.name
     if frame.is_empty():
         raise EmptyError("there is no launch", where=where)
     plain = frame.select(

@@ -21,7 +21,7 @@ from rankwise.comparison.pairwise import (
 )
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import Missing, check_choice, check_positive
-from rankwise.core.terminal import TableDisplay, TableView, finite, level_text, number
+from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, level_text
 from rankwise.errors import MetricError, ParameterError
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, Interval, check_level
@@ -107,7 +107,7 @@ class RankAgreement(TableDisplay):
         """The coefficients, the systems, and the pairs that are swapped."""
         head = ("agreement", "value", "interval")
         rows = [
-            (name, number(i.estimate), f"{number(i.low)} to {number(i.high)}")
+            (name, format_number(i.estimate), f"{format_number(i.low)} to {format_number(i.high)}")
             for name, i in self._coefficients
         ]
         views = [
@@ -131,7 +131,7 @@ class RankAgreement(TableDisplay):
             for name, i in intervals.items()
         }
         values |= {"swapped": self.swapped, "counts": self.counts, "settings": self.settings}
-        data: dict[str, Any] = finite(
+        data: dict[str, Any] = json_safe(
             values | {"table": self.table.to_dicts(), "pairs": self.pairs.to_dicts()}
         )
         return data
@@ -144,7 +144,10 @@ def _system_view(table: pl.DataFrame) -> TableView:
             *(
                 text
                 for side in ("first", "second")
-                for text in (number(row[side]), f"{row[f'rank_{side}']} ({_range(row, side)})")
+                for text in (
+                    format_number(row[side]),
+                    f"{row[f'rank_{side}']} ({_range(row, side)})",
+                )
             ),
         )
         for row in table.to_dicts()

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from rankwise.convention.convention import Convention
 from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.evaluation.plan import whole_settings
-from rankwise.evaluation.settings import Settings, check_taken, option_fields, without_shorthands
+from rankwise.evaluation.settings import Settings, check_taken, expand_aliases, option_fields
 from rankwise.experiments.checks import (
     ConfigErrors,
     check_comparisons,
@@ -346,9 +346,9 @@ def _shorthands(
 ) -> tuple[Convention | None, dict[str, Any]]:
     """Return the convention, and the remaining options with shorthands expanded."""
     chosen = options.get("convention")
-    convention = mistakes.tried(("evaluation", "convention"), lambda: Convention.named(chosen))
+    convention = mistakes.tried(("evaluation", "convention"), lambda: Convention.resolve(chosen))
     rest = {name: value for name, value in options.items() if name != "convention"}
-    read = mistakes.tried(("evaluation", "threshold"), lambda: without_shorthands(rest))
+    read = mistakes.tried(("evaluation", "threshold"), lambda: expand_aliases(rest))
     if read is None:
         rest.pop("threshold", None)
     return convention, rest if read is None else read[1]

@@ -498,7 +498,7 @@ def with_propensity(metric: Metric, propensity: Propensity) -> Metric:
     >>> str(with_propensity(registry.find("ips_recall")(), Propensity(estimator="popularity", clip=0.2)))
     'ips_recall(clip=0.2)'
     """
-    changed = {name for name, _ in metric.changed}
+    changed = {name for name, _ in metric.non_default_parameters}
     parts: dict[str, Any] = {}
     for name, value in metric.parameters.items():
         if name in metric.fixed:

@@ -395,7 +395,17 @@ def compute_metrics(
     rows = [pair for pairs in users.values() for pair in pairs]
     if not rows:
         raise EmptyError("there are no ratings", where="user_pred_true")
-    per_user = [_metrics_of_user(pairs, k, threshold) for pairs in users.values() if pairs]
+
+    values = {name: over_rows(rows) for name, over_rows in _OVER_ROWS.items() if name in names}
+    values |= _means_of_lists([pairs for pairs in users.values() if pairs], k, threshold)
+    return {name: values[name] for name in names}
+
+
+def _means_of_lists(
+    users: Sequence[Sequence[tuple[float, float]]], k: int, threshold: float
+) -> dict[str, float]:
+    """Return the means over users of the metrics of lists; log users without relevant items."""
+    per_user = [_metrics_of_user(pairs, k, threshold) for pairs in users]
     excluded = sum(math.isnan(values["recall"]) for values in per_user)
     if excluded:
         _LOG.info(
@@ -404,10 +414,8 @@ def compute_metrics(
             len(per_user),
         )
     return {
-        name: _OVER_ROWS[name](rows)
-        if name in _OVER_ROWS
-        else _defined_or_0(mean_of_defined(values[name] for values in per_user))
-        for name in names
+        name: _defined_or_0(mean_of_defined(values[name] for values in per_user))
+        for name in _OVER_USERS
     }
 
 

@@ -97,7 +97,7 @@ def _classes() -> dict[str, Any]:
     """Return the metrics of rankwise by class name, so that a new metric needs no line here."""
     from rankwise.metrics import registry
 
-    classes = [cls for cls in registry.every() if cls.__module__.startswith(f"{__name__}.")]
+    classes = [cls for cls in registry.all_metrics() if cls.__module__.startswith(f"{__name__}.")]
     return {cls.__name__: cls for cls in classes} | {name: registry.find(name) for name in _SHORT}
 
 

@@ -341,7 +341,7 @@ class AveragePrecision(HitSum):
         """Return the precision at the rank of each hit: hits so far over the rank."""
         hits = block.hits
         if self.ties == "blocks" and hits.groups is not None:
-            position, rank = hits.block_ends(hits.groups)
+            position, rank = hits.tied_group_ends(hits.groups)
             return hits.probability * position / rank
         return hits.probability * hits.position / hits.rank
 
@@ -352,7 +352,7 @@ class AveragePrecision(HitSum):
         if self.normaliser == "relevant":
             return block.n_relevant
         if self.normaliser == "hits":
-            return block.sum_hits(block.hits.unweighted, k)
+            return block.sum_hits(block.hits.tie_probability, k)
         if self.normaliser == "length":
             return block.top_length(k)
         if self.normaliser == "min_length":

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rankwise.blocks.block import Block, Categories
-from rankwise.core.arrays import Array, bincount, is_tensor, namespace, refuse
+from rankwise.core.arrays import Array, bincount, check_none, is_tensor, namespace
 from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.metrics.base import Metric
 
@@ -38,6 +38,7 @@ __all__ = [
     "at_least_one",
     "batches",
     "category_shares",
+    "coefficient_of_variation",
     "discount",
     "divide",
     "gain_of",
@@ -47,14 +48,13 @@ __all__ = [
     "matthews_correlation",
     "mean_difference",
     "mean_of_top",
+    "n_in_top",
     "need_cutoff",
     "or_nan",
     "ratio",
-    "retrieved",
     "running_count",
     "running_sum",
     "shared_with_reference",
-    "spread",
     "sums_by_user",
     "unit_vectors",
 ]
@@ -93,7 +93,7 @@ def gain_of(kind: Gain, relevance: Array) -> Array:
     """Return the gains of relevant items, given their relevance."""
     xp = namespace(relevance)
     if kind != "binary":
-        refuse(
+        check_none(
             relevance < 0,
             lambda: ScoreError(
                 "an item of negative relevance counts as relevant, but has no gain",
@@ -103,7 +103,7 @@ def gain_of(kind: Gain, relevance: Array) -> Array:
             ),
         )
     if kind.startswith("exponential"):
-        refuse(
+        check_none(
             relevance > 1000,
             lambda: ScoreError(
                 "a relevance is too large for an exponential gain",
@@ -167,14 +167,14 @@ IN_LEFT_OPEN_0_1 = Limits("must lie in (0, 1]", lambda x: 0 < x <= 1)
 IN_CLOSED_0_1 = Limits("must lie in [0, 1]", lambda x: 0 <= x <= 1)
 
 
-def retrieved(block: Block, k: int) -> Array:
+def n_in_top(block: Block, k: int) -> Array:
     """Return the number of items in the top k, min(k, list length), as floats, shape (U,)."""
     return block.xp.astype(block.top_length(k), block.xp.float64)
 
 
 def listed_denominator(block: Block, k: int, kind: Literal["length", "k"]) -> Array:
     """Return the denominator of a mean over the top k: its length or k, shape (U,)."""
-    length = retrieved(block, k)
+    length = n_in_top(block, k)
     return length if kind == "length" else block.xp.zeros_like(length) + k
 
 
@@ -240,14 +240,14 @@ def shared_with_reference(
     common = block.count_overlap(reference, k, both=True)
     if denominator == "union":
         total = (
-            retrieved(block, k) + xp.astype(xp.clip(reference.length, max=k), xp.float64) - common
+            n_in_top(block, k) + xp.astype(xp.clip(reference.length, max=k), xp.float64) - common
         )
     else:
         total = listed_denominator(block, k, denominator)
     return or_nan(divide(common, total), reference.length > 0)
 
 
-def spread(values: Any) -> float:
+def coefficient_of_variation(values: Any) -> float:
     """Return population std / mean of the defined values; NaN for fewer than two or a mean of 0."""
     defined = np.asarray([value for value in values if not math.isnan(value)], dtype=np.float64)
     mean = float(np.mean(defined)) if len(defined) > 1 else 0.0

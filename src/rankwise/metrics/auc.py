@@ -18,8 +18,8 @@ from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.metrics.arithmetic import (
     at_least_one,
     divide,
+    n_in_top,
     or_nan,
-    retrieved,
     running_count,
     sums_by_user,
 )
@@ -87,7 +87,7 @@ class _Area(Pooled, Weightable):
             relevant=n_relevant if block.weight is None else _relevant_weight(block),
             hits=block.sum_hits(hits.probability, k),
             above=block.sum_hits(hits.probability * hits.irrelevant_above, k),
-            n_hits=bincount(hits.user, hits.unweighted, block.n_users),
+            n_hits=bincount(hits.user, hits.tie_probability, block.n_users),
             length=xp.astype(block.list_length, xp.float64),
             n_seen=self._n_seen(block),
             n_reached=xp.astype(block.relevant_in_reach(k), xp.float64),
@@ -499,7 +499,7 @@ class ListAUC(PerUser):
     def value(self, block: Block, k: int) -> Array:
         """Return the area, shape (U,)."""
         n_hits, wrong = self._in_the_list(block) if not self.k else self._in_the_top(block, k)
-        n_misses = retrieved(block, k) - n_hits
+        n_misses = n_in_top(block, k) - n_hits
         n_pairs = n_hits * n_misses
         area = divide(n_pairs - wrong, n_pairs)
         if self.one_class == "zero":

@@ -350,12 +350,12 @@ class Metric(Registered):
 
     @cached_property
     def _text(self) -> str:
-        changed = [f"{name}={show_value(value)}" for name, value in self.changed]
+        changed = [f"{name}={show_value(value)}" for name, value in self.non_default_parameters]
         arguments = f"({','.join(changed)})" if changed else ""
         return self.name + arguments + (f"@{_show_k(self.k)}" if self.k else "")
 
     def __repr__(self) -> str:
-        changed = ", ".join(f"{name}={value!r}" for name, value in self.changed)
+        changed = ", ".join(f"{name}={value!r}" for name, value in self.non_default_parameters)
         at = f" @ {self.k[0] if len(self.k) == 1 else list(self.k)}" if self.k else ""
         return f"{type(self).__name__}({changed}){at}"
 
@@ -363,7 +363,7 @@ class Metric(Registered):
         return metric_html(self)
 
     @property
-    def changed(self) -> list[tuple[str, Any]]:
+    def non_default_parameters(self) -> list[tuple[str, Any]]:
         """The parameters that are not at their default, with their values."""
         pairs = [(parameter, getattr(self, parameter.name)) for parameter in fields(self)]
         return [(p.name, value) for p, value in pairs if p.name != "k" and value != p.default]

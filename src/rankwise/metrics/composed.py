@@ -226,7 +226,7 @@ _STEPS = "where many users share a value, the jackknife interval of a quantile i
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _MetricOfOne(OverUsers):
+class _OverUsersOfOne(OverUsers):
     """A statistic of the users' values of a metric.
 
     Parameters
@@ -255,7 +255,7 @@ class _MetricOfOne(OverUsers):
     family="fairness",
     plain=plain.quantile_of_users,
 )
-class Quantile(_MetricOfOne):
+class Quantile(_OverUsersOfOne):
     r"""Quantile of a metric over users: q = 0.5 is the median; 10 % of users are below q = 0.1.
 
     .. math:: (1 - t) \, m_{(j)} + t \, m_{(j+1)}, \quad j + t = 1 + q (n - 1)
@@ -293,7 +293,7 @@ class Quantile(_MetricOfOne):
     q: Annotated[float, IN_CLOSED_0_1] = 0.1
     jackknife_caveat: ClassVar[str] = _STEPS
 
-    def of_values(self, values: Array) -> float:
+    def value_from_values(self, values: Array) -> float:
         """Return the quantile of values in ascending order."""
         return float(np.quantile(values, self.q))
 
@@ -305,7 +305,7 @@ class Quantile(_MetricOfOne):
     family="fairness",
     plain=plain.worst_share,
 )
-class Worst(_MetricOfOne):
+class Worst(_OverUsersOfOne):
     r"""Mean of a metric over the worst-served share of users.
 
     .. math:: \frac{1}{w} \sum_{j=1}^{w} m_{(j)}, \quad w = \lceil share \cdot n \rceil
@@ -341,7 +341,7 @@ class Worst(_MetricOfOne):
     share: Annotated[float, IN_LEFT_OPEN_0_1] = 0.1
     jackknife_caveat: ClassVar[str] = _STEPS
 
-    def of_values(self, values: Array) -> float:
+    def value_from_values(self, values: Array) -> float:
         """Return the mean of the worst of values in ascending order."""
         n = max(1, math.ceil(as_written(self.share) * len(values)))
         lowest = self.of.higher_is_better is not False
@@ -356,7 +356,7 @@ class Worst(_MetricOfOne):
     family="fairness",
     plain=plain.geometric_mean_of_users,
 )
-class GeometricMean(_MetricOfOne):
+class GeometricMean(_OverUsersOfOne):
     r"""Geometric mean of a metric over users, dominated by the users with the lowest values.
 
     .. math:: \exp\left(\frac{1}{n} \sum_{j=1}^{n} \ln \max(m_{(j)}, floor)\right)
@@ -388,7 +388,7 @@ class GeometricMean(_MetricOfOne):
 
     floor: Annotated[float, ABOVE_0] = 1e-5
 
-    def of_values(self, values: Array) -> float:
+    def value_from_values(self, values: Array) -> float:
         """Return the geometric mean."""
         logarithms = np.log(np.maximum(values, self.floor))
         return math.exp(math.fsum(logarithms) / len(values))

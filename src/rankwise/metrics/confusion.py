@@ -21,10 +21,10 @@ from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.errors import ParameterError
 from rankwise.metrics.accuracy import Recall
-from rankwise.metrics.arithmetic import divide, matthews_correlation, or_nan, ratio, retrieved
+from rankwise.metrics.arithmetic import divide, matthews_correlation, n_in_top, or_nan, ratio
 from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.inputs import Input
-from rankwise.metrics.kinds import MetricOfOne, PerUser, Pooled, Sums
+from rankwise.metrics.kinds import DerivedMetric, PerUser, Pooled, Sums
 
 __all__ = ["FN", "FP", "TN", "TP", "FallOut", "ListAccuracy", "MatthewsCorrelation", "MicroAverage"]
 
@@ -94,7 +94,7 @@ class FP(_Count):
 
     def value(self, block: Block, k: int) -> Array:
         """Return the number of misses in the top k, shape (U,)."""
-        return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
+        return n_in_top(block, k) - block.sum_hits(block.hits.probability, k)
 
 
 @metric(
@@ -158,7 +158,7 @@ class TN(Pooled):
     def sums(self, block: Block, k: int) -> Sums:
         """Return 1 and the number of recommended or relevant items, shape (U,) both."""
         hits = block.sum_hits(block.hits.probability, k)
-        n_either = retrieved(block, k) + block.n_relevant - hits
+        n_either = n_in_top(block, k) + block.n_relevant - hits
         return block.xp.ones_like(n_either), n_either
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
@@ -175,7 +175,7 @@ class TN(Pooled):
     family="accuracy",
     plain=plain.micro,
 )
-class MicroAverage(MetricOfOne, Pooled):
+class MicroAverage(DerivedMetric, Pooled):
     r"""Micro-average of a metric: the sum of users' numerators over that of their denominators.
 
     .. math:: \frac{\sum_u S_u(k)}{\sum_u N_u(k)}
@@ -264,7 +264,7 @@ class _OfConfusion(Pooled):
 
     def _length(self, block: Block, k: int) -> Array:
         """Return the number of items in the top k, shape (U,)."""
-        return retrieved(block, k)
+        return n_in_top(block, k)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -282,7 +282,7 @@ class _OfFilledLists(_OfConfusion):
 
     def _length(self, block: Block, k: int) -> Array:
         """Return the number of items in the top k, filled places included, shape (U,)."""
-        length = retrieved(block, k)
+        length = n_in_top(block, k)
         return length if self.short_lists == "as_given" else block.xp.zeros_like(length) + k
 
 

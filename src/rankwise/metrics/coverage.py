@@ -26,9 +26,9 @@ from rankwise.metrics.arithmetic import (
     divide,
     geometric_discount,
     mean_of_top,
+    n_in_top,
     need_cutoff,
     or_nan,
-    retrieved,
     shared_with_reference,
 )
 from rankwise.metrics.base import metric
@@ -66,14 +66,14 @@ class _DistinctItems(Catalogue):
 
     jackknife_caveat: ClassVar[str] = WIDE
 
-    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+    def value_from_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the number of items recommended at least once."""
         xp = namespace(counts)
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
 
     has_histogram = True
 
-    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+    def values_from_histograms(self, items: Array, catalogue_size: int) -> Floats:
         """Return the number of items with a positive count."""
         numbers: Floats = items[:, 1:].sum(axis=1).astype(np.float64)
         return numbers
@@ -143,13 +143,15 @@ class CatalogCoverage(_DistinctItems):
 
     padding: Annotated[int, NOT_NEGATIVE] = 0
 
-    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+    def value_from_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the share of items recommended at least once."""
-        return super().of_counts(counts, catalogue_size) / (catalogue_size + self.padding)
+        return super().value_from_counts(counts, catalogue_size) / (catalogue_size + self.padding)
 
-    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+    def values_from_histograms(self, items: Array, catalogue_size: int) -> Floats:
         """Return the share of items with a positive count."""
-        return super().of_histograms(items, catalogue_size) / (catalogue_size + self.padding)
+        return super().values_from_histograms(items, catalogue_size) / (
+            catalogue_size + self.padding
+        )
 
 
 class _OfAllUsers(PerUser):
@@ -252,7 +254,7 @@ class NumRetrieved(_OfAllUsers):
 
     def value(self, block: Block, k: int) -> Array:
         """Return the number of items in the top k, shape (U,)."""
-        return retrieved(block, k) / (k if self.as_share else 1)
+        return n_in_top(block, k) / (k if self.as_share else 1)
 
 
 @metric(
@@ -405,7 +407,7 @@ class Repeated(_OfList):
 
     def value(self, block: Block, k: int) -> Array:
         """Return the share of seen items, shape (U,)."""
-        return divide(block.count_overlap(block.overlap_history, k), retrieved(block, k))
+        return divide(block.count_overlap(block.overlap_history, k), n_in_top(block, k))
 
 
 @metric(

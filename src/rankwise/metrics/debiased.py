@@ -32,14 +32,14 @@ import numpy as np
 
 from rankwise import functional as plain
 from rankwise.blocks.block import POPULARITY, PROPENSITY, Block
-from rankwise.core.arrays import Array, namespace, refuse
+from rankwise.core.arrays import Array, check_none, namespace
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.accuracy import Recall
 from rankwise.metrics.arithmetic import IN_LEFT_OPEN_0_1, NOT_NEGATIVE, discount
 from rankwise.metrics.base import Metric, ValueKind, metric, preset
 from rankwise.metrics.graded import DCG
 from rankwise.metrics.inputs import CatalogueSums, Input, RelevantCount
-from rankwise.metrics.kinds import MetricOfOne, Pooled, RunningSum, Sums, Weightable
+from rankwise.metrics.kinds import DerivedMetric, Pooled, RunningSum, Sums, Weightable
 
 __all__ = [
     "IPS",
@@ -86,7 +86,7 @@ class ByWeight(Metric):
         """Return the weights of relevant items; raise if one has none."""
         xp = namespace(weight)
         missing = xp.isnan(weight)
-        refuse(
+        check_none(
             missing,
             lambda: ScoreError(
                 f"{self.name}: a relevant item has no propensity",
@@ -169,7 +169,7 @@ class ByStratum(ByWeight):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _Reweighted(ByWeight, MetricOfOne, Pooled):
+class _Reweighted(ByWeight, DerivedMetric, Pooled):
     """A metric whose relevant items are weighted.
 
     Parameters
@@ -225,7 +225,7 @@ class _Reweighted(ByWeight, MetricOfOne, Pooled):
         if self.normalised:
             relevant = xp.astype(block.n_relevant, xp.float64)
             scale = relevant / xp.where(total > 0, total, scale)
-        return total, *self._weighted.sums(block.weighted(weight, scale), k)
+        return total, *self._weighted.sums(block.with_weights(weight, scale), k)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the weighted metric's value for its sums."""
@@ -500,7 +500,7 @@ class SNIPSDCG(ByPropensity, RunningSum):
         """Return the discounted weight of each hit."""
         hits = block.hits
         weights = block.xp.take(self.weight(block), hits.item)
-        return hits.weighted(weights).probability * discount(hits.rank)
+        return hits.with_weights(weights).probability * discount(hits.rank)
 
     def norm(self, block: Block, k: int) -> Array:
         """Return the total weight of the relevant items, recommended or not."""

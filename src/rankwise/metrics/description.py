@@ -187,7 +187,8 @@ def every_description() -> list[Description]:
     """Describe every metric, family by family, by name; plug-ins' own families come last."""
     order = {family: position for position, family in enumerate(FAMILIES)}
     metrics = sorted(
-        registry.every(), key=lambda cls: (order.get(cls.family, len(order)), cls.family, cls.name)
+        registry.all_metrics(),
+        key=lambda cls: (order.get(cls.family, len(order)), cls.family, cls.name),
     )
     return [Description(cls) for cls in metrics]
 

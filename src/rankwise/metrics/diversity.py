@@ -36,9 +36,9 @@ from rankwise.metrics.arithmetic import (
     batches,
     discount,
     geometric_discount,
+    n_in_top,
     or_nan,
     ratio,
-    retrieved,
     unit_vectors,
 )
 from rankwise.metrics.base import metric
@@ -148,7 +148,7 @@ class Gini(Catalogue):
             return (RecommendationCount(),)
         return (_Exposure(patience=float(self.patience) if self.exposure == "geometric" else None),)
 
-    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+    def value_from_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the Gini index; NaN if nothing was recommended."""
         xp = namespace(counts)
         positive = counts[counts > 0]
@@ -157,7 +157,7 @@ class Gini(Catalogue):
             return math.nan
         if self.has_histogram and (largest := int(xp.max(positive))) <= WIDEST * n_recommended:
             items = count(xp.astype(positive, xp.int64), largest + 1)
-            return float(self.of_histograms(items[None], catalogue_size)[0])
+            return float(self.values_from_histograms(items[None], catalogue_size)[0])
         n, m = self._sizes(n_recommended, catalogue_size)
         # Items never recommended come first and add nothing, so the others have the last positions.
         position, ordered = (
@@ -171,7 +171,7 @@ class Gini(Catalogue):
         """Whether each recommendation counts as 1."""
         return self.exposure == "count"
 
-    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+    def values_from_histograms(self, items: Array, catalogue_size: int) -> Floats:
         """Return the Gini index of each histogram of counts; items of equal counts are one term."""
         xp, positive = namespace(items), items[:, 1:]
         counts, n_recommended = (
@@ -238,7 +238,7 @@ class Herfindahl(Catalogue):
     0.375
     """
 
-    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+    def value_from_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the sum of squared shares; NaN if nothing was recommended."""
         xp = namespace(counts)
         total = int(xp.sum(xp.astype(counts, xp.int64)))
@@ -292,7 +292,7 @@ class ShannonEntropy(Catalogue):
     log_base: Annotated[float | None, ABOVE_1] = None
     normalised: bool = False
 
-    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+    def value_from_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the entropy; NaN if nothing was recommended."""
         xp = namespace(counts)
         ordered = xp.astype(xp.sort(counts[counts > 0]), xp.float64)
@@ -360,7 +360,7 @@ class Personalization(Accumulated):
 
     inputs = (_UnitVectorSum(),)
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
+    def value_from_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return 1 minus the mean cosine similarity."""
         n_users = items.n_listed
         if n_users < 2:
@@ -473,7 +473,7 @@ class Serendipity(Pooled):
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return the length of each list, and the sums over its items, arrays of shape (U,)."""
-        xp, length = block.xp, retrieved(block, k)
+        xp, length = block.xp, n_in_top(block, k)
         user, rank, item, weight, add = self._counted_rows(block)
         if self.form == "history":
             has_history = block.count_rows(block.history) > 0

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs, Ideal
 from rankwise.blocks.hits import Hits
-from rankwise.core.arrays import Array, bincount, namespace, refuse
+from rankwise.core.arrays import Array, bincount, check_none, namespace
 from rankwise.core.ragged import order_within
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.arithmetic import (
@@ -28,14 +28,14 @@ from rankwise.metrics.arithmetic import (
     divide,
     gain_of,
     geometric_discount,
+    n_in_top,
     need_cutoff,
-    retrieved,
     rows_above,
     running_sum,
 )
 from rankwise.metrics.base import Metric, metric, preset, show_value
 from rankwise.metrics.inputs import Input
-from rankwise.metrics.kinds import HitSum, MetricOfOne, PerUser
+from rankwise.metrics.kinds import DerivedMetric, HitSum, PerUser
 
 __all__ = ["CG", "DCG", "ERR", "NDCG", "RBP", "Condensed", "Judged", "NDCGBinary"]
 
@@ -119,7 +119,7 @@ def check_gains(metric: Metric, gains: tuple[float, ...]) -> None:
 
 def check_grades(metric: Metric, relevance: Array, largest: float) -> None:
     """Raise if a relevance is above the largest grade of the scale."""
-    refuse(
+    check_none(
         relevance > largest,
         lambda: ScoreError(
             f"{metric.name}: a relevance is above the largest grade",
@@ -448,7 +448,7 @@ class Judged(PerUser):
     def value(self, block: Block, k: int) -> Array:
         """Return the share of judged items, shape (U,)."""
         ones = block.xp.ones_like(block.judged.relevant)
-        return divide(block.sum_judged(ones, k), retrieved(block, k))
+        return divide(block.sum_judged(ones, k), n_in_top(block, k))
 
 
 @metric(
@@ -458,7 +458,7 @@ class Judged(PerUser):
     family="accuracy",
     plain=plain.condensed,
 )
-class Condensed(MetricOfOne, PerUser):
+class Condensed(DerivedMetric, PerUser):
     r"""A metric of condensed lists: unjudged items are removed before ranks are counted.
 
     .. math:: m@k \left(L_u \cap J_u\right)

@@ -33,7 +33,7 @@ from rankwise.core.arrays import (
     sum_whole,
 )
 from rankwise.core.ragged import runs
-from rankwise.core.vocabularies import rows_among
+from rankwise.core.vocabularies import lookup_rows
 
 __all__ = [
     "WIDEST",
@@ -284,7 +284,7 @@ class GroupRows:
     """
 
     def __init__(self, frame: pl.DataFrame, items: pl.Series) -> None:
-        row = rows_among(frame["item"], items)
+        row = lookup_rows(frame["item"], items)
         if (row < 0).any():
             frame, row = frame.filter(row >= 0), row[row >= 0]
         value, heads = frame["value"].to_numpy(), frame.select("sum", "group")

@@ -145,7 +145,7 @@ class _GroupMeans(OverItemGroups):
         """The groups, and both sums."""
         return (*super().inputs, *self.term_sums)
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
+    def value_from_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the mean absolute difference, and each group's mean."""
         total, count = (items.sum(item_sum, k) for item_sum in self.term_sums)
         groups = self.groups(items)

@@ -12,14 +12,14 @@ kind:
 * `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value. The
   same function gives one user's value, a group's and everyone's. `MeanOfRows` is the common case, a
   mean over rows of lists or of the ground truth.
-* `Accumulated.of_items`: a function of what was summed for every item; `Catalogue.of_counts` is
+* `Accumulated.value_from_items`: a function of what was summed for every item; `Catalogue.value_from_counts` is
   the common case, a function of how often each item was recommended.
 * `GroupRates`: rates of groups of items,
   :math:`P_a = \sum_{i \in a} part_i \,/ \sum_{i \in a} whole_i`. The value is the population
   standard deviation of these rates over their mean; the rates are the cells.
 * `Composed.combine`: a function of other metrics' values.
-* `Grouped.of_means`: a function of the means of user groups.
-* `OverUsers.of_values`: a function of all users' values, such as a quantile.
+* `Grouped.value_from_means`: a function of the means of user groups.
+* `OverUsers.value_from_values`: a function of all users' values, such as a quantile.
 
 With only a plain definition (``@metric(…, plain=…)``) a `PerUser` metric is called user by user, on
 any engine. The definition takes a recommendation list, best first, and, if it compares the list
@@ -52,9 +52,9 @@ from rankwise.blocks.block import Block, Cutoffs, Groups
 from rankwise.blocks.partial import UserSum
 from rankwise.core.arguments import GroupStatistic
 from rankwise.core.arrays import Array, ExactTotal, SortedValues, is_tensor, namespace
-from rankwise.core.ragged import bucket
+from rankwise.core.ragged import counting_sort
 from rankwise.errors import MetricError, ParameterError, RankwiseError
-from rankwise.metrics.arithmetic import divide, ratio, spread
+from rankwise.metrics.arithmetic import coefficient_of_variation, divide, ratio
 from rankwise.metrics.base import GroupsCompared, Metric, MetricFailure, ValueKind
 from rankwise.metrics.inputs import (
     CatalogueSums,
@@ -82,14 +82,14 @@ __all__ = [
     "AvailableCount",
     "Catalogue",
     "Composed",
+    "CompositeMetric",
+    "DerivedMetric",
     "GroupRates",
     "Grouped",
     "HitSum",
     "ItemNumber",
     "ListedUsers",
     "MeanOfRows",
-    "MetricOfMetrics",
-    "MetricOfOne",
     "One",
     "OverItemGroups",
     "OverUsers",
@@ -553,9 +553,9 @@ class Accumulated(Metric):
         items = aggregates.items
         if items is None or (items.is_part and not self.has_groups):
             return None
-        return self.of_items(items, self.ks[at])
+        return self.value_from_items(items, self.ks[at])
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
+    def value_from_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the value at a cut-off, with the values of its cells."""
         raise MetricError(f"{self.name} does not define its value of the sums")
 
@@ -569,9 +569,9 @@ class Catalogue(Accumulated):
         """How often each item was recommended."""
         return (RecommendationCount(),)
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
+    def value_from_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the one value."""
-        return CellValues(self.of_counts(items.positive(self._counted, k), items.size))
+        return CellValues(self.value_from_counts(items.positive(self._counted, k), items.size))
 
     def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
         """Return the value of each group; None where no counts of items in groups are at hand."""
@@ -581,8 +581,10 @@ class Catalogue(Accumulated):
         asked = self._counted, self.ks[at], groups.by, groups.names
         histograms = items.histograms(*asked) if self._is_of_histograms else None
         if histograms is not None:
-            return self.of_histograms(histograms, items.size)
-        return np.array([self.of_counts(counts, items.size) for counts in items.in_groups(*asked)])
+            return self.values_from_histograms(histograms, items.size)
+        return np.array(
+            [self.value_from_counts(counts, items.size) for counts in items.in_groups(*asked)]
+        )
 
     def values_without(
         self, items: CatalogueSums, by: str, groups: Sequence[str], at: int
@@ -594,14 +596,14 @@ class Catalogue(Accumulated):
         return (
             None
             if without is None
-            else np.concatenate([self.of_histograms(one, items.size) for one in without])
+            else np.concatenate([self.values_from_histograms(one, items.size) for one in without])
         )
 
     @property
     def _is_of_counts(self) -> bool:
         """Whether groups have values, and counts are all that they are made of."""
-        made = (type(self).of_items, type(self).finalise) == (
-            Catalogue.of_items,
+        made = (type(self).value_from_items, type(self).finalise) == (
+            Catalogue.value_from_items,
             Catalogue.finalise,
         )
         return self.has_groups and made
@@ -614,28 +616,28 @@ class Catalogue(Accumulated):
 
     @property
     def _is_of_histograms(self) -> bool:
-        """Whether histograms give the value; false where a class redefines `of_counts` alone."""
-        values = {"of_counts", "of_histograms"}
+        """Whether histograms give the value; false where a class redefines `value_from_counts` alone."""
+        values = {"value_from_counts", "values_from_histograms"}
         defines = next(
             vars(kind).keys() & values for kind in type(self).__mro__ if vars(kind).keys() & values
         )
-        return self.has_histogram and "of_histograms" in defines
+        return self.has_histogram and "values_from_histograms" in defines
 
     @property
     def has_histogram(self) -> bool:
-        """Whether the value follows from a histogram of counts, by `of_histograms`."""
+        """Whether the value follows from a histogram of counts, by `values_from_histograms`."""
         return False
 
-    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+    def values_from_histograms(self, items: Array, catalogue_size: int) -> Floats:
         """Return the value of each row of numbers of items that have the counts 0, 1, 2, …."""
         raise MetricError(f"{self.name} does not define its value of histograms")
 
-    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+    def value_from_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the value for the counts of the items, in any order; zeros may be left out."""
         raise MetricError(f"{self.name} does not define its value of the counts")
 
 
-class MetricOfOne(Metric):
+class DerivedMetric(Metric):
     """Computed from the inputs of another metric, ``of``; only this metric has a cut-off."""
 
     of: Metric
@@ -669,7 +671,7 @@ class MetricOfOne(Metric):
         at_cutoffs(self.of, self.k).require_cutoff()
 
 
-class MetricOfMetrics(Metric):
+class CompositeMetric(Metric):
     """A metric made of other metrics; only the outer metric has a cut-off."""
 
     @property
@@ -713,7 +715,7 @@ class MetricOfMetrics(Metric):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Composed(MetricOfMetrics, MeanOfUsers):
+class Composed(CompositeMetric, MeanOfUsers):
     """A function of other metrics' values: each user's values, or their means."""
 
     @property
@@ -770,7 +772,7 @@ class Composed(MetricOfMetrics, MeanOfUsers):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Grouped(MetricOfMetrics):
+class Grouped(CompositeMetric):
     """A function of the means of user groups, whose cells are these means.
 
     Parameters
@@ -801,7 +803,7 @@ class Grouped(MetricOfMetrics):
         groups, irrelevant = users.groups[self.user_group], users.column("n_relevant") == 0
         values = [part.user_values(users, part.cutoff_at(at)) for at in range(len(self.cells))]
         nobody = len(groups.names)  # where users without a group go
-        starts, by_group = bucket(np.where(groups.code < 0, nobody, groups.code), nobody + 1)
+        starts, by_group = counting_sort(np.where(groups.code < 0, nobody, groups.code), nobody + 1)
         states: dict[str, State] = {}
         for name, first, end in zip(groups.names, starts, starts[1:], strict=False):
             rows = by_group[first:end]
@@ -831,7 +833,9 @@ class Grouped(MetricOfMetrics):
             for mean in means.values()
             if aggregates.rule.undefined == "nan" or not math.isnan(mean)
         ]
-        return CellValues(self.of_means(np.array(defined)) if len(defined) > 1 else math.nan, means)
+        return CellValues(
+            self.value_from_means(np.array(defined)) if len(defined) > 1 else math.nan, means
+        )
 
     def groups_compared(self, cell: str) -> GroupsCompared | None:
         """Return the statistic, with its per-user value and its groups of users."""
@@ -844,13 +848,13 @@ class Grouped(MetricOfMetrics):
             self.user_group,
         )
 
-    def of_means(self, means: Array) -> float:
+    def value_from_means(self, means: Array) -> float:
         """Return the value for the means of all groups that have one."""
         raise MetricError(f"{self.name} does not define its value of the means")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class OverUsers(MetricOfMetrics):
+class OverUsers(CompositeMetric):
     """A function of the values that another metric has for each user."""
 
     value_kind = "distribution"
@@ -865,7 +869,7 @@ class OverUsers(MetricOfMetrics):
         states: dict[str, State] = {}
         for at, cell in enumerate(self.cells):
             (part,) = self.parts
-            values = users.averaged(part.user_values(users, part.cutoff_at(at)))
+            values = users.mask_population(part.user_values(users, part.cutoff_at(at)))
             states[cell] = (SortedValues((values[~np.isnan(values)],)),)
         return states
 
@@ -876,9 +880,11 @@ class OverUsers(MetricOfMetrics):
             users.without_relevant, needs_relevant=self.needs_relevant
         )
         ordered = users.cells[self.cells[at]][0].ascending
-        return CellValues(math.nan if undefined or not len(ordered) else self.of_values(ordered))
+        return CellValues(
+            math.nan if undefined or not len(ordered) else self.value_from_values(ordered)
+        )
 
-    def of_values(self, values: Array) -> float:
+    def value_from_values(self, values: Array) -> float:
         """Return the value for the defined values of users, in ascending order."""
         raise MetricError(f"{self.name} does not define its value of users' values")
 
@@ -994,7 +1000,7 @@ class GroupRates(Accumulated):
         """Return the group of every item of the catalogue."""
         raise NotImplementedError
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
+    def value_from_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the coefficient of variation of the rates, and the rates as cells."""
         groups = self.groups(items)
         part, whole = (
@@ -1002,7 +1008,7 @@ class GroupRates(Accumulated):
             for n in (self.part, self.whole)
         )
         rates = [p / w if w > 0 else math.nan for p, w in zip(part, whole, strict=True)]
-        return CellValues(spread(rates), cells_of_items(groups.names, rates))
+        return CellValues(coefficient_of_variation(rates), cells_of_items(groups.names, rates))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -17,7 +17,7 @@ import numpy as np
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block
-from rankwise.core.arrays import Array, bincount, is_tensor, namespace, refuse
+from rankwise.core.arrays import Array, bincount, check_none, is_tensor, namespace
 from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.metrics.arithmetic import Limits, divide, or_nan, ratio, sums_by_user
 from rankwise.metrics.base import metric
@@ -73,7 +73,7 @@ class _OfProbabilities(Pooled):
 def check_probabilities(scores: Array, name: str, hint: str) -> None:
     """Raise unless all scores lie in [0, 1]."""
     xp = namespace(scores)
-    refuse(
+    check_none(
         (scores < 0) | (scores > 1),
         lambda: ScoreError(
             f"{name} needs scores that are probabilities",

@@ -29,16 +29,16 @@ __all__ = [
     "Language",
     "Registered",
     "add",
-    "every",
+    "all_metrics",
     "find",
-    "key",
+    "is_metric_parameter",
     "knows",
-    "made_of",
     "make",
     "names",
     "normal_form",
+    "normalise_name",
+    "parse_cached",
     "parse_text",
-    "remembered",
     "several_metrics",
 ]
 
@@ -66,7 +66,7 @@ _remembered: dict[str, tuple[Any, ...]] = {}
 _MOST = 1024  # texts
 
 
-def key(name: str) -> str:
+def normalise_name(name: str) -> str:
     """Return a name without case, blanks, ``_`` and ``-``, which do not matter."""
     return re.sub(r"[\s_\-]", "", name).lower()
 
@@ -78,7 +78,7 @@ def add(cls: type[Registered]) -> None:
         _load_package()  # so that it cannot take the name of a metric that is not loaded yet
     spellings = (cls.name, *cls.aliases)
     for name in spellings:
-        holder = _classes.get(key(name), cls)
+        holder = _classes.get(normalise_name(name), cls)
         same = holder.__qualname__ == cls.__qualname__  # a module may be imported by two names
         if not same or _is_of_package(holder) != _is_of_package(cls):
             raise ParameterError(
@@ -86,14 +86,14 @@ def add(cls: type[Registered]) -> None:
                 found=f"{holder.__module__}.{holder.__qualname__} and "
                 f"{cls.__module__}.{cls.__qualname__}",
             )
-    _classes.update({key(name): cls for name in spellings})
+    _classes.update({normalise_name(name): cls for name in spellings})
 
 
 def _is_of_package(cls: type[Any]) -> bool:
     return cls.__module__.startswith(f"{_HERE}.")
 
 
-def remembered(text: str, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
+def parse_cached(text: str, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
     """Return the metrics that a text names, as they were read the last time if none was entered.
 
     Metrics are immutable, and every evaluation asks for the same ones.
@@ -128,7 +128,7 @@ def _load() -> None:
 
 def _called(name: str) -> type[Any] | None:
     """Return the metric of a name or alias, if there is one."""
-    spelling = key(name)
+    spelling = normalise_name(name)
     if spelling not in _classes:
         for module in _COMMON:
             _load_module(f"{_HERE}.{module}")
@@ -140,10 +140,10 @@ def _called(name: str) -> type[Any] | None:
     return cls
 
 
-def every() -> list[type[Any]]:
+def all_metrics() -> list[type[Any]]:
     """Return every metric, family by family, by name.
 
-    >>> [cls.name for cls in every() if cls.family == "rating"][:3]
+    >>> [cls.name for cls in all_metrics() if cls.family == "rating"][:3]
     ['brier', 'calibration_ratio', 'classification']
     """
     _load()
@@ -152,7 +152,7 @@ def every() -> list[type[Any]]:
 
 def names() -> list[str]:
     """Return every canonical name."""
-    return [cls.name for cls in every()]
+    return [cls.name for cls in all_metrics()]
 
 
 def knows(name: str) -> bool:
@@ -164,16 +164,20 @@ def _nearest(name: str) -> str | None:
     """Return a hint with the metric that was probably meant, by a name in use."""
     from difflib import get_close_matches  # only errors need it
 
-    if any(word in key(name) for word in ("genre", "categor", "topic")):
+    if any(word in normalise_name(name) for word in ("genre", "categor", "topic")):
         classes = [
-            cls.name for cls in every() if any(word in cls.name for word in ("category", "topic"))
+            cls.name
+            for cls in all_metrics()
+            if any(word in cls.name for word in ("category", "topic"))
         ]
         return (
             f"metrics of categories: {', '.join(classes)}; and "
             "intra_list_diversity(distance=jaccard)"
         )
-    spelled = {key(one): one for cls in every() for one in (*cls.aliases, cls.name)}
-    near = get_close_matches(key(name), spelled, n=1, cutoff=0.6)
+    spelled = {
+        normalise_name(one): one for cls in all_metrics() for one in (*cls.aliases, cls.name)
+    }
+    near = get_close_matches(normalise_name(name), spelled, n=1, cutoff=0.6)
     return f"did you mean '{spelled[near[0]]}'?" if near else None
 
 
@@ -184,8 +188,8 @@ def find(name: str) -> type[Any]:
     ('ndcg', 'hit_rate', 'hit_rate')
     """
     cls = _called(name)
-    if cls is None and key(name) in _TWO_MEANINGS:
-        raise MetricError(f"{name!r} has two meanings", hint=_TWO_MEANINGS[key(name)])
+    if cls is None and normalise_name(name) in _TWO_MEANINGS:
+        raise MetricError(f"{name!r} has two meanings", hint=_TWO_MEANINGS[normalise_name(name)])
     if cls is None:
         raise MetricError(
             f"there is no metric called {name!r}",
@@ -235,7 +239,7 @@ def parse_text(text: str, language: Language = RANKWISE) -> list[Any]:
         raise _unreadable(text)
     if language is not RANKWISE:
         return _read(text, language)
-    return list(remembered(text, lambda: _read(text, RANKWISE)))
+    return list(parse_cached(text, lambda: _read(text, RANKWISE)))
 
 
 def _read(text: str, language: Language) -> list[Any]:
@@ -291,7 +295,9 @@ def _metric_with_parameters(name: str, call: ast.Call, text: str, language: Lang
     inside = RANKWISE if cls.parts_as_written else language
     parameters = {word.arg or "": _value(word.value, text, inside) for word in call.keywords}
     for part in call.args:  # at most one: the metric that this one is made of
-        parameter = next((word for word, kind in _defaults(cls).items() if made_of(kind)), None)
+        parameter = next(
+            (word for word, kind in _defaults(cls).items() if is_metric_parameter(kind)), None
+        )
         if parameter is None or parameter in parameters:
             raise _unreadable(text)
         parameters[parameter] = _value(part, text, inside)
@@ -331,7 +337,7 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
     return {field.name: field.default for field in fields(cls) if field.name != "k"}
 
 
-def made_of(default: Any) -> bool:
+def is_metric_parameter(default: Any) -> bool:
     """Whether a parameter takes a metric, or several, as its default shows."""
     first = default[0] if isinstance(default, tuple) and default else default
     return isinstance(first, Registered)

@@ -22,8 +22,8 @@ from rankwise.metrics.arithmetic import (
     Gain,
     divide,
     geometric_discount,
+    n_in_top,
     or_nan,
-    retrieved,
     running_count,
 )
 from rankwise.metrics.base import metric, show_value
@@ -207,7 +207,7 @@ class Unjudged(PerUser):
 
     def value(self, block: Block, k: int) -> Array:
         """Return the share of k items, shape (U,)."""
-        return (retrieved(block, k) - block.sum_judged(_is_judged(block), k)) / k
+        return (n_in_top(block, k) - block.sum_judged(_is_judged(block), k)) / k
 
 
 @metric(
@@ -310,7 +310,7 @@ class RBPResidual(PerUser):
         residual = 1.0 - block.sum_judged(judged * weight, k)
         if self.tail:
             return residual
-        complete = block.sum_judged(judged, k) == retrieved(block, k)
+        complete = block.sum_judged(judged, k) == n_in_top(block, k)
         return xp.where(complete, xp.zeros_like(residual), residual)
 
 
@@ -485,7 +485,7 @@ class Utility(Pooled):
     def sums(self, block: Block, k: int) -> Sums:
         """Return the numbers of hits, of items in the top k, and of relevant items, (U,) each."""
         relevant = block.xp.astype(block.n_relevant, block.xp.float64)
-        return block.sum_hits(block.hits.probability, k), retrieved(block, k), relevant
+        return block.sum_hits(block.hits.probability, k), n_in_top(block, k), relevant
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the weighted sum."""

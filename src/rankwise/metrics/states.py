@@ -27,7 +27,7 @@ import polars as pl
 from rankwise.blocks.block import Groups
 from rankwise.core.arrays import ExactTotal, exact_bincount
 from rankwise.core.populations import PopulationName
-from rankwise.core.ragged import bucket
+from rankwise.core.ragged import counting_sort
 from rankwise.metrics.inputs import CatalogueSums
 from rankwise.options import DEFAULT_RULE, DEFAULT_RULES, AveragingRule, AveragingRules
 
@@ -66,7 +66,7 @@ class UserFrame:
     inside: Any = None
     """Who belongs to the population of this rule, shape (U,); None: all users."""
 
-    def under(self, metric: Any) -> UserFrame:
+    def for_metric(self, metric: Any) -> UserFrame:
         """Return the users under the rule of a metric."""
         rule = self.rules.of(metric)
         if rule not in self._under:
@@ -102,7 +102,7 @@ class UserFrame:
         """Return a column as an array."""
         return self.users[name].to_numpy()
 
-    def averaged(self, values: Floats) -> Floats:
+    def mask_population(self, values: Floats) -> Floats:
         """Return the values of users, NaN outside the population of the rule."""
         return values if self.inside is None else np.where(self.inside, values, math.nan)
 
@@ -156,13 +156,13 @@ class UsersByGroup:
         """The number of groups, G."""
         return len(self.names)
 
-    def under(self, metric: Any) -> UsersByGroup:
+    def for_metric(self, metric: Any) -> UsersByGroup:
         """Return the users under the rule of a metric."""
-        return replace(self, users=self.users.under(metric))
+        return replace(self, users=self.users.for_metric(metric))
 
     def __iter__(self) -> Iterator[UserFrame]:
         """Yield the users of each group."""
-        starts, rows = bucket(self.codes, self.size)
+        starts, rows = counting_sort(self.codes, self.size)
         ordered = self.users.select(rows)
         return (ordered.select(slice(*ends)) for ends in pairwise(starts.tolist()))
 
@@ -175,7 +175,7 @@ class UsersByGroup:
 
         They are those of `UserFrame.mean_state`, to the last bit: sums that are rounded once.
         """
-        values = self.users.averaged(values)
+        values = self.users.mask_population(values)
         own = self.users.weights
         weights = own if weights is None else weights if own is None else weights * own
         defined = ~np.isnan(values)

@@ -142,7 +142,7 @@ class BiasDisparitySource(_WithSource):
     2.0
     """
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
+    def value_from_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the cells, by user group and item group."""
         return CellValues(cells=self._source(items))
 
@@ -186,7 +186,7 @@ class BiasDisparityRecommendation(_Disparity):
         """Both groups, and the number of recommendations by user group."""
         return (*super().inputs, RecommendationCount(self.user_group))
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
+    def value_from_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the cells, by user group and item group."""
         return CellValues(cells=self._recommended(items, k))
 
@@ -231,7 +231,7 @@ class BiasDisparity(_WithSource):
         """The inputs of both biases."""
         return (*super().inputs, RecommendationCount(self.user_group))
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
+    def value_from_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the cells, by user group and item group."""
         source, recommended = self._source(items), self._recommended(items, k)
         cells = {
@@ -252,7 +252,7 @@ class _MeanDifference(Grouped):
 
     group_statistic = "mean_difference"
 
-    def of_means(self, means: Array) -> float:
+    def value_from_means(self, means: Array) -> float:
         """Return the mean absolute difference over pairs of means."""
         return mean_difference(map(float, means))
 
@@ -396,7 +396,7 @@ class GroupGap(_AnyMetric):
 
     group_statistic = "gap"
 
-    def of_means(self, means: Array) -> float:
+    def value_from_means(self, means: Array) -> float:
         """Return the highest minus the lowest mean."""
         return float(means.max() - means.min())
 
@@ -430,6 +430,6 @@ class GroupRatio(_AnyMetric):
 
     group_statistic = "ratio"
 
-    def of_means(self, means: Array) -> float:
+    def value_from_means(self, means: Array) -> float:
         """Return the lowest mean over the highest."""
         return float(means.min() / means.max()) if means.max() else math.nan

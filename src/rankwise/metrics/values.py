@@ -18,7 +18,7 @@ def reduce_users(metrics: Iterable[Metric], users: UserFrame) -> Totals:
     """Return the counts and states of these users from which metrics have their values."""
     cells: dict[str, State] = {}
     for metric in metrics:
-        cells = metric.reduce(users.under(metric)) | cells
+        cells = metric.reduce(users.for_metric(metric)) | cells
     return Totals(
         users=len(users.users),
         with_list=int((users.users["list_length"] > 0).sum()),
@@ -45,7 +45,7 @@ def values_of_groups(metrics: Iterable[Metric], groups: UsersByGroup) -> dict[st
     """Return the group values, shape (G,) each, of the metrics that have values without states."""
     out: dict[str, Floats] = {}
     for metric in metrics:
-        inside = groups.under(metric)
+        inside = groups.for_metric(metric)
         values = [metric.group_values(inside, at) for at in range(len(metric.cells))]
         out |= {
             cell: one for cell, one in zip(metric.cells, values, strict=True) if one is not None
@@ -98,9 +98,9 @@ def values_of_users(metrics: Iterable[Metric], users: UserFrame) -> dict[str, Fl
     out: dict[str, Floats] = {}
     for metric in metrics:
         if metric.has_user_values:
-            inside = users.under(metric)
+            inside = users.for_metric(metric)
             out |= {
-                cell: inside.averaged(metric.user_values(inside, at))
+                cell: inside.mask_population(metric.user_values(inside, at))
                 for at, cell in enumerate(metric.cells)
             }
     return out

@@ -19,9 +19,9 @@ import polars as pl
 
 from rankwise.core.arguments import Count, check_count, check_fields, check_number
 from rankwise.core.arrays import checked_csr
-from rankwise.core.hashing import combined, hash_of_column
+from rankwise.core.hashing import combine_hashes, hash_of_column
 from rankwise.errors import IdError, ParameterError, ScoreError
-from rankwise.tables.columns import Columns, check_columns, checked_ids
+from rankwise.tables.columns import Columns, check_columns, check_ids
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
@@ -409,7 +409,7 @@ class Baseline:
         if not len(ids):
             return ids.cast(self._users.frame["user"].dtype)
         table = Table(ids.to_frame(), "users", "users", "ids", {"user": "user"})
-        table = table.with_ids("user", checked_ids(ids, "user", table))
+        table = table.with_ids("user", check_ids(ids, "user", table))
         return align([self._users, table], "user")[1].frame["user"]
 
     def _top_items(self, ids: pl.Series, codes: Any, n: int) -> pl.DataFrame:
@@ -462,7 +462,9 @@ class Random(Baseline):
 
     def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         users, items = hash_of_column(ids), hash_of_column(self._items)
-        pairs = combined([np.repeat(users, len(items)), np.tile(items, len(users))], self.seed)
+        pairs = combine_hashes(
+            [np.repeat(users, len(items)), np.tile(items, len(users))], self.seed
+        )
         return pairs.reshape(len(users), len(items)) / 2.0**63
 
 

@@ -14,8 +14,8 @@ import polars as pl
 from rankwise.core.hashing import id_numbers
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.splits.interactions import Duration, read_times
-from rankwise.tables.columns import Columns, missing_column, quoted_columns
-from rankwise.tables.frames import typed, with_integers
+from rankwise.tables.columns import Columns, missing_column_error, quoted_columns
+from rankwise.tables.frames import parse_integers, parse_numbers
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
@@ -51,8 +51,8 @@ def read_rows(source: Any, role: TableRole, columns: Columns | None) -> Table:
     if not table.is_text:
         return table
     rest = [name for name in table.frame.columns if name not in ("user", "item", "timestamp")]
-    frame = with_integers(table.frame, rest)
-    return table.with_frame(typed(frame, [name for name in rest if name != "request"]))
+    frame = parse_integers(table.frame, rest)
+    return table.with_frame(parse_numbers(frame, [name for name in rest if name != "request"]))
 
 
 def bad_row(
@@ -195,7 +195,7 @@ def read_outcomes(
     frame = outcomes.frame.with_row_index(_OUTCOME)
     if rewards is not None:
         if "kind" not in frame.columns:
-            raise missing_column(
+            raise missing_column_error(
                 "outcomes have no kind, and reward= has one per kind", "outcomes.kind", outcomes
             )
         unknown = sorted({*rewards} - {*frame["kind"].unique().to_list()}, key=str)
@@ -485,7 +485,9 @@ def _check_requests(log: Log) -> None:
         return
     if "position" not in frame.columns:
         _check_exposed_once(log)
-        raise missing_column("rows of a request have no position", "exposures.position", table)
+        raise missing_column_error(
+            "rows of a request have no position", "exposures.position", table
+        )
     position = frame["position"].to_numpy()
     step = np.diff(position)[np.diff(log.request) == 0]
     if (step == 0).any():

@@ -29,7 +29,7 @@ from rankwise.stats.equivalence import users_needed
 from rankwise.stats.intervals import sign_flip_interval
 from rankwise.stats.many_systems import adjust, max_t
 from rankwise.stats.paired_tests import paired_t, sign_flip, t_interval
-from rankwise.tables.columns import Columns, check_columns, missing_column
+from rankwise.tables.columns import Columns, check_columns, missing_column_error
 from rankwise.tables.memory import from_mapping_of_columns
 from rankwise.tables.table import Table
 
@@ -245,7 +245,7 @@ def _credits_of_clicks(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
         If there is no such credit, as in a balanced draft.
     """
     if "credit" not in frame.columns:
-        error = missing_column(
+        error = missing_column_error(
             "there is no column for the team, and none for credits", "exposures.team", table
         )
         if "first" not in frame.columns:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from rankwise.comparison.comparison import Margin
 from rankwise.core.arguments import check_count
-from rankwise.core.kernels import default_threads, each
+from rankwise.core.kernels import default_threads, map_threads
 from rankwise.core.terminal import progress_bar
 from rankwise.offpolicy.engine import Job, Options, Partial, Slates
 from rankwise.offpolicy.exposures import Log, OnMissing
@@ -169,7 +169,7 @@ def off_policy(
     job, log = job.knowing(job.read(exposures), items)
     threads = threads or default_threads()
     pieces = log.pieces(min(threads, max(log.rows // _ROWS_OF_A_THREAD, 1)))
-    return job.finish(each(job.work, pieces, threads))
+    return job.finish(map_threads(job.work, pieces, threads))
 
 
 def _in_chunks(job: Job, exposures: Any, items: Any, rows: int, progress: bool | None) -> OffPolicy:

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_number
-from rankwise.core.terminal import number
+from rankwise.core.terminal import format_number
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.offpolicy.exposures import ROW, Log, bad_row, check_types, read_rows
-from rankwise.tables.columns import Columns, missing_column, names_of, quoted_columns
+from rankwise.tables.columns import Columns, missing_column_error, names_of, quoted_columns
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
@@ -329,7 +329,7 @@ class Probabilities(OfTable):
         """Return the table and its keys; raise if probabilities are invalid or sum to over 1."""
         table, keys = self.read(situation)
         if "probability" not in table.frame.columns:
-            raise missing_column(
+            raise missing_column_error(
                 f"the target {situation.name} has no probability", "targets.probability", table
             )
         p = table.frame["probability"]
@@ -344,7 +344,7 @@ class Probabilities(OfTable):
             raise InputError(
                 f"probabilities of the target {situation.name} add up to more than 1",
                 where=", ".join(f"{key} {above[key][0]!r}" for key in keys) or table.source,
-                found=f"{number(above['probability'][0])} ({len(above):,} of {len(sums):,} "
+                found=f"{format_number(above['probability'][0])} ({len(above):,} of {len(sums):,} "
                 "contexts)",
             )
         below = int((sums["probability"] < 0.999).sum())
@@ -508,7 +508,7 @@ class Scores(OfTable):
     def _softmax(self, situation: Situation) -> tuple[Table, list[str]]:
         table, keys = self.read(situation)
         if "score" not in table.frame.columns:
-            raise missing_column(
+            raise missing_column_error(
                 f"the target {situation.name} has no score", "targets.score", table
             )
         by: list[Any] = [*keys] or [pl.lit(0)]

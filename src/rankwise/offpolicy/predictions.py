@@ -13,7 +13,7 @@ from rankwise.errors import InputError, ParameterError
 from rankwise.offpolicy.exposures import Log, hashes_of
 from rankwise.offpolicy.policies import Logged, OfTable, Policy, Situation
 from rankwise.stats.differences import Floats
-from rankwise.tables.columns import missing_column
+from rankwise.tables.columns import missing_column_error
 
 _FOLDS = 5
 
@@ -44,7 +44,7 @@ class Predictions(OfTable):
             return cls(*_cross_fitted(source, situation, features))
         table, keys = _Source(source).read(situation, "predictions")
         if "reward" not in table.frame.columns:
-            raise missing_column(
+            raise missing_column_error(
                 "predictions have a column for the reward", "predictions.reward", table
             )
         return cls(table.frame.select(*keys, "item", "reward"), keys)

@@ -16,7 +16,7 @@ import polars as pl
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import OFF_POLICY, SavedForm
-from rankwise.core.terminal import TableDisplay, TableView, finite, level_text, number
+from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, level_text
 from rankwise.errors import MissingValueError, ParameterError
 from rankwise.offpolicy.exposures import CHECK
 from rankwise.offpolicy.intervals import METHOD
@@ -65,7 +65,7 @@ class SavedTables(TableDisplay):
         """Return everything but the values of users as plain values, ready for JSON."""
         frames, values = self._parts()
         tables = {name: frame.to_dicts() for name, frame in frames.items() if name != "per_user"}
-        data: dict[str, Any] = finite({**tables, **values})
+        data: dict[str, Any] = json_safe({**tables, **values})
         return data
 
     def save(self, folder: str | Path) -> Path:
@@ -258,7 +258,7 @@ class OffPolicy(SavedTables):
         """The hashes of the input tables and of the users' values, and the settings."""
         values = hashlib.sha256(self.per_user.write_csv().encode()).hexdigest()
         tables = {role: card.get("sha256") for role, card in self.sources.items()}
-        return {"tables": tables, "settings": finite(self.settings), "per_user": values}
+        return {"tables": tables, "settings": json_safe(self.settings), "per_user": values}
 
     def pair_rows(self, reward: str, baseline: str, system: str) -> list[dict[str, Any]]:
         """Return a pair's rows in the form of a comparison: all requests first, then each group.
@@ -340,8 +340,8 @@ def _value_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
     return (
         f"{row['policy']}{_group(row)}",
-        number(row["value"]),
-        limits_text(row["low"], row["high"], number),
+        format_number(row["value"]),
+        limits_text(row["low"], row["high"], format_number),
         row["support"],
         f"{row['effective_users']:,.0f}",
         f"{row['effective_rewarded']:,.0f}",
@@ -420,12 +420,12 @@ def _sentence(result: OffPolicy, row: Mapping[str, Any]) -> str:
         return (
             f"The log cannot say what {target['policy']} would have earned: {target['reasons'][0]}."
         )
-    means = f"{number(row['mean_system'])} against {number(row['mean_baseline'])} per {result.per}"
+    means = f"{format_number(row['mean_system'])} against {format_number(row['mean_baseline'])} per {result.per}"
     if verdict in ("better", "worse"):
         return f"{system} is {verdict} than {baseline}: {means}."
     if verdict in ("equivalent", "within the margin"):
         said = "differs from" if verdict == "equivalent" else "loses against"
-        return f"{system} {said} {baseline} by less than {number(row['margin'])}: {means}."
+        return f"{system} {said} {baseline} by less than {format_number(row['margin'])}: {means}."
     if "weak" in verdict:
         return (
             f"No verdict on {target['policy']}, which the log supports weakly "
@@ -454,7 +454,7 @@ def _notes(result: OffPolicy) -> list[str]:
     notes = [
         (
             f"{logged['n']:,} requests of {logged['users']:,} users; reward "
-            f"{number(logged['value'])} per {per}, "
+            f"{format_number(logged['value'])} per {per}, "
             f"from {low:g} to {high:g}{taken}. Values: "
             f"{_ESTIMATORS[settings['estimator']]}{slates}. "
             f"Intervals: {level_text(1 - settings['alpha'])}, {METHOD} as heavy as the heaviest."

@@ -24,8 +24,22 @@ import numpy as np
 import polars as pl
 
 from rankwise.candidates import Candidates
-from rankwise.core.kernels import check_not_forked, default_threads, each, gather, one_blas_thread
-from rankwise.core.ragged import Ints, UserItems, bucket, offsets, positions, reorder, runs
+from rankwise.core.kernels import (
+    check_not_forked,
+    default_threads,
+    gather,
+    map_threads,
+    one_blas_thread,
+)
+from rankwise.core.ragged import (
+    Ints,
+    UserItems,
+    counting_sort,
+    offsets,
+    positions,
+    runs,
+    sort_segments,
+)
 from rankwise.core.terminal import progress_bar
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
 from rankwise.ranking.scores import (
@@ -205,7 +219,7 @@ def _user_items(
     counts[f"{name}_without_scores"] += without
     if without:
         user, item = user[has_scores], item[has_scores]
-    starts, order = bucket(user, len(users.ids))
+    starts, order = counting_sort(user, len(users.ids))
     return UserItems(starts, gather(item, order, default_threads()))
 
 
@@ -291,7 +305,7 @@ def cut_lists(
         number = rows.item[index] if id_rank is None else id_rank[rows.item[index]]
         return -number if descending else number
 
-    item, score = reorder(
+    item, score = sort_segments(
         starts, rows.score, [rows.item, rows.score], breaker=breaker, descending=True
     )
     keep = positions(starts) < k
@@ -340,7 +354,7 @@ def map_blocks(
     else:
         work, blocks = _candidate_blocks(pool, pool.candidates, of_candidates)
     with one_blas_thread(), progress_bar(len(pool.ranked_users), "users", shown=progress) as bar:
-        for users, result in zip(blocks, each(work, blocks, threads), strict=True):
+        for users, result in zip(blocks, map_threads(work, blocks, threads), strict=True):
             bar.update(len(users))
             yield result
 

@@ -15,7 +15,7 @@ from rankwise.candidates import Candidates
 from rankwise.core import kernels
 from rankwise.core.arguments import check_choice, check_positive, described
 from rankwise.core.kernels import default_threads
-from rankwise.core.ragged import Ints, UserItems, bucket, positions, reorder, runs
+from rankwise.core.ragged import Ints, UserItems, counting_sort, positions, runs, sort_segments
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.ranking.pool import (
     SHARED,
@@ -412,7 +412,7 @@ def rank_relevant(
     )
     user, item = pool.codes(table)
     has_scores = (user >= 0) & (item >= 0)
-    starts, order = bucket(user[has_scores], len(pool.users.ids))
+    starts, order = counting_sort(user[has_scores], len(pool.users.ids))
     judged = UserItems(starts, item[has_scores][order])
     blocks = _rank_blocks(pool, judged, threads or default_threads(), progress)
     rows = _RankRows(*map(np.concatenate, zip(*blocks, strict=True)))
@@ -512,7 +512,9 @@ def _count_above(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Int
 def _among_candidates(block: CandidateScores, judged: UserItems) -> _RankRows:
     """Return the ranks of judged items among the candidates of their user."""
     owner = np.repeat(np.arange(len(block.users)), np.diff(block.starts))
-    score, item = reorder(block.starts, block.scores, [block.scores, block.items], descending=True)
+    score, item = sort_segments(
+        block.starts, block.scores, [block.scores, block.items], descending=True
+    )
     tie_starts = runs(owner, score)
     tie_sizes = np.diff(tie_starts)
     above = np.repeat(tie_starts[:-1], tie_sizes) - block.starts[owner]
@@ -530,7 +532,7 @@ def _sorted(
     user: Ints, item: Ints, score: Floats, above: Ints, equal: Ints, length: Ints
 ) -> _RankRows:
     """Return the rows sorted by rank within each user; users keep their order."""
-    item, score, above, equal = reorder(
+    item, score, above, equal = sort_segments(
         runs(user), above, [item, score, above, equal], breaker=lambda rows: item[rows]
     )
     return _RankRows(user, item, score, above + 1, above + equal, length)

@@ -23,7 +23,7 @@ from rankwise.core.vocabularies import ascending_ranks, whole_numbers
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import names_of, plain_name
 from rankwise.tables.containers import has_labels, is_frame, is_series, refuse_frame
-from rankwise.tables.frames import with_integers
+from rankwise.tables.frames import parse_integers
 from rankwise.tables.ids import align
 from rankwise.tables.table import Table
 
@@ -56,7 +56,7 @@ def read_labels(scores: Any, user_ids: Any, item_ids: Any) -> Labelled:
     scores, rows = read_factor_labels(scores, None, "user", as_array=False)
     columns: Any = list(scores.columns)
     if library == "polars":  # its names are text, also where ids are numbers
-        ids = with_integers(pl.DataFrame({"item": pl.Series(columns, dtype=pl.String)}), ["item"])
+        ids = parse_integers(pl.DataFrame({"item": pl.Series(columns, dtype=pl.String)}), ["item"])
         made_up = [f"column_{number}" for number in range(len(columns))]
         columns = None if columns == made_up else ids["item"]
     elif _counts_rows(scores.columns):
@@ -253,11 +253,8 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
     """Return scores from a score matrix, or from user and item factors with an optional bias."""
     if isinstance(scores, Scores):
         return scores
-    is_passed = {
-        "scores": scores is not None,
-        "users": users is not None,
-        "items": items is not None,
-    }
+    sources = {"scores": scores, "users": users, "items": items}
+    is_passed = {name: source is not None for name, source in sources.items()}
     if list(is_passed.values()) not in ([True, False, False], [False, True, True]):
         raise ParameterError(
             "pass either scores, users by items, or the factors users= and items=",
@@ -265,10 +262,15 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
                 f"{name} {'' if passed else 'not '}given" for name, passed in is_passed.items()
             ),
         )
-    if scores is not None:
-        if bias is not None:
-            raise ParameterError("bias= goes with factors; add it to the scores yourself")
-        return Matrix(_array("scores", scores, 2))
+    if scores is None:
+        return _open_factors(users, items, bias)
+    if bias is not None:
+        raise ParameterError("bias= goes with factors; add it to the scores yourself")
+    return Matrix(_array("scores", scores, 2))
+
+
+def _open_factors(users: Any, items: Any, bias: Any) -> Factors:
+    """Return factors, with an optional bias of the items; raise if their shapes do not fit."""
     user, item = _array("users", users, 2), _array("items", items, 2)
     if user.shape[1] != item.shape[1]:
         raise InputError(
@@ -287,9 +289,9 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
         raise InputError(
             "bias has one value per item", found=f"{len(item_bias)} values, {len(item)} items"
         )
-    source = Factors(user, item, item_bias)
-    _check_size(user, item, item_bias, source.dtype)
-    return source
+    factors = Factors(user, item, item_bias)
+    _check_size(user, item, item_bias, factors.dtype)
+    return factors
 
 
 def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:

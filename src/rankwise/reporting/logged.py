@@ -13,7 +13,7 @@ import polars as pl
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.rows import is_missing, named_p
 from rankwise.core import __version__
-from rankwise.core.terminal import TableView, brief, change, level_text, number, signed
+from rankwise.core.terminal import TableView, brief, change, format_number, level_text, signed
 from rankwise.errors import ParameterError
 from rankwise.offpolicy.result import LOGGED, OffPolicy, limits_text, of_all_requests, worth
 from rankwise.reporting.forest import Forest, ForestRow, value_axis
@@ -32,8 +32,8 @@ def value_frame(result: OffPolicy) -> pl.DataFrame:
     rows = []
     for row in of_all_requests(result.table).iter_rows(named=True):
         said = "observed" if row["policy"] == LOGGED else f"{row['support']} support"
-        value = "no number" if math.isnan(row["value"]) else number(row["value"])
-        text = f"{row['policy']}: {value} ({limits_text(row['low'], row['high'], number)}), {said}"
+        value = "no number" if math.isnan(row["value"]) else format_number(row["value"])
+        text = f"{row['policy']}: {value} ({limits_text(row['low'], row['high'], format_number)}), {said}"
         rows.append(
             {
                 "name": row["policy"],
@@ -365,7 +365,7 @@ def logged_sections(result: OffPolicy) -> list[Section]:
             row["policy"],
             row["method"],
             "" if is_missing(row["parameter"]) else f"{row['parameter']:g}",
-            number(row["value"]),
+            format_number(row["value"]),
             signed(row["difference"]),
         ]
         for row in result.sensitivity.iter_rows(named=True)

@@ -28,7 +28,7 @@ from rankwise.comparison.rows import (
 from rankwise.comparison.view import group_name, natural_key, verdict_sentences
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice
-from rankwise.core.terminal import brief, change, count_of, level_text, number, signed
+from rankwise.core.terminal import brief, change, count_of, format_number, level_text, signed
 from rankwise.errors import (
     MetricError,
     ParameterError,
@@ -61,8 +61,10 @@ class Estimate:
 
     def __str__(self) -> str:
         if math.isnan(self.low):
-            return number(self.value)
-        return f"{number(self.value)} [{number(self.low)}, {number(self.high)}]"
+            return format_number(self.value)
+        return (
+            f"{format_number(self.value)} [{format_number(self.low)}, {format_number(self.high)}]"
+        )
 
 
 class Estimates:
@@ -311,7 +313,9 @@ def histogram_frame(values: Mapping[str, Floats], *, symmetric: bool = False) ->
     for name, one in values.items():
         counts, _ = np.histogram(one[np.isfinite(one)], edges)
         for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
-            text = f"{name}: {int(count):,} users from {number(left)} to {number(right)}"
+            text = (
+                f"{name}: {int(count):,} users from {format_number(left)} to {format_number(right)}"
+            )
             rows.append(
                 {
                     "name": name,
@@ -363,10 +367,10 @@ def reliability_frame(estimates: Estimates, name: str, by: str | None = None) ->
             cell = f"{name}[{label(bin=row['bin'], of='observed')}]"
             observed = estimates.of(system, cell) if by is None else Estimate(row["observed"])
             text = (
-                f"{curve}, {number(row['low'])} to {number(row['high'])} ({row['rows']:,.0f} "
+                f"{curve}, {format_number(row['low'])} to {format_number(row['high'])} ({row['rows']:,.0f} "
                 "rows): predicted "
             )
-            text += f"{number(row['predicted'])}, observed {observed}"
+            text += f"{format_number(row['predicted'])}, observed {observed}"
             numbers = {"predicted": row["predicted"], "rows": row["rows"]}
             rows.append({"system": curve, "text": text} | numbers | limits(observed))
     return _frame(rows, "system", predicted=pl.Float64, rows=pl.Float64, **_LIMITS)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.decision import Decision
-from rankwise.core.terminal import Marked, TableView, level_text, number
+from rankwise.core.terminal import Marked, TableView, format_number, level_text
 from rankwise.errors import MetricError, RankwiseError
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
@@ -482,7 +482,7 @@ def audit(material: ReportData) -> list[Block]:
         [
             f"{row['code']} {row['name']}",
             Marked(row["status"], "bold" if row["status"] in ("fail", "warn") else ""),
-            number(row["value"]),
+            format_number(row["value"]),
             row["said"],
         ]
         for row in material.audit.iter_rows(named=True)

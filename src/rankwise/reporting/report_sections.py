@@ -42,8 +42,8 @@ from rankwise.core.terminal import (
     change,
     count_of,
     decimals,
+    format_number,
     level_text,
-    number,
     signed,
 )
 from rankwise.errors import MetricError
@@ -688,14 +688,15 @@ def truth_popularity(material: ReportData) -> list[Block]:
     )
 
 
-def _check_lists_of_users(material: ReportData, *, of_means: bool = False) -> None:
+def _check_lists_of_users(material: ReportData, *, value_from_means: bool = False) -> None:
     """Raise if lists belong to requests, whose users are not in the tables that are drawn.
 
-    ``of_means``: values alone are drawn, which users have if means are over users first.
+    ``value_from_means``: values alone are drawn, which users have if means are over users first.
     """
     results = material.results.values()
     if any(
-        result.has_requests if of_means else "requests" in result.provenance for result in results
+        result.has_requests if value_from_means else "requests" in result.provenance
+        for result in results
     ):
         raise MetricError("lists belong to requests of users; this is drawn for one list per user")
 
@@ -705,7 +706,7 @@ def _thirds(
 ) -> list[Block]:
     """Return the primary metric in three groups of users, by a number that each user has."""
     cell, rows = material.primary, []
-    _check_lists_of_users(material, of_means=True)
+    _check_lists_of_users(material, value_from_means=True)
     systems = {
         system: result.units.select(pl.col("user").cast(pl.String), value=cell)
         for system, result in material.drawn.results.items()
@@ -818,7 +819,7 @@ def _table_of_cells(material: ReportData, name: str, labels: Sequence[str]) -> l
     rows = [
         [
             " ".join(f"{key}={value}" for key, value in read_label(label).items()) or "overall",
-            *(number(material.results[system].values.get(cell)) for system in systems),
+            *(format_number(material.results[system].values.get(cell)) for system in systems),
         ]
         for label, cell in names[:_CELLS]
     ]
@@ -908,7 +909,7 @@ def _example(
         rows.append(["…", "", ""])
     named = [titles.get(item, item) for item in relevant[:_ITEMS]]
     more = f" and {len(relevant) - _ITEMS:,} more" if len(relevant) > _ITEMS else ""
-    change = f"{number(row['baseline'])} with {pair[0]}, {number(row['value'])} with {pair[1]}"
+    change = f"{format_number(row['baseline'])} with {pair[0]}, {format_number(row['value'])} with {pair[1]}"
     return Folded(
         f"User {row['user']}: {material.primary} {change}",
         [
@@ -960,7 +961,7 @@ def all_values(material: ReportData) -> list[Block]:
     """Return every value of every system, in a table to be opened."""
     systems = material.estimates.systems
     rows = [
-        [cell, *(number(material.results[name].values.get(cell)) for name in systems)]
+        [cell, *(format_number(material.results[name].values.get(cell)) for name in systems)]
         for cell in material.estimates.cells
     ]
     most = max(_VALUES // max(len(systems) // 4, 1), 40)

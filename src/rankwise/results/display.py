@@ -15,7 +15,7 @@ import polars as pl
 
 from rankwise.core.counts import COUNT_WORDS, SAID_WITH
 from rankwise.core.populations import POPULATIONS, widest_population
-from rankwise.core.terminal import TableView, first_names, number
+from rankwise.core.terminal import TableView, first_names, format_number
 from rankwise.errors import MetricError
 from rankwise.metrics.base import Metric, parse
 from rankwise.metrics.inputs import read_label
@@ -162,7 +162,7 @@ def _value_rows(
     by_label: dict[str, dict[int | None, str]] = {}
     for k, cell in zip(metric.k or (None,), metric.cells, strict=True):
         for label, value in labelled_values(values, cell):
-            by_label.setdefault(label, dict.fromkeys(columns, ""))[k] = number(value)
+            by_label.setdefault(label, dict.fromkeys(columns, ""))[k] = format_number(value)
 
     name = str(metric @ ())
     rows: list[tuple[str, ...]] = []
@@ -195,7 +195,7 @@ def _wide_view(
     texts = [
         (
             *([who] if groups else []),
-            *(v if isinstance(v, str) else number(v) for v in row.values()),
+            *(v if isinstance(v, str) else format_number(v) for v in row.values()),
         )
         for who, row in rows
     ]
@@ -238,7 +238,7 @@ def _group_view(
             _group_head(row),
             _size(row["users"], min_size),
             *([f"{row['requests']:,}"] if requests else []),
-            *(number(row[name]) for name in names),
+            *(format_number(row[name]) for name in names),
         )
         for row in groups
     ]
@@ -264,8 +264,10 @@ def _interval_view(intervals: pl.DataFrame, corner: str) -> TableView:
             _group_head(row),
             f"{row['users']:,}" + "*" * row["small"],
             row["metric"],
-            number(row["value"]),
-            "" if row["low"] != row["low"] else f"{number(row['low'])} to {number(row['high'])}",
+            format_number(row["value"]),
+            ""
+            if row["low"] != row["low"]
+            else f"{format_number(row['low'])} to {format_number(row['high'])}",
         )
         for row in intervals.iter_rows(named=True)
     ]

@@ -19,7 +19,7 @@ from rankwise.results.result import Result, means_of_users
 from rankwise.results.values import Values
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
-from rankwise.tables.frames import from_arrow, typed, with_integers
+from rankwise.tables.frames import from_arrow, parse_integers, parse_numbers
 from rankwise.tables.requests import MEAN_OVER, counts_of_requests
 from rankwise.tables.table import Protocol
 
@@ -376,8 +376,10 @@ def _read(source: Any) -> tuple[pl.DataFrame, str]:
         raw = read_file(path)
         users = [name for name in raw.frame.columns if _is_user(name)]
         groups = [name for name in raw.frame.columns if read_group_column(name) is not None]
-        frame = typed(raw.frame, [n for n in raw.frame.columns if n not in (*users, *groups)])
-        return with_integers(frame, users) if raw.is_text else frame, raw.name
+        frame = parse_numbers(
+            raw.frame, [n for n in raw.frame.columns if n not in (*users, *groups)]
+        )
+        return parse_integers(frame, users) if raw.is_text else frame, raw.name
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(content, dict) and content.keys() >= _EVALUATION:

@@ -14,7 +14,14 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import SMALL_GROUP, check_path
 from rankwise.core.saved_forms import RESULT
-from rankwise.core.terminal import Detail, DetailedDisplay, Format, TableView, finite, number
+from rankwise.core.terminal import (
+    Detail,
+    DetailedDisplay,
+    Format,
+    TableView,
+    format_number,
+    json_safe,
+)
 from rankwise.core.units import REQUEST
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.metrics.base import Metric, ValueKind, parse
@@ -38,8 +45,8 @@ from rankwise.results.values import (
     GROUP_INTERVALS,
     Values,
     canonical_name,
+    join_names,
     labelled_values,
-    listed,
     tidy_groups,
     tidy_values,
     wide_cells,
@@ -182,7 +189,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
             cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
             raise MissingValueError(
                 f"{metric} has several values" if cells else f"{metric} was not evaluated",
-                found=listed(cells or list(self.values)),
+                found=join_names(cells or list(self.values)),
                 hint=f"take one of them, or result.table({name!r})"
                 if cells
                 else nearest(name, self.values),
@@ -504,7 +511,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
         if not rows:
             raise MetricError(
                 f"{metric} has no cells",
-                found=listed([cell for cell in self.values if cell.endswith("]")]) or "no cells",
+                found=join_names([cell for cell in self.values if cell.endswith("]")])
+                or "no cells",
                 hint="result[...] gives its value" if name in self.values else None,
             )
         return pl.DataFrame(rows, infer_schema_length=None)
@@ -626,7 +634,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
         NaN becomes None, and infinity ``"inf"``, because JSON has neither.
         """
-        data: dict[str, Any] = finite(
+        data: dict[str, Any] = json_safe(
             {
                 RESULT.key: RESULT.version,
                 "label": self.label,
@@ -702,4 +710,8 @@ def means_of_users(per_user: pl.DataFrame, cells: Sequence[str], *within: str) -
 
 def _as_text(interval: Interval) -> str:
     """Return the limits of an interval, or nothing where they are undefined."""
-    return "" if math.isnan(interval.low) else f"{number(interval.low)} to {number(interval.high)}"
+    return (
+        ""
+        if math.isnan(interval.low)
+        else f"{format_number(interval.low)} to {format_number(interval.high)}"
+    )

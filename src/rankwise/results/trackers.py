@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from rankwise.core.terminal import finite
+from rankwise.core.terminal import json_safe
 from rankwise.errors import (
     ParameterError,
     UsageError,
@@ -130,7 +130,7 @@ def _scalars(result: Result, prefix: str) -> _Scalars:
     values = {name: value for name, value in result.values.items() if math.isfinite(value)}
     counts = {f"{prefix}counts/{metric_key(name)}": count for name, count in result.counts.items()}
     keys = _keys(values, prefix)
-    data = finite(result.provenance)
+    data = json_safe(result.provenance)
     facts = {
         "version": data.get("versions", {}).get("rankwise"),
         "label": result.label,

@@ -21,7 +21,7 @@ class Values(dict[str, float]):
         return super().values()
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Return the first names in one line, and how many there are."""
     return ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
 

@@ -28,12 +28,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from rankwise.blocks.partial import Partial, pack, unpack
 from rankwise.core import __version__
 from rankwise.core.arguments import TrainGroup
-from rankwise.core.arrays import reaches
-from rankwise.core.digests import added
+from rankwise.core.arrays import at_least
+from rankwise.core.digests import add_digests
 from rankwise.core.saved_forms import BUCKET_USERS
-from rankwise.core.texts import labels
+from rankwise.core.texts import clean_labels
 from rankwise.encoding.side_columns import read_groups
-from rankwise.encoding.side_information import Counted, digest_of_interactions
+from rankwise.encoding.side_information import TrainingCounts, digest_of_interactions
 from rankwise.errors import DuplicateError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, work
 from rankwise.evaluation.plan import Plan
@@ -43,7 +43,7 @@ from rankwise.evaluation.summary import EvaluatedUsers, GroupedTotals
 from rankwise.evaluation.truth_slices import with_bins
 from rankwise.evaluation.user_table import JACKKNIFE, user_hash
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
-from rankwise.tables.columns import empty_table, null_ids, where_in, without_edges
+from rankwise.tables.columns import empty_table_error, null_ids_error, where_in, without_edges
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import number_requests
 from rankwise.tables.table import Table, TableRole, Tables, absent_truth, is_absent
@@ -53,9 +53,9 @@ from rankwise.tables.training import (
     TrainGroups,
     boundaries,
     check_new_column,
+    exclude_seen,
     group_names,
     groups_by_training,
-    take_out_seen,
     with_train_groups,
 )
 
@@ -187,13 +187,15 @@ def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
     if settings.exclude_seen:
         assert train is not None
         truth = None if piece.truth is None or is_absent(piece.truth) else piece.truth
-        lists = take_out_seen(lists, train, truth, required=False)
+        lists = exclude_seen(lists, train, truth, required=False)
     if lists.frame.is_empty():
         counts.update(lists.counts)
         lists = None
     piece = replace(piece, recommendations=lists)
-    if job.counted is not None:
-        piece = with_train_groups(piece, job.counted.train_groups, job.counted.popularity)
+    if job.training_counts is not None:
+        piece = with_train_groups(
+            piece, job.training_counts.train_groups, job.training_counts.popularity
+        )
     return replace(piece, users=with_bins(piece.users, settings.by)), counts
 
 
@@ -262,7 +264,7 @@ def check_row(row: Mapping[str, Any], sources: Mapping[TableRole, Table]) -> Non
     for name, count in nulls.items():
         role, _, column = name.partition(".")
         table: Any = sources[role]
-        raise null_ids(column, where_in(table, column), count)
+        raise null_ids_error(column, where_in(table, column), count)
     if row["error"] is not None:
         raise pickle.loads(row["error"])  # noqa: S301 - it comes from this application's executors
 
@@ -304,7 +306,7 @@ def aggregate_users(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.Re
     return shares
 
 
-def values_of(
+def user_values(
     packed: DataFrame, job: bytes, users: pl.DataFrame, catalogue_size: int
 ) -> tuple[DataFrame, pl.DataFrame]:
     """Return one row per user, as `Result.per_user` has them, and the same columns without rows.
@@ -349,7 +351,7 @@ def needs_rows_of_train(plan: Plan, settings: Settings) -> bool:
 
 def count_over_users(
     job: Job, train: SparkTable | None, groups: Mapping[str, pl.Series], users: SparkTable | None
-) -> tuple[Counted, dict[str, int]]:
+) -> tuple[TrainingCounts, dict[str, int]]:
     """Count the popularity of items, their users by group, and the rows of the training table.
 
     ``groups`` are those of users by column, from `collect_group_names`.
@@ -360,7 +362,7 @@ def count_over_users(
     kinds = {fact.kind for fact in plan.facts}
     by_popularity = bool(kinds & {"popularity", "source"}) or "popularity" in settings.by
     if train is None or not (by_popularity or plan.needs_catalogue):
-        return Counted(groups=groups, train_groups=train_groups), {}
+        return TrainingCounts(groups=groups, train_groups=train_groups), {}
 
     pairs = train.trained.frame.select("user", "item")
     by_item = _rows_by_item(train, pairs)
@@ -378,7 +380,7 @@ def count_over_users(
         for fact in plan.facts
         if fact.kind == "source"
     }
-    return Counted(
+    return TrainingCounts(
         popularity=by_item.select("item", "count"),
         train_users=pairs.select("user").distinct().count() if "popularity" in kinds else 0,
         sources={
@@ -400,11 +402,11 @@ def _rows_by_item(train: SparkTable, pairs: DataFrame) -> pl.DataFrame:
         )
     )
     if frame.is_empty():
-        raise empty_table(train.empty)
+        raise empty_table_error(train.empty)
     nulls = {"user": frame["nulls"], "item": frame.filter(pl.col("item").is_null())["rows"]}
     for name, counts in nulls.items():
         if counts.sum():
-            raise null_ids(name, where_in(train.empty, name), int(counts.sum()))
+            raise null_ids_error(name, where_in(train.empty, name), int(counts.sum()))
     return frame
 
 
@@ -432,7 +434,7 @@ def sum_digests(rows: DataFrame, digest_of_frame: Callable[[pl.DataFrame], int])
             yield from one_row(_DIGEST, digest=str(digest)).to_batches()
 
     digests = collected(rows.mapInArrow(of_batches, "digest string"))["digest"]
-    return added(int(digest) for digest in digests)
+    return add_digests(int(digest) for digest in digests)
 
 
 def _train_groups(train: SparkTable, by: Iterable[TrainGroup]) -> dict[str, TrainGroups]:
@@ -449,7 +451,7 @@ def _train_groups(train: SparkTable, by: Iterable[TrainGroup]) -> dict[str, Trai
             values = pairs.join(counts, "item", "left").groupBy("user").agg(value.alias("value"))
         counts_by_value = collected(values.groupBy("value").agg(sf.count(sf.lit(1)).alias("count")))
         if counts_by_value.is_empty():
-            raise empty_table(train.empty)
+            raise empty_table_error(train.empty)
         made[name] = TrainGroups(boundaries(name, counts_by_value))
     return made
 
@@ -482,7 +484,7 @@ def collect_group_names(users: SparkTable | None, names: Iterable[str]) -> dict[
             assert binned is not None
             groups[name] = binned.frame[name].unique()
         elif users is not None:
-            groups[name] = labels(
+            groups[name] = clean_labels(
                 collected(users.frame.select(column(name)).distinct()).to_series()
             ).unique()
     return groups
@@ -504,7 +506,7 @@ def shared_tables(
     return Tables(**empty, items=items)
 
 
-def dealt_users(
+def assign_jackknife_groups(
     lists: SparkTable,
     truth: SparkTable | None,
     users: SparkTable | None,
@@ -537,7 +539,7 @@ def relevant_rows(truth: SparkTable, threshold: float | None) -> DataFrame:
         return truth.frame
     value = sf.col("relevance")
     return truth.frame.where(
-        value > 0 if threshold is None else reaches(value.cast("double"), threshold)
+        value > 0 if threshold is None else at_least(value.cast("double"), threshold)
     )
 
 

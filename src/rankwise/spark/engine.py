@@ -28,7 +28,7 @@ from rankwise.core.hashing import digest_of
 from rankwise.core.populations import POPULATIONS
 from rankwise.core.units import REQUEST, unit_keys
 from rankwise.encoding.encoder import normalise, ties_for
-from rankwise.encoding.side_information import Counted
+from rankwise.encoding.side_information import TrainingCounts
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, finish, prepare, with_train_items
 from rankwise.evaluation.evaluate import check_whole, with_doubts
@@ -37,7 +37,7 @@ from rankwise.evaluation.join_results import merge_results
 from rankwise.evaluation.plan import check_piece
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import GroupedTotals, Summary, catalogue, check_not_empty
+from rankwise.evaluation.summary import GroupedTotals, Summary, catalogue_sums, check_not_empty
 from rankwise.evaluation.truth_slices import (
     WARM_AND_COLD,
     check_sliced,
@@ -56,11 +56,11 @@ from rankwise.spark.bucket_work import (
     SCHEMA,
     BucketWork,
     aggregate_users,
+    assign_jackknife_groups,
     check_facts,
     check_row,
     collect_group_names,
     count_over_users,
-    dealt_users,
     load_job,
     merge_rows,
     relevant_rows,
@@ -68,8 +68,8 @@ from rankwise.spark.bucket_work import (
     shared_tables,
     sum_digests,
     tables_needed,
+    user_values,
     users_of,
-    values_of,
 )
 from rankwise.spark.tables import (
     AGAIN,
@@ -84,7 +84,7 @@ from rankwise.spark.tables import (
     send,
     unify_ids,
 )
-from rankwise.tables.columns import empty_table
+from rankwise.tables.columns import empty_table_error
 from rankwise.tables.requests import (
     column_of_requests,
     has_requests,
@@ -357,7 +357,7 @@ class Engine:
         if cold_items:
             result = base._with_cold_items(result, is_collected=evaluated.values is None)
         if requests is not None:
-            result = requests.named(result)
+            result = requests.describe_requests(result)
         return SparkResult.of(result, evaluated.values, evaluated.kept)
 
     def _check_cold_items(self) -> None:
@@ -517,7 +517,7 @@ class Engine:
             if role in empty:
                 check_order(empty[role], settings.ties)
         if settings.jackknife is not None:
-            tables["users"] = dealt_users(
+            tables["users"] = assign_jackknife_groups(
                 tables["recommendations"],
                 tables.get("truth"),
                 tables.get("users"),
@@ -529,7 +529,7 @@ class Engine:
         ties_for(lists, settings.ties, if_scored=settings.ties_if_scored)
         shared = shared_tables(settings, tables, self.items)
         shared = replace(shared, by_request=by_request, is_adjusted=True, is_slice=self.is_slice)
-        job = prepare(settings, shared, counted=Counted())
+        job = prepare(settings, shared, training_counts=TrainingCounts())
         check_piece(job.plan, lists, settings.relevance_threshold)
         check_facts(job.plan)
         return job, tables
@@ -628,8 +628,8 @@ def _counted(job: Job, tables: Mapping[TableRole, SparkTable]) -> tuple[Job, dic
     groups = collect_group_names(
         users, [name for fact in by_group for name in job.facts.columns_of[fact].names]
     )
-    counted, counts = count_over_users(job, tables.get("train"), groups, users)
-    return prepare(job.settings, job.shared, counted=counted), counts
+    training_counts, counts = count_over_users(job, tables.get("train"), groups, users)
+    return prepare(job.settings, job.shared, training_counts=training_counts), counts
 
 
 def _check_names(job: Job, data: bytes) -> None:
@@ -649,7 +649,7 @@ def _merged(
     """Return the merged partial without users, and the number of users."""
     row = merge_buckets(output, buckets, with_items=job.plan.needs_catalogue)
     if row is None:
-        raise empty_table(work.sources["recommendations"])
+        raise empty_table_error(work.sources["recommendations"])
     check_row(row, work.sources)
     merged = Partial.from_bytes(row["partial"])
     return replace(merged, counts={**merged.counts, **counts}), int(row["n_users"])
@@ -659,7 +659,7 @@ def _check_rows(job: Job, work: BucketWork, merged: Partial, *, part: bool) -> N
     """Raise if a table has no rows, or none that can be used; the ``part`` of one may have none."""
     for role in work.sources:
         if not merged.counts.get(rows_of(role)) and not part:
-            raise empty_table(work.sources[role])
+            raise empty_table_error(work.sources[role])
     if "truth" in work.sources and job.settings.needs_relevant and not merged.counts.get(RELEVANT):
         raise EmptyError(
             "no item is relevant",
@@ -707,7 +707,7 @@ def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
 def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Evaluated:
     """Return the result with the users' values in Spark."""
     merged = with_train_items(job, merged)
-    items, counts = catalogue(job, merged, 0)
+    items, counts = catalogue_sums(job, merged, 0)
     size = 0 if items is None else items.size
     packed = _packed(output)
     shares = packed.mapInArrow(aggregate_users(data, size), "share binary").toArrow()
@@ -717,7 +717,7 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
     job.user_table.check_total(share.weight.value)
     if items is not None:
         items = replace(items, n_listed=share.everyone.with_list)
-    values, empty = values_of(packed, data, merged.users, size)
+    values, empty = user_values(packed, data, merged.users, size)
     result = Summary(
         question=job,
         merged=merged,

@@ -78,14 +78,14 @@ from rankwise.stats.variance_components import PairSums
 from rankwise.tables.columns import (
     Columns,
     check_columns,
-    empty_table,
-    null_ids,
+    empty_table_error,
+    null_ids_error,
     shared_names,
     where_in,
 )
 from rankwise.tables.read import check_shared_names, read_table
 from rankwise.tables.requests import check_same_units
-from rankwise.tables.table import TableRole
+from rankwise.tables.table import Table, TableRole
 
 _SUMS = pa.schema([("sums", pa.binary())])
 _MEANS_ONLY = "rankwise.compare takes it, if both were evaluated with jackknife="
@@ -453,29 +453,18 @@ def evaluate(
         train = truth
     if truth is None:
         settings = without_truth(settings, options)
-    sources: dict[Any, Any] = {
-        "truth": truth,
-        "train": train,
-        "users": users,
-        "reference": reference,
-    }
-    sources = {"recommendations": recommendations} | {
-        r: source for r, source in sources.items() if source is not None
-    }
-    present = [*sources, *([] if items is None else ["items"])]
-    check_columns(settings.columns, present, ("train", "items", "users", "reference"))
-    columns = {**columns_of_truth(settings), **(settings.columns or {})}
-    names = shared_names(columns)
-    tables = {role: read_spark(session, source, role, names) for role, source in sources.items()}
-    catalogue = collected(items) if is_spark(items) else items
-    item_table = None if items is None else read_table(catalogue, "items", names)
-    empty_tables = {role: table.empty for role, table in tables.items()}
-    check_same_units(empty_tables.values(), settings.columns)
-    check_shared_names(
-        columns, empty_tables if item_table is None else {**empty_tables, "items": item_table}
+    tables, item_table = _read_tables(
+        session,
+        settings,
+        {
+            "recommendations": recommendations,
+            "truth": truth,
+            "train": train,
+            "users": users,
+            "reference": reference,
+        },
+        items,
     )
-    if truth is not None:
-        tables["truth"] = with_grades(tables["truth"], settings.grades)
     return Engine(
         spark=session,
         settings=settings,
@@ -484,6 +473,31 @@ def evaluate(
         buckets=buckets,
         collect=collect,
     ).result()
+
+
+def _read_tables(
+    session: SparkSession, settings: Settings, sources: Mapping[TableRole, Any], items: Any
+) -> tuple[dict[TableRole, SparkTable], Table | None]:
+    """Read the tables of an evaluation as Spark's, and the catalogue on the driver."""
+    present = {role: source for role, source in sources.items() if source is not None}
+    roles: list[TableRole] = [*present]
+    if items is not None:
+        roles.append("items")
+    check_columns(settings.columns, roles, ("train", "items", "users", "reference"))
+    columns = {**columns_of_truth(settings), **(settings.columns or {})}
+    names = shared_names(columns)
+
+    tables = {role: read_spark(session, source, role, names) for role, source in present.items()}
+    catalogue = collected(items) if is_spark(items) else items
+    item_table = None if items is None else read_table(catalogue, "items", names)
+    empty_tables = {role: table.empty for role, table in tables.items()}
+    check_same_units(empty_tables.values(), settings.columns)
+    if item_table is not None:
+        empty_tables["items"] = item_table
+    check_shared_names(columns, empty_tables)
+    if "truth" in tables:
+        tables["truth"] = with_grades(tables["truth"], settings.grades)
+    return tables, item_table
 
 
 _ORDERS = ("rank", "score")
@@ -576,7 +590,7 @@ def _check_rows(source: SparkTable) -> None:
     counts = [sf.count(sf.lit(1)).alias("rows"), *(sf.count(name).alias(name) for name in ids)]
     row = source.frame.agg(*counts).collect()[0]
     if not row["rows"]:
-        raise empty_table(source.empty)
+        raise empty_table_error(source.empty)
     for name in ids:
         if row[name] < row["rows"]:
-            raise null_ids(name, where_in(source.empty, name), row["rows"] - row[name])
+            raise null_ids_error(name, where_in(source.empty, name), row["rows"] - row[name])

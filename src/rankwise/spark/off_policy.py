@@ -33,7 +33,7 @@ from rankwise.spark.tables import (
     one_row,
     read_spark,
 )
-from rankwise.tables.columns import Columns, empty_table
+from rankwise.tables.columns import Columns, empty_table_error
 
 _OUTPUT = pa.schema([("partial", pa.binary()), ("error", pa.binary())])
 
@@ -129,7 +129,7 @@ def _ahead(job: Job, log: SparkTable, items: Any) -> Job:
     first = sf.min("position") if "position" in names else sf.lit(0)
     rows, position = log.frame.agg(sf.count("*"), first).collect()[0]
     if not rows:
-        raise empty_table(log.empty)
+        raise empty_table_error(log.empty)
     catalogue = None
     if items is not None:
         catalogue = item_series(items, log.empty)

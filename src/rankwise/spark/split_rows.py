@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from rankwise.core.arguments import TimeUnit
-from rankwise.core.hashing import Hashes, combined, hash_of_column
+from rankwise.core.hashing import Hashes, combine_hashes, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
 from rankwise.spark.tables import active_session, is_spark, read_spark
 from rankwise.splits.interactions import (
@@ -50,7 +50,7 @@ from rankwise.tables.columns import (
     Columns,
     check_columns,
     check_finite,
-    empty_table,
+    empty_table_error,
     where_in,
 )
 from rankwise.tables.frames import from_frame
@@ -176,7 +176,7 @@ def read_interactions(
         "relevance": _ratings(rows),
     }
     frame = rows.frame.select("*", *(column.alias(role) for role, column in roles.items()))
-    return _checked(rows.with_frame(frame), time_unit, timed=timed)
+    return _check_rows(rows.with_frame(frame), time_unit, timed=timed)
 
 
 def _ratings(rows: SparkRows) -> Column:
@@ -214,7 +214,7 @@ def _ticks(rows: SparkRows) -> Column:
     return minutes * 60_000_000 + (seconds * 1_000_000).cast("long")
 
 
-def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> SparkRows:
+def _check_rows(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> SparkRows:
     """Return the rows with their extent and times; raise if values are missing."""
     missing = {role: sf.col(role).isNull() for role in ("user", "item")}
     if timed:
@@ -225,7 +225,7 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
 
     row = rows.frame.agg(*extent_columns(), *counts, fraction.alias("fraction"), *odd).collect()[0]
     if not row["rows"]:
-        raise empty_table(rows.table)
+        raise empty_table_error(rows.table)
     for role in missing:
         if row[role]:
             raise _missing(rows, role, row[role])
@@ -365,7 +365,7 @@ def _hashes(rows: Rows, name: str) -> Hashes:
     if name == "rest":
         return hash_of_other_columns(frame)
     if name.startswith("user_key"):
-        return combined([hash_of_column(frame["user"])], int(name.removeprefix("user_key")))
+        return combine_hashes([hash_of_column(frame["user"])], int(name.removeprefix("user_key")))
     return rows.key(int(name.removeprefix("key")))
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from rankwise.core.arguments import Predicted, TimeUnit, check_choice
-from rankwise.core.arrays import reaches
+from rankwise.core.arrays import at_least
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.spark.split_rows import (
     Extent,
@@ -42,7 +42,7 @@ from rankwise.splits.splitter import (
     refuse_empty,
 )
 from rankwise.splits.temporal import GlobalTime, best_moment
-from rankwise.tables.columns import Columns, choose
+from rankwise.tables.columns import Columns, overrides_for
 from rankwise.tables.table import TRAINED, Table, TableRole, one_line
 
 _LARGEST_HASH = 2**63 - 1
@@ -283,7 +283,7 @@ def kept_rows(rule: Filter, rows: SparkRows) -> SparkRows:
         frame = _frequent(frame, {"user": rule.users, "item": rule.items})
     elif isinstance(rule, MinRating):
         _check_ratings(rule, rows)
-        frame = frame.filter(reaches(sf.col("relevance").cast("double"), float(rule.least)))
+        frame = frame.filter(at_least(sf.col("relevance").cast("double"), float(rule.least)))
     elif isinstance(rule, Deduplicate):
         frame = _distinct(rule, rows)
     return rows.with_frame(frame)
@@ -421,7 +421,7 @@ class SparkSplit:
     def _truth(self, columns: Columns | None) -> SparkTable:
         """Return the test part as the ground truth, with the card of this split."""
         source = self._source.table
-        names = {**source.columns, **choose(columns, "truth")}
+        names = {**source.columns, **overrides_for(columns, "truth")}
         truth = named(self.test, "truth", {f"truth.{role}": name for role, name in names.items()})
         empty = replace(
             truth.empty,

@@ -47,8 +47,8 @@ from rankwise.tables.columns import (
     ROLES,
     Columns,
     check_finite,
-    choose,
     names_of,
+    overrides_for,
     plain_name,
 )
 from rankwise.tables.frames import from_frame
@@ -480,7 +480,7 @@ def _at_path(
     """Return the table of a path, which may be a folder that `rankwise.spark.evaluate` wrote."""
     files = open_bucketed(path)
     if files is None:
-        file = _read_path(spark, path, role, choose(columns, role))
+        file = _read_path(spark, path, role, overrides_for(columns, role))
         table = named(file.frame, role, columns)
         table = replace(
             table, empty=replace(table.empty, is_text=file.is_text), trimmed=file.trimmed
@@ -583,8 +583,8 @@ def named(source: DataFrame, role: TableRole, columns: Columns | None) -> SparkT
     _check_names(source.columns, role)
     source = _one_row_per_item(source, role)
     empty = empty_of(source)
-    _refuse_lists(empty, role, choose(columns, role))
-    table = from_frame(empty, role, choose(columns, role), role, "Spark table")
+    _refuse_lists(empty, role, overrides_for(columns, role))
+    table = from_frame(empty, role, overrides_for(columns, role), role, "Spark table")
     for number in _NUMBERS:
         if number in table.columns:
             check_finite(table.frame[number], number, table)

@@ -22,7 +22,7 @@ from rankwise.splits.audit_parts import PAIR, Audit, Limits, Parts, read_parts, 
 from rankwise.splits.interactions import read_times
 from rankwise.tables.columns import ROLES, Columns, check_columns, plain_name, quoted_columns
 from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.frames import from_arrow, typed
+from rankwise.tables.frames import from_arrow, parse_numbers
 from rankwise.tables.ids import matching
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
@@ -688,7 +688,11 @@ def audit(
 def _read_typed(source: Any, role: Literal["items", "users"], columns: Columns | None) -> Table:
     """Return the table of items or users, with numeric text columns of a file as numbers."""
     table = read_table(source, role, columns)
-    return table.with_frame(typed(table.frame, table.frame.columns)) if table.is_text else table
+    return (
+        table.with_frame(parse_numbers(table.frame, table.frame.columns))
+        if table.is_text
+        else table
+    )
 
 
 def _read_features(source: Any, columns: Columns | None) -> Table:

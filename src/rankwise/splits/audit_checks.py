@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.hashing import combined, hash_of_column
+from rankwise.core.hashing import combine_hashes, hash_of_column
 from rankwise.core.ragged import Ints, offsets, ragged_rows
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.splits.audit_parts import PAIR, Check, Parts, Status, rows_in
@@ -331,10 +331,10 @@ class _Histories:
         codes, starts = self.codes[rows], offsets(sizes)[:-1]
         minima = np.empty((_BANDS * _ROWS, len(chosen)), dtype=np.uint64)
         for seed in range(len(minima)):
-            minima[seed] = np.minimum.reduceat(combined([self.hashes], seed)[codes], starts)
+            minima[seed] = np.minimum.reduceat(combine_hashes([self.hashes], seed)[codes], starts)
         pairs = []
         for band in range(_BANDS):
-            key = combined(list(minima[band * _ROWS : (band + 1) * _ROWS]), band)
+            key = combine_hashes(list(minima[band * _ROWS : (band + 1) * _ROWS]), band)
             order = np.lexsort((sizes, key))
             for step in range(1, _NEXT + 1):
                 first, second = order[:-step], order[step:]
@@ -369,7 +369,7 @@ def _read_histories(parts: Parts) -> _Histories:
     codes = rows["code"].to_numpy().astype(np.int64)
     starts = offsets(users["items"].to_numpy().astype(np.int64))
     hashes = hash_of_column(items["item"])
-    sums = [np.add.reduceat(combined([hashes], seed)[codes], starts[:-1]) for seed in (1, 2)]
+    sums = [np.add.reduceat(combine_hashes([hashes], seed)[codes], starts[:-1]) for seed in (1, 2)]
     shares = items["users"].to_numpy() / len(users)
     surprise = np.add.reduceat(-np.log(shares)[codes], starts[:-1])
     return _Histories(users, codes, starts, hashes, (sums[0], sums[1]), surprise)

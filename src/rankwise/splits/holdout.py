@@ -13,7 +13,7 @@ import polars as pl
 
 from rankwise.core.arguments import Count
 from rankwise.core.hashing import hash_of_column, hash_of_text
-from rankwise.core.ragged import Ints, bucket, ragged_rows
+from rankwise.core.ragged import Ints, counting_sort, ragged_rows
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.splits.interactions import (
     MAX_FOLDS,
@@ -121,7 +121,7 @@ class StratifiedKFold(FoldSplitter):
             )
         # Ordered by hash, not by value: 9 and 10 then have the same order as numbers and as text.
         strata = np.unique(hash_of_column(value, ids=False), return_inverse=True)[1]
-        _, inside = bucket(strata[order], int(strata.max()) + 1)
+        _, inside = counting_sort(strata[order], int(strata.max()) + 1)
         counts = np.bincount(strata)
         notes = {"strata": len(counts), "strata_smaller_than_k": int((counts < self.k).sum())}
         return self.k, _dealt(order[inside], self.k, notes)

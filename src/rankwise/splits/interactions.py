@@ -20,16 +20,24 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import TimeUnit, check_choice, check_count
-from rankwise.core.hashing import Hashes, combined, hash_of_column
-from rankwise.core.ragged import Ints, bucket, owners, positions, ragged_rows, reorder, runs
+from rankwise.core.hashing import Hashes, combine_hashes, hash_of_column
+from rankwise.core.ragged import (
+    Ints,
+    counting_sort,
+    positions,
+    ragged_rows,
+    runs,
+    segments_of,
+    sort_segments,
+)
 from rankwise.core.vocabularies import Vocabulary, vocabulary_for, whole_numbers
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.tables.columns import (
     Columns,
     check_columns,
-    missing_column,
+    missing_column_error,
     names_of,
-    several_columns,
+    several_columns_error,
 )
 from rankwise.tables.frames import from_arrow
 from rankwise.tables.read import read_table
@@ -478,8 +486,8 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
     if "timestamp" not in table.frame.columns:
         several = names_of(table.unread, table.role, "timestamp")
         if len(several) > 1:
-            raise several_columns(table, "timestamp", several)
-        raise missing_column(
+            raise several_columns_error(table, "timestamp", several)
+        raise missing_column_error(
             "there is no column for the timestamp, and this needs one", "timestamp", table
         )
     column = table.frame["timestamp"]
@@ -775,7 +783,7 @@ class Codes:
     def at_random(self, seed: int) -> Ints:
         """Return the codes that have rows in a random order, which ids and seed decide."""
         used = np.flatnonzero(self.count())
-        key = combined([hash_of_column(self.vocabulary.decode(used))], seed)
+        key = combine_hashes([hash_of_column(self.vocabulary.decode(used))], seed)
         return used[np.argsort(key, kind="stable")]
 
 
@@ -852,7 +860,7 @@ class Rows:
         columns = [hash_of_column(frame["user"]), hash_of_column(frame["item"])]
         if self.has_times:
             columns += _hash_of_times(self.time, slice(None) if rows is None else rows)
-        return combined(columns, seed)
+        return combine_hashes(columns, seed)
 
     def draw(self, seed: int) -> Hashes:
         """Return a hash per row for random draws: `key`, with repeated hashes numbered.
@@ -906,7 +914,7 @@ class Rows:
         return self._grouped(self.draw(seed), None)
 
     def _grouped(self, key: Ints, breaker: Callable[[Ints], Hashes] | None) -> Grouped:
-        starts, order = bucket(self.user.of_row, self.user.size)
+        starts, order = counting_sort(self.user.of_row, self.user.size)
         by_user = key[order]
         order = order.astype(np.int32 if len(order) < 2**31 else np.int64, copy=False)
         break_ties = None
@@ -915,7 +923,7 @@ class Rows:
             def break_ties(index: Ints) -> Ints:  # of rows as they are bucketed
                 return breaker(order[index].ravel()).reshape(index.shape)
 
-        reorder(starts, by_user, [order], breaker=break_ties, in_place=True)
+        sort_segments(starts, by_user, [order], breaker=break_ties, in_place=True)
         del by_user
         return Grouped(starts, self.settled(order, key, starts))
 
@@ -929,7 +937,7 @@ class Rows:
         if not len(same):
             return order
         near = np.union1d(same, same + 1)
-        edges = runs(owners(starts, near), ordered[near], self.key(0, order[near]))
+        edges = runs(segments_of(starts, near), ordered[near], self.key(0, order[near]))
         lengths = np.diff(edges)
         tied = near[ragged_rows(edges[:-1][lengths > 1], lengths[lengths > 1])]
         if not len(tied):
@@ -947,13 +955,13 @@ def _other_columns(frame: pl.DataFrame) -> list[str]:
 
 def numbered(key: Hashes, number: Ints) -> Hashes:
     """Combine hashes of repeated rows with their running number; number 0 keeps the hash."""
-    return np.where(number == 0, key, combined([key, number.astype(np.uint64)], 0))
+    return np.where(number == 0, key, combine_hashes([key, number.astype(np.uint64)], 0))
 
 
 def hash_of_other_columns(frame: pl.DataFrame) -> Hashes:
     """Hash each row's columns except user, item and time, to decide between equal rows."""
     hashes = [hash_of_column(frame[name], ids=False) for name in _other_columns(frame)]
-    return combined(hashes, 0) if hashes else np.zeros(len(frame), dtype=np.uint64)
+    return combine_hashes(hashes, 0) if hashes else np.zeros(len(frame), dtype=np.uint64)
 
 
 def chunks(size: int) -> Iterator[slice]:

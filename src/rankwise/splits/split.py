@@ -28,8 +28,8 @@ from rankwise.core.saved_forms import SPLIT
 from rankwise.core.terminal import TableView, html
 from rankwise.errors import OutputError, ParameterError, RankwiseError, nearest
 from rankwise.splits.interactions import Mask, Rows, as_polars, chunks, cut_rows
-from rankwise.tables.columns import Columns, check_finite, choose
-from rankwise.tables.frames import from_frame, typed
+from rankwise.tables.columns import Columns, check_finite, overrides_for
+from rankwise.tables.frames import from_frame, parse_numbers
 from rankwise.tables.storage import file_hash, new_folder, write_text
 from rankwise.tables.table import (
     CARD_FILE,
@@ -535,12 +535,12 @@ class Split:
             if only_train
             else "rows known before the test part"
         )
-        names = {**source.columns, **choose(columns, kind)}
+        names = {**source.columns, **overrides_for(columns, kind)}
         table = from_frame(rows, kind, names, f"{part} of {source.source}", source.format)
         if kind == "train" and not only_train:
             table = table.with_frame(table.frame.with_columns(pl.Series(TRAINED, trained)))
         if "relevance" in table.columns and kind == "truth":
-            table = table.with_frame(typed(table.frame, ["relevance"]))
+            table = table.with_frame(parse_numbers(table.frame, ["relevance"]))
             check_finite(table.frame["relevance"], "relevance", table)
         return replace(table, is_text=source.is_text, split=self.card if kind == "truth" else None)
 

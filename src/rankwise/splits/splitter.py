@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import Cold, Count, FilterOn, Number, Seen, TimeUnit, check_fields
-from rankwise.core.arrays import reaches
+from rankwise.core.arrays import at_least
 from rankwise.core.ragged import runs
 from rankwise.errors import EmptyError, ParameterError, ScoreError, nearest
 from rankwise.splits.interactions import Mask, Rows, cut_rows, library_of, read_rows, spread
 from rankwise.splits.sessions import Sessions
 from rankwise.splits.split import Folds, Split, known_rows, plain
-from rankwise.tables.columns import Columns, missing_column, where_in
+from rankwise.tables.columns import Columns, missing_column_error, where_in
 from rankwise.tables.frames import from_arrow
 from rankwise.tables.table import Table, one_line
 
@@ -190,7 +190,7 @@ class MinRating(Filter):
 
     def keep(self, rows: Rows) -> Mask:
         """Return the mask of the rows that are kept."""
-        mask: Mask = reaches(_ratings(rows), self.least)
+        mask: Mask = at_least(_ratings(rows), self.least)
         return mask
 
 
@@ -225,7 +225,7 @@ class Deduplicate(Filter):
 
 def _ratings(rows: Rows) -> Any:
     if "relevance" not in rows.table.frame.columns:
-        raise missing_column(
+        raise missing_column_error(
             "there is no column for the rating, and this filter needs one", "relevance", rows.table
         )
     ratings = rows.table.frame["relevance"]

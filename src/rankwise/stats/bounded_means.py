@@ -282,7 +282,7 @@ def bounded_test_of(pairs: Differences, largest: float, cluster: Any = None) -> 
 
 def bounded_p_of_all(pairs: Sequence[Differences], largest: float) -> list[float]:
     """Return the p-values of `bounded_test_of` for many pairs of the same users."""
-    library, saddles = kernels.loaded(), np.full((len(pairs), 4), math.nan)
+    library, saddles = kernels.load(), np.full((len(pairs), 4), math.nan)
     if library is not None and pairs and pairs[0].n > BINS:
         columns = [
             np.ascontiguousarray(values) for name in "xy" for values in map(attrgetter(name), pairs)
@@ -487,7 +487,7 @@ def _tail(s: float, curvature: float, third: float, exponent: float) -> float:
 
 def _saddle(x: Floats, count: Floats, start: float) -> tuple[float, float, float, float]:
     """Return the arguments of `_tail` for scaled values, with the same bits as the kernel."""
-    library, found = kernels.loaded(), np.zeros(4)
+    library, found = kernels.load(), np.zeros(4)
     if library is not None:
         room = np.zeros((2, -(-len(x) // LANES) * LANES))
         room[:, : len(x)] = x, count

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankwise.core import kernels
 from rankwise.core.arrays import ExactTotal, is_masked
-from rankwise.core.kernels import default_threads, each, shares
+from rankwise.core.kernels import default_threads, map_threads, split_range
 from rankwise.errors import InputError, ParameterError
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -183,7 +183,7 @@ def moments_of_pairs(
     (1, 1, 3, 0.0833)
     """
     n, places = len(sides[0].values), np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    sums, library = np.zeros((len(places), 9)), kernels.loaded()
+    sums, library = np.zeros((len(places), 9)), kernels.load()
     if not n:
         return [Moments(0, 0, 0, math.nan, math.nan, 0.0, math.nan, math.nan)] * len(pairs)
     columns = [np.ascontiguousarray(side.values) for side in sides]
@@ -210,7 +210,7 @@ def _mean(x: SortedColumn, y: SortedColumn) -> float:
 def pairs_by_thread(work: Callable[[int, int], None], n_pairs: int, n_users: int) -> None:
     """Call a function for shares of the pairs, on several threads if there is enough work."""
     threads = default_threads() if n_pairs * n_users > _WORTH_A_THREAD else 1
-    for _ in each(lambda share: work(*share), shares(n_pairs, threads), threads):
+    for _ in map_threads(lambda share: work(*share), split_range(n_pairs, threads), threads):
         pass
 
 
@@ -475,7 +475,7 @@ class Differences(DerivedStatistics):
     @cached_property
     def distribution(self) -> tuple[Floats, Floats]:
         """`distribution_of` the differences."""
-        library = kernels.loaded()
+        library = kernels.load()
         if library is None or self.n <= BINS:
             return distribution_of(self.d)
         cells, limits = np.zeros((BINS, 2)), self.limits

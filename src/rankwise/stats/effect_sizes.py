@@ -146,7 +146,7 @@ def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]])
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
     )
     of_both = n[places[:, 0]] * n[places[:, 1]]
-    if kernels.loaded() is None:
+    if kernels.load() is None:
         no_tiny = [np.where(np.abs(values) < _TINY, 0.0, values) for values in columns]
         twice = _twice_above(np.sort(_keys(no_tiny)), places)
     else:
@@ -171,7 +171,7 @@ def _keys(columns: Sequence[Floats]) -> Any:
 
 def _above(columns: Sequence[Floats]) -> Any:
     """Return `_twice_above` of any two columns from the kernel, which counts zeros apart."""
-    library, k = kernels.loaded(), len(columns)
+    library, k = kernels.load(), len(columns)
     others = [column[np.abs(column) >= _TINY] for column in columns]
     zeros = np.array(
         [len(column) - len(other) for column, other in zip(columns, others, strict=True)]

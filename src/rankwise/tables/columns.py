@@ -244,7 +244,7 @@ def may_have_names(names: Sequence[str], role: TableRole, columns: Iterable[str]
     return not usual.isdisjoint(plain_names)
 
 
-def could_decide(
+def candidate_columns(
     names: Sequence[str],
     role: TableRole,
     columns: Mapping[str, str],
@@ -267,7 +267,7 @@ def could_decide(
     ]
 
 
-def undecided(
+def undecided_column_error(
     role: TableRole, names: Sequence[str], where: str, ranks: Sequence[str] = ()
 ) -> ColumnError:
     """Return the error for columns of numbers that may be the score, or the relevance.
@@ -325,13 +325,13 @@ def shared_names(columns: Columns | None) -> Columns | None:
     }
 
 
-def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
+def overrides_for(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
     """Return the part of ``columns`` that concerns the table with one role.
 
     A key is a column (``"user"``) of all tables, or of one table (``"truth.user"``), which takes
     precedence.
 
-    >>> choose({"user": "uid", "truth.relevance": "stars"}, "truth")
+    >>> overrides_for({"user": "uid", "truth.relevance": "stars"}, "truth")
     {'user': 'uid', 'relevance': 'stars'}
     """
     if columns is not None and not isinstance(columns, Mapping):
@@ -383,7 +383,9 @@ def check_columns(
     >>> check_columns({"user": "uid", "truth.relevance": "stars"}, ["recommendations", "truth"])
     """
     read = list(dict.fromkeys(roles))
-    choose(columns, "truth")  # raises if it is no mapping, or names a column that no table has
+    overrides_for(
+        columns, "truth"
+    )  # raises if it is no mapping, or names a column that no table has
     for key in columns or {}:
         if not _concerns(key, read):
             table = key.rpartition(".")[0]
@@ -443,11 +445,13 @@ def known_column(
         return column
     matches = [name for name in names if plain_name(name) in KNOWN.get(role, {}).get(column, ())]
     if len(matches) > 1:
-        raise _ambiguous(role, column, matches, where)
+        raise _ambiguous_column_error(role, column, matches, where)
     return matches[0] if matches else None
 
 
-def _ambiguous(role: TableRole, column: str, matches: Sequence[str], where: str) -> ColumnError:
+def _ambiguous_column_error(
+    role: TableRole, column: str, matches: Sequence[str], where: str
+) -> ColumnError:
     strong = [name for name in matches if plain_name(name) != _WEAK.get(column)] or matches
     hint = _say_which(f"{role}.{column}", strong[0])
     if column == "score" and len(strong) < len(matches):
@@ -461,9 +465,9 @@ def several_error(column: str, matches: Sequence[str], where: str, hint: str) ->
     return ColumnError(f"two columns could be the {column}", where=where, found=quoted, hint=hint)
 
 
-def several_columns(table: Table, column: str, matches: Sequence[str]) -> ColumnError:
+def several_columns_error(table: Table, column: str, matches: Sequence[str]) -> ColumnError:
     """Return the error for a table in which several columns match an optional column."""
-    return _ambiguous(table.role, column, matches, table.source)
+    return _ambiguous_column_error(table.role, column, matches, table.source)
 
 
 def _say_which(key: str, name: str = "…") -> str:
@@ -498,7 +502,7 @@ def recognise(
             columns[column] = matches[0]
     if unresolved:
         unread = [name for name in names if name not in columns.values()]
-        raise _all_at_once(unresolved, unread, role, chosen, columns)
+        raise _merged_error(unresolved, unread, role, chosen, columns)
 
     of_truth = {key: name for key, name in overrides.items() if key not in chosen}
     return columns | read_columns_of_truth(names, of_truth, where)
@@ -509,9 +513,11 @@ def _unresolved_error(
 ) -> ColumnError | None:
     """Return the error for a column that several names fit, or that is required and missing."""
     if len(matches) > 1 and not _may_be_ambiguous(role, column):
-        return _ambiguous(role, column, matches, where)
+        return _ambiguous_column_error(role, column, matches, where)
     if not matches and _is_required(role, column):
-        return _missing(f"there is no column for the {column}", f"{role}.{column}", names, where)
+        return _missing_column_error(
+            f"there is no column for the {column}", f"{role}.{column}", names, where
+        )
     return None
 
 
@@ -525,13 +531,13 @@ def _chosen_column(
         return {column: name}
     if column == "request" and role == "truth":
         return {}  # the ground truth holds for all requests of a user
-    raise _unknown(f"there is no column {name!r} for the {column}", name, names, where)
+    raise _unknown_column_error(f"there is no column {name!r} for the {column}", name, names, where)
 
 
 def _may_be_ambiguous(role: TableRole, column: str) -> bool:
     """Return whether several names of a column are no error by themselves.
 
-    Lists tell whether requests of the ground truth matter, and `several_columns` tells whoever
+    Lists tell whether requests of the ground truth matter, and `several_columns_error` tells whoever
     reads times.
     """
     if column == "request":
@@ -550,7 +556,7 @@ def _is_of_another_table(
     )
 
 
-def _all_at_once(
+def _merged_error(
     unresolved: Mapping[str, ColumnError],
     unread: Sequence[str],
     role: TableRole,
@@ -615,7 +621,7 @@ def read_columns_of_truth(
                 what = (
                     f"there is no column {name!r} of the ground truth, by which it is to be sliced"
                 )
-                raise _unknown(what, name, names, where)
+                raise _unknown_column_error(what, name, names, where)
             out[key] = name
     return out
 
@@ -633,7 +639,9 @@ def _event_column(names: Sequence[str], where: str) -> str:
     """Return the column of events of a ground truth."""
     matches = [name for name in names if plain_name(name) in _EVENT]
     if not matches:
-        raise _missing("there is no column of events, which have grades", EVENT, names, where)
+        raise _missing_column_error(
+            "there is no column of events, which have grades", EVENT, names, where
+        )
     if len(matches) > 1:
         raise several_error("event", matches, where, _say_which(EVENT))
     return matches[0]
@@ -644,16 +652,16 @@ def quoted_columns(names: Sequence[str]) -> str:
     return f"columns {', '.join(map(repr, names))}" if names else "no columns"
 
 
-def missing_column(what: str, column: str, table: Table) -> ColumnError:
+def missing_column_error(what: str, column: str, table: Table) -> ColumnError:
     """Return the error for a table without a column that only some calls need."""
-    return _missing(what, column, table.names, table.source)
+    return _missing_column_error(what, column, table.names, table.source)
 
 
-def _missing(what: str, key: str, names: Sequence[str], where: str) -> ColumnError:
+def _missing_column_error(what: str, key: str, names: Sequence[str], where: str) -> ColumnError:
     return ColumnError(what, where=where, found=quoted_columns(names), hint=_say_which(key))
 
 
-def _unknown(what: str, name: str, names: Sequence[str], where: str) -> ColumnError:
+def _unknown_column_error(what: str, name: str, names: Sequence[str], where: str) -> ColumnError:
     return ColumnError(what, where=where, found=quoted_columns(names), hint=nearest(name, names))
 
 
@@ -663,7 +671,7 @@ EXACT = 2**53
 """Whole numbers below this are floats without loss."""
 
 
-def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
+def check_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     """Return ids as integers or strings; raise if they are null or of another type."""
     where = where_in(table, column)
     ids = plain_strings(ids)
@@ -678,7 +686,7 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
             ) from error
     if ids.null_count():
         row = int(ids.is_null().arg_true()[0])
-        raise null_ids(column, f"{where}, row {row + 1}", ids.null_count())
+        raise null_ids_error(column, f"{where}, row {row + 1}", ids.null_count())
     if not (ids.dtype.is_integer() or ids.dtype == pl.String or not len(ids)):
         hint = "cast the column to integers or strings"
         if ids.dtype.is_nested():
@@ -689,7 +697,7 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     return ids
 
 
-def null_ids(column: str, where: str, count: int) -> IdError:
+def null_ids_error(column: str, where: str, count: int) -> IdError:
     """Return the error for ids that are null."""
     return IdError(
         f"{'an' if column == 'item' else 'a'} {column} id is null",
@@ -699,7 +707,7 @@ def null_ids(column: str, where: str, count: int) -> IdError:
     )
 
 
-def unreadable(column: pl.Series, where: str) -> ColumnError:
+def object_column_error(column: pl.Series, where: str) -> ColumnError:
     """Return the error for a column of Python's objects that has to be read."""
     types = sorted({type(value).__name__ for value in column if value is not None})
     return _of_no_type(column.name, where, " and ".join(types) or None)
@@ -720,7 +728,7 @@ def _of_no_type(name: str, where: str, types: str | None) -> ColumnError:
     )
 
 
-def empty_table(table: Table) -> EmptyError:
+def empty_table_error(table: Table) -> EmptyError:
     """Return the error for a table without rows."""
     return EmptyError(f"the table of {table.role} is empty", where=table.source, found="0 rows")
 

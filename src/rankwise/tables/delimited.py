@@ -73,7 +73,7 @@ def expected_types(
         for at, name in enumerate(names)
         if name in scored and name not in integers and all_match(at, _DECIMAL)
     }
-    if kernels.loaded() is not None:
+    if kernels.load() is not None:
         types |= {name: pl.Int64 for name in names if name in integers}
     return types
 
@@ -174,7 +174,7 @@ def _are_numbers(frame: pl.DataFrame, kinds: Mapping[str, Any]) -> bool:
 
 def is_odd(text: bytes | memoryview, first: int, stop: int, separator: str) -> bool:
     """Return whether part of a text has marks that plain numbers lack; True if not compiled."""
-    library = kernels.loaded()
+    library = kernels.load()
     return library is None or bool(
         library.rw_odd_text(
             np.frombuffer(text, dtype=np.uint8), len(text), first, stop, ord(separator)
@@ -184,7 +184,7 @@ def is_odd(text: bytes | memoryview, first: int, stop: int, separator: str) -> b
 
 def whole_columns(text: bytes | memoryview, separator: str, columns: int, mask: int) -> int:
     """Return the columns of a bit mask that hold whole numbers in every line of a text."""
-    library = kernels.loaded()
+    library = kernels.load()
     if library is None:
         return 0
     return int(
@@ -259,7 +259,7 @@ def read_delimited(
     if layout.name == "csv" and first_line.count(b'"') % 2:
         # Polars would look for its end in the rows below, and lose them.
         number, line = _stray_quote(data, layout)
-        raise malformed("a quotation mark inside a field", name, number, line)
+        raise malformed_line_error("a quotation mark inside a field", name, number, line)
     if numbers is not None:
         head = body[: max(1 << 16, body.find(b"\n") + 1)]
         typed = _typed(body, io.BytesIO(body), head, layout, separator, numbers)
@@ -274,7 +274,9 @@ def read_delimited(
     if frame[frame.columns[-1]].null_count():
         number, line = locate(data, layout, lambda fields: len(fields) < len(layout.columns))
         if number:
-            raise malformed(_expected(layout), name, number, line, _hint(data, layout, line))
+            raise malformed_line_error(
+                _expected(layout), name, number, line, _hint(data, layout, line)
+            )
     return frame
 
 
@@ -398,10 +400,12 @@ def _unreadable(data: bytes, layout: Format, name: str, error: BaseException) ->
     check_utf8(data, name)
     number, line = locate(data, layout, lambda fields: len(fields) != len(layout.columns))
     if number:
-        return malformed(_expected(layout), name, number, line, _hint(data, layout, line))
+        return malformed_line_error(
+            _expected(layout), name, number, line, _hint(data, layout, line)
+        )
     number, line = _stray_quote(data, layout) if layout.name == "csv" else (0, "")
     if number:
-        return malformed("a quotation mark inside a field", name, number, line)
+        return malformed_line_error("a quotation mark inside a field", name, number, line)
     return FileError("this text file cannot be read", where=name, found=str(error).splitlines()[0])
 
 
@@ -416,7 +420,7 @@ def check_utf8(data: bytes, name: str) -> None:
                 "read it in its own encoding and pass the table: polars.read_csv(path, "
                 'encoding="latin1")'
             )
-            raise malformed("not in UTF-8", name, number, text, hint) from error
+            raise malformed_line_error("not in UTF-8", name, number, text, hint) from error
 
 
 def locate(data: bytes, layout: Format, bad: Callable[[list[str]], bool]) -> tuple[int, str]:
@@ -449,7 +453,7 @@ def _stray_quote(data: bytes, layout: Format) -> tuple[int, str]:
     return 0, ""
 
 
-def malformed(
+def malformed_line_error(
     problem: str, name: str, number: int, line: str, hint: str | None = None
 ) -> FileError:
     """Return the error of a malformed line of a file."""

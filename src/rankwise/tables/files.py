@@ -27,7 +27,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from rankwise.core.hashing import json_hash
-from rankwise.core.kernels import default_threads, each
+from rankwise.core.kernels import default_threads, map_threads
 from rankwise.core.terminal import progress_bar
 from rankwise.errors import ColumnError, FileError
 from rankwise.tables.columns import POLARS_FAILURES
@@ -36,7 +36,7 @@ from rankwise.tables.delimited import (
     check_utf8,
     is_plain,
     locate,
-    malformed,
+    malformed_line_error,
     read_delimited,
     read_numbers,
 )
@@ -93,7 +93,7 @@ def read_parquet(
         rest = file.select(by_name([column for column in schema if column not in columns]))
         columns |= {column.name: column for column in in_one_piece(rest.collect())}
     except (*POLARS_FAILURES, OSError) as error:
-        raise damaged(name, error) from error
+        raise damaged_file_error(name, error) from error
     return pl.DataFrame({column: columns[column] for column in schema}), every
 
 
@@ -110,7 +110,7 @@ def scan_parquet(
     return file.select(by_name([name for name in schema if name in chosen])), tuple(schema)
 
 
-def damaged(name: str, error: BaseException) -> FileError:
+def damaged_file_error(name: str, error: BaseException) -> FileError:
     """Return the error of a file that cannot be read."""
     return FileError(
         "this Parquet file cannot be read: damaged or cut short",
@@ -137,7 +137,7 @@ def _numbers(file: pl.LazyFrame, rows: int, bar: Any) -> dict[str, pl.Series]:
                 start += len(piece)
         return {column.name for column in part if column.null_count()}
 
-    with_nulls = set().union(*each(read, range(0, rows, _ROWS), default_threads()))
+    with_nulls = set().union(*map_threads(read, range(0, rows, _ROWS), default_threads()))
     return {
         name: pl.Series(name, values, empty.schema[name])
         for name, values in out.items()
@@ -412,32 +412,42 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
         opened = line.count(b"[") + line.count(b"{")
         if opened > _DEEPEST and _depth(line) > _DEEPEST:  # Polars would exhaust the stack
             text = line.decode(errors="replace")
-            raise malformed("nested too deeply", name, number, text)
+            raise malformed_line_error("nested too deeply", name, number, text)
     try:
         frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
     except POLARS_FAILURES as error:
-        for number, line in enumerate(data.splitlines(), start=1):
-            try:
-                json.loads(line or b"null", parse_constant=_no_number)
-            except (ValueError, RecursionError):
-                raise malformed("not JSON", name, number, line.decode(errors="replace")) from None
+        _check_lines_of_json(data, name)
         raise FileError(
             "the lines do not have the same fields and types",
             where=name,
             found=str(error).splitlines()[0],
         ) from error
+
     keys = [json.dumps(column, ensure_ascii=False).encode() for column in frame.columns]
-    if not any(data.count(key) > len(frame) for key in keys):  # no line repeats a key
-        return frame
-    for number, line in enumerate(
-        data.splitlines(), start=1
-    ):  # Polars would keep only the first value
+    if any(data.count(key) > len(frame) for key in keys):
+        _check_keys_once(data, name)  # Polars keeps only the first value
+    return frame
+
+
+def _check_lines_of_json(data: bytes, name: str) -> None:
+    """Raise if a line is not JSON."""
+    for number, line in enumerate(data.splitlines(), start=1):
+        try:
+            json.loads(line or b"null", parse_constant=_no_number)
+        except (ValueError, RecursionError):
+            text = line.decode(errors="replace")
+            raise malformed_line_error("not JSON", name, number, text) from None
+
+
+def _check_keys_once(data: bytes, name: str) -> None:
+    """Raise if a line has a key twice."""
+    for number, line in enumerate(data.splitlines(), start=1):
         try:
             json.loads(line or b"null", object_pairs_hook=_each_once)
         except _RepeatedKeyError as error:
+            text = line.decode(errors="replace")
             problem = f"duplicate key {error.args[0]!r}"
-            raise malformed(problem, name, number, line.decode(errors="replace")) from error
-    return frame
+            raise malformed_line_error(problem, name, number, text) from error
 
 
 def _no_number(text: str) -> None:

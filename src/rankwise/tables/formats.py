@@ -309,24 +309,32 @@ class Declared:
             return Format(self.name)
         if self.name in _TREC_COLUMNS:
             return Format(self.name, "", _TREC_COLUMNS[self.name])
+
         line = next(iter(re.split(r"\r?\n", head.decode("utf-8", errors="replace"))), "")
         if self.name == "movielens":
             separator = self.separator or "::"
-            return Format(
-                self.name, separator, self.columns or _movielens(name, len(line.split(separator)))
-            )
-        mark = self.separator
-        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '\r\n"'):
-            raise ParameterError(
-                f"the separator of a {self.name} file is one ASCII character",
-                found=repr(self.separator),
-                hint='format "movielens" takes longer ones, such as "::"',
-            )
-        separator = self.separator or ("\t" if "\t" in line else max(",;|", key=line.count))
+            columns = self.columns or _movielens(name, len(line.split(separator)))
+            return Format(self.name, separator, columns)
+        self._check_separator()
+        separator = self.separator or _separator_of(line)
         if self.columns:
             return Format(self.name, separator, self.columns)
         header = tuple(field.strip() for field in next(csv.reader([line], delimiter=separator), []))
         return Format(self.name, separator, header, has_header=True)
+
+    def _check_separator(self) -> None:
+        """Raise unless the separator is left open or one character of ASCII."""
+        mark = self.separator
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '\r\n"'):
+            raise ParameterError(
+                f"the separator of a {self.name} file is one ASCII character",
+                found=repr(mark),
+                hint='format "movielens" takes longer ones, such as "::"',
+            )
+
+
+def _separator_of(line: str) -> str:
+    return "\t" if "\t" in line else max(",;|", key=line.count)
 
 
 def sniff(name: str, head: bytes) -> Format:

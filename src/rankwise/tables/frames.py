@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.kernels import default_threads, each
+from rankwise.core.kernels import default_threads, map_threads
 from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import ColumnError, InputError
 from rankwise.tables.columns import (
     EVENT,
     LOG_ROLES,
     ROLES,
+    candidate_columns,
     check_exact,
-    could_decide,
     names_of,
+    object_column_error,
     recognise,
-    undecided,
-    unreadable,
+    undecided_column_error,
 )
 from rankwise.tables.containers import (
     list_in_text,
@@ -86,7 +86,7 @@ def in_one_piece(frame: pl.DataFrame) -> pl.DataFrame:
     if max(frame.n_chunks("all"), default=1) == 1:
         return frame
     threads = default_threads() if len(frame) >= _WORTH_THREADS else 1
-    columns = each(pl.Series.rechunk, frame.get_columns(), threads)
+    columns = map_threads(pl.Series.rechunk, frame.get_columns(), threads)
     return pl.DataFrame(dict(zip(frame.columns, columns, strict=True)))
 
 
@@ -97,7 +97,7 @@ def from_arrow(source: Any, name: str) -> pl.DataFrame:
     frame = readable_columns(source, name)
     column = next((column for column in frame if column.dtype == pl.Object), None)
     if column is not None:
-        raise unreadable(column, name)
+        raise object_column_error(column, name)
     return frame
 
 
@@ -305,7 +305,7 @@ def from_frame(
     _refuse_lists_in_text(frame, role, overrides, source)
 
     columns = recognise(frame.columns, role, overrides, source)
-    _check_decided(frame, role, columns, could_decide(names, role, columns, overrides), source)
+    _check_decided(frame, role, columns, candidate_columns(names, role, columns, overrides), source)
 
     kept, unread = _columns_kept(frame, role, columns, source)
     out = _with_floats(pl.DataFrame(kept), columns, source)
@@ -346,11 +346,11 @@ def _check_decided(
     if not deciding:
         return
     if role != "truth" and any(name.lower() in ("iteration", "iter") for name in deciding):
-        raise swapped(QRELS, role, source, frame.columns)
+        raise swapped_tables_error(QRELS, role, source, frame.columns)
     ranks: list[str] = []
     if "rank" in ROLES[role]:
         ranks = [name for name in deciding if _counts_up(frame, columns["user"], name)]
-    raise undecided(role, deciding, source, ranks)
+    raise undecided_column_error(role, deciding, source, ranks)
 
 
 def _columns_kept(
@@ -362,7 +362,7 @@ def _columns_kept(
         kept[EVENT] = as_labels(kept[EVENT], source)
     for column in kept.values():
         if column.dtype == pl.Object:
-            raise unreadable(column, source)
+            raise object_column_error(column, source)
 
     unread = [name for name in frame.columns if name not in columns.values()]
     if role not in KEEP_OTHERS:
@@ -382,7 +382,9 @@ def _with_floats(frame: pl.DataFrame, columns: Mapping[str, str], source: str) -
     return frame
 
 
-def swapped(content: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:
+def swapped_tables_error(
+    content: str, role: TableRole, source: str, names: Iterable[str]
+) -> InputError:
     """Return the error for ranked lists in the place of the ground truth, or for the reverse."""
     return InputError(
         f"this table holds {content}, and is passed as the {role}",
@@ -449,7 +451,7 @@ def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
     return number
 
 
-def with_integers(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+def parse_integers(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """Return a frame whose columns of text are integers, if all values are written as integers."""
     for name in names:
         if frame.schema[name] == pl.String and frame[name].str.contains(WHOLE_NUMBER).all():
@@ -458,7 +460,7 @@ def with_integers(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     return frame
 
 
-def typed(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+def parse_numbers(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """Return a frame whose columns of text are numbers, if all values are numbers."""
     for name in names:
         column = frame[name]

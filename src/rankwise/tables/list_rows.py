@@ -16,7 +16,7 @@ from rankwise.tables.columns import (
     may_have_names,
     names_of,
     not_finite_error,
-    null_ids,
+    null_ids_error,
     several_error,
 )
 from rankwise.tables.table import TableRole
@@ -343,7 +343,7 @@ def _check_lists(values: pl.Series, column: str, where: str) -> None:
     first = int(bad.arg_true()[0])
     place = f"{where}, row {int(np.searchsorted(ends, first, side='right')) + 1}"
     if flat[first] is None and column == "item":
-        raise null_ids("item", place, flat.null_count())
+        raise null_ids_error("item", place, flat.null_count())
     if column != "item":
         raise not_finite_error(column, place, f"{flat[first]} ({int(bad.sum())} such numbers)")
 

@@ -42,7 +42,7 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
     """Return item ids, one row per user, as a frame, and the number of padding entries (-1, "")."""
     rows = source if isinstance(source, list | tuple) else [source]
     if any(is_masked(row) for row in rows):
-        raise masked(role)
+        raise masked_array_error(role)
     _refuse_labelled_rows(rows, role)
     if role not in (*RANKED, "items"):
         raise InputError(
@@ -63,7 +63,7 @@ def _dense_array(source: Any, role: TableRole) -> np.ndarray[tuple[int, int], An
     try:
         array = np.asarray(source)
     except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths
-        raise _ragged(role) from error
+        raise _ragged_rows_error(role) from error
     if array.dtype == object and array.ndim == 2:
         raise InputError(
             f"{role}: a dense array holds item ids of one type, best first",
@@ -71,7 +71,7 @@ def _dense_array(source: Any, role: TableRole) -> np.ndarray[tuple[int, int], An
             hint="rows of users and items are a table, or a list of tuples",
         )
     if array.dtype == object:
-        raise _ragged(role)
+        raise _ragged_rows_error(role)
     if array.ndim != 2:
         raise InputError(
             f"{role}: a dense array has one row per user",
@@ -121,7 +121,7 @@ def _may_be_pairs(array: Any) -> bool:
     return grouped and len(np.unique(array[:, :2], axis=0)) == len(array)
 
 
-def masked(role: TableRole) -> InputError:
+def masked_array_error(role: TableRole) -> InputError:
     """Return the error for NumPy's masked arrays."""
     return InputError(
         f"{role}: the mask of a masked array is not read",
@@ -129,7 +129,7 @@ def masked(role: TableRole) -> InputError:
     )
 
 
-def _ragged(role: TableRole) -> InputError:
+def _ragged_rows_error(role: TableRole) -> InputError:
     return InputError(
         f"{role}: the rows of the array have different lengths",
         hint="pass {user: [items]} instead, or fill short rows up with -1",
@@ -250,10 +250,10 @@ def _lengths(users: Sequence[Any], items: Sequence[Any], role: TableRole) -> lis
         user, value = next(
             (u, v) for u, v in zip(users, items, strict=True) if not getattr(v, "ndim", 1)
         )
-        raise _no_items(user, value, role) from None
+        raise _no_items_error(user, value, role) from None
 
 
-def _no_items(user: Any, value: Any, role: TableRole) -> InputError:
+def _no_items_error(user: Any, value: Any, role: TableRole) -> InputError:
     return InputError(
         f"{role}: each user needs an item or a list of items",
         where=f"user {user!r}",
@@ -347,7 +347,7 @@ def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFra
 def series_from_values(name: str, values: Any, where: str) -> pl.Series:
     """Convert values to a column; whole numbers mixed with floats become floats, also in lists.
 
-    Values that have no type in common stay Python's objects: `unreadable` is raised if the column
+    Values that have no type in common stay Python's objects: `object_column_error` is raised if the column
     is needed.
     """
     column = _values(values)
@@ -501,12 +501,12 @@ def refuse_tuples(
         cells = values.values() if isinstance(values, Mapping) else values
         for row, cell in enumerate(cells, start=1):
             if isinstance(cell, tuple):
-                raise parts_of_id(cell, f"{role}, column {plain!r}, row {row}")
+                raise tuple_id_error(cell, f"{role}, column {plain!r}, row {row}")
             if not _is_gap(cell):
                 break  # the first that is no gap tells of all
 
 
-def parts_of_id(value: Sequence[Any], where: str) -> IdError:
+def tuple_id_error(value: Sequence[Any], where: str) -> IdError:
     """Return the error for an id of several parts, such as the codes of a semantic id."""
     return IdError(
         "ids are integers or strings, and this is a tuple",
@@ -563,19 +563,17 @@ def _is_id(kind: type) -> bool:
 
 def _pairs(flat: list[Any], role: TableRole) -> tuple[list[Any], list[Any]]:
     """Return the first and the second values of pairs."""
-    if not all(issubclass(kind, tuple | list) for kind in {*map(type, flat)}) or {
-        *map(len, flat)
-    } != {2}:
-        parts = next((pair for pair in flat if isinstance(pair, tuple) and len(pair) > 2), None)
-        if parts is not None:
-            raise parts_of_id(parts, role)
-        raise InputError(
-            f"{role}: lists hold items or (item, number) pairs, not both",
-            found=repr(
-                next(pair for pair in flat if not isinstance(pair, tuple) or len(pair) != 2)
-            ),
-        )
-    return [item for item, _ in flat], [number for _, number in flat]
+    are_pairs = all(issubclass(kind, tuple | list) for kind in {*map(type, flat)})
+    if are_pairs and {*map(len, flat)} == {2}:
+        return [item for item, _ in flat], [number for _, number in flat]
+
+    odd = [pair for pair in flat if not isinstance(pair, tuple) or len(pair) != 2]
+    parts = next((pair for pair in odd if isinstance(pair, tuple) and len(pair) > 2), None)
+    if parts is not None:
+        raise tuple_id_error(parts, role)
+    raise InputError(
+        f"{role}: lists hold items or (item, number) pairs, not both", found=repr(odd[0])
+    )
 
 
 def _check_kinds(
@@ -584,7 +582,7 @@ def _check_kinds(
     """Raise if a user's value has an unreadable type, or is a set where order matters."""
     for kind, example in examples.items():
         if is_masked(example):
-            raise masked(role)
+            raise masked_array_error(role)
         is_record = not isinstance(example, Mapping) and record_of(example) is not None
         readable = not isinstance(example, bytes) and hasattr(example, "__len__") and not is_record
         if readable and not (role in RANKED and isinstance(example, set | frozenset)):
@@ -598,7 +596,7 @@ def _check_kinds(
                 where=f"user {user!r}",
                 hint="pass a list, best first, or (item, score) pairs",
             )
-        raise _no_items(user, value, role)
+        raise _no_items_error(user, value, role)
     if tuple in examples:
         _refuse_two_columns(users, items, role)
 

@@ -29,27 +29,27 @@ from rankwise.tables.columns import (
     POLARS_FAILURES,
     ROLES,
     Columns,
+    candidate_columns,
     check_columns,
     check_exact,
     check_finite,
+    check_ids,
     check_numeric,
     check_ranks,
-    checked_ids,
-    choose,
-    could_decide,
-    empty_table,
+    empty_table_error,
     may_be_missing,
     may_have_names,
+    overrides_for,
     quoted_columns,
     recognise,
     shared_names,
 )
 from rankwise.tables.containers import has_labels, read_labelled, refuse_frame, structured_columns
-from rankwise.tables.delimited import Numbers, malformed
+from rankwise.tables.delimited import Numbers, malformed_line_error
 from rankwise.tables.files import (
     Projection,
     RawFile,
-    damaged,
+    damaged_file_error,
     is_list_of_paths,
     read_file,
     read_parts,
@@ -66,10 +66,10 @@ from rankwise.tables.frames import (
     from_frame,
     in_one_piece,
     is_truth_values,
+    parse_integers,
     readable_columns,
     series_as_frame,
-    swapped,
-    with_integers,
+    swapped_tables_error,
 )
 from rankwise.tables.list_rows import one_row_per_item
 from rankwise.tables.memory import (
@@ -113,10 +113,10 @@ def _from_text(table: Table, raw: RawFile) -> Table:
         if column in IDS:
             ids, blanks = _trimmed(out[column], raw, name)
             trimmed += blanks
-            out = with_integers(out.with_columns(ids), [column])
+            out = parse_integers(out.with_columns(ids), [column])
         elif column in NUMBERS:
             out = (
-                with_integers(out, ["rank"]) if column == "rank" else out
+                parse_integers(out, ["rank"]) if column == "rank" else out
             )  # more digits than floats have
             if out.schema[column] == pl.String:
                 missing = may_be_missing(table.role, column)
@@ -195,7 +195,7 @@ def _malformed(
         number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
             hint = _hint(raw, str(column[row] or ""))
-            return malformed(f"column {name!r} {problem}", raw.name, number, line, hint)
+            return malformed_line_error(f"column {name!r} {problem}", raw.name, number, line, hint)
     return InputError(
         f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row])
     )
@@ -255,7 +255,7 @@ def read_table(
     >>> table.frame["item"].to_list()
     [3, 1, 2]
     """
-    return _read(source, role, columns, choose(columns, role), progress)
+    return _read(source, role, columns, overrides_for(columns, role), progress)
 
 
 def _read(
@@ -275,7 +275,7 @@ def _read(
         table = _without_columns(table, overrides, columns)
     table = _with_checked_ids(table)
     if table.frame.is_empty():
-        raise empty_table(table)
+        raise empty_table_error(table)
     _check_numbers(table)
     return _with_whole_ranks(table) if "rank" in table.columns else table
 
@@ -284,7 +284,7 @@ def _checked_before(table: Table) -> Table:
     """Return a table that was checked when it was made; raise if it is empty."""
     is_exact = isinstance(table, Recommendations) and table.is_exact
     if table.frame.is_empty() and not is_exact:
-        raise empty_table(table)
+        raise empty_table_error(table)
     return table
 
 
@@ -293,7 +293,7 @@ def _with_checked_ids(table: Table) -> Table:
     for column in IDS:
         if column in table.frame.columns:
             ids = table.frame[column]
-            checked = checked_ids(ids, column, table)
+            checked = check_ids(ids, column, table)
             table = table if checked is ids else table.with_ids(column, checked)
     return table
 
@@ -369,25 +369,28 @@ def read_tables(
     }
 
     def read(role: TableRole) -> Table:
-        table = _read(present[role], role, columns, choose(shared_names(columns), role), progress)
+        overrides = overrides_for(shared_names(columns), role)
+        table = _read(present[role], role, columns, overrides, progress)
         frame = in_one_piece(table.frame)
         return table if frame is table.frame else table.with_frame(frame)
 
     # Only files: a pipe is read once, and a database, say, may serve one thread alone.
-    files = [
-        role
-        for role, source in present.items()
-        if isinstance(source, str | Path) and str(source) != "-" and file_state(Path(source))
-    ]
+    files = [role for role, source in present.items() if _is_file(source)]
     with ThreadPoolExecutor(len(files) or 1) as pool:
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
         tables = {role: begun[role].result() if role in begun else read(role) for role in present}
+
     check_same_units(tables.values(), columns)
     if names_checked:
         check_shared_names(columns, tables)
     if getattr(present.get("recommendations"), "is_labelled", False):
         _refuse_matrices(tables.values())
     return Tables(**tables)  # type: ignore[arg-type]
+
+
+def _is_file(source: Any) -> bool:
+    is_path = isinstance(source, str | Path) and str(source) != "-"
+    return is_path and bool(file_state(Path(source)))
 
 
 def _refuse_matrices(tables: Iterable[Table]) -> None:
@@ -404,17 +407,15 @@ def _refuse_matrices(tables: Iterable[Table]) -> None:
 
 def check_shared_names(columns: Columns | None, tables: Mapping[TableRole, Table]) -> None:
     """Raise if a name chosen for all tables is in no table that could have the column."""
+    with_names = {role: table for role, table in tables.items() if not table.is_positional}
     for column, name in (columns or {}).items():
-        with_names = {role: table for role, table in tables.items() if not table.is_positional}
         could_have = [table for role, table in with_names.items() if column in ROLES[role]]
-        if (
-            name is None
-            or not could_have
-            or any(table.columns.get(column) == name for table in could_have)
-        ):
+        is_there = any(table.columns.get(column) == name for table in could_have)
+        if name is None or is_there or not could_have:
             continue
         if column == "request" and {*with_names} == {"truth"}:
             continue  # it holds for all requests of a user
+
         names = [
             other for table in could_have for other in (*table.columns.values(), *table.unread)
         ]
@@ -587,7 +588,7 @@ def _projection_of(role: TableRole, overrides: Mapping[str, str | None]) -> Proj
             return names  # whole lists in a row, which may be called otherwise
         with contextlib.suppress(ColumnError):  # raised again when the table is made
             columns = recognise(names, role, overrides, "")
-            return {*columns.values(), *could_decide(names, role, columns, overrides)}
+            return {*columns.values(), *candidate_columns(names, role, columns, overrides)}
         return names
 
     return projection
@@ -631,9 +632,9 @@ def from_file(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]
     """Return the table with one role that a file holds."""
     layout = raw.format.name
     if layout == "trec qrels" and role in RANKED:
-        raise swapped(QRELS, role, raw.name, raw.format.columns)
+        raise swapped_tables_error(QRELS, role, raw.name, raw.format.columns)
     if layout == "trec run" and role == "truth":
-        raise swapped("ranked lists (a run)", role, raw.name, raw.format.columns)
+        raise swapped_tables_error("ranked lists (a run)", role, raw.name, raw.format.columns)
     _check_header(raw, role, overrides)
     table = from_frame(raw.frame, role, overrides, raw.name, str(raw.format))
     unread = _unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
@@ -739,7 +740,7 @@ class Chunks:
         check_not_forked()
         self.path, self._source = path, str(path)
         self._rows, self._columns, self._role = rows, columns, role
-        overrides = choose(columns, role)
+        overrides = overrides_for(columns, role)
         projection = list if role in KEEP_OTHERS else _projection_of(role, overrides)
         try:
             if is_several:
@@ -750,7 +751,7 @@ class Chunks:
             empty = self._files[0].head(0).collect()
             self._totals = [int(file.select(pl.len()).collect().item()) for file in self._files]
         except (*POLARS_FAILURES, OSError) as error:
-            raise damaged(self._source, error) from error
+            raise damaged_file_error(self._source, error) from error
         self.total = sum(self._totals)
         if role not in KEEP_OTHERS:
             empty, _ = one_row_per_item(empty, role, overrides, self._source)

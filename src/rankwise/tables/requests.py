@@ -15,7 +15,7 @@ import polars as pl
 
 from rankwise.core.units import REQUEST, number_units
 from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError, RankwiseError
-from rankwise.tables.columns import Columns, choose, names_of, unit_named
+from rankwise.tables.columns import Columns, names_of, overrides_for, unit_named
 from rankwise.tables.table import Table, Tables
 
 _T = TypeVar("_T", bound=Table)
@@ -84,7 +84,11 @@ def check_same_units(tables: Iterable[Table], columns: Columns | None) -> None:
 def _has_recognised_user(table: Table, columns: Columns | None) -> bool:
     """Return whether the column of users was recognised by its name, and neither given nor made."""
     is_named = not table.is_positional and not table.format.startswith(("trec", "ranking", "json"))
-    return is_named and "user" in table.columns and choose(columns, table.role).get("user") is None
+    return (
+        is_named
+        and "user" in table.columns
+        and overrides_for(columns, table.role).get("user") is None
+    )
 
 
 def _column_of_unit(table: Table, unit: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 import polars as pl
 
 from rankwise.core.arguments import TimeUnit
-from rankwise.core.arrays import reaches
+from rankwise.core.arrays import at_least
 from rankwise.core.digests import digest_of_rows
 from rankwise.core.hashing import json_hash
 from rankwise.core.saved_forms import SPLIT
@@ -376,7 +376,7 @@ class Table:
         if "relevance" not in self.frame.columns:
             return self.frame
         value = pl.col("relevance")
-        return self.frame.filter(value > 0 if threshold is None else reaches(value, threshold))
+        return self.frame.filter(value > 0 if threshold is None else at_least(value, threshold))
 
     @property
     def card(self) -> dict[str, Any]:

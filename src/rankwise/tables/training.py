@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup
-from rankwise.core.hashing import combined, id_numbers
+from rankwise.core.hashing import combine_hashes, id_numbers
 from rankwise.core.units import unit_keys
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import EmptyError, InputError, ParameterError
@@ -23,7 +23,7 @@ from rankwise.tables.ids import look_up
 from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
 
-def take_out_seen(
+def exclude_seen(
     recommendations: Recommendations, train: Table, truth: Table | None, *, required: bool = True
 ) -> Recommendations:
     """Return lists without their users' training interactions, which are counted.
@@ -105,7 +105,9 @@ def _of_some_users(frame: pl.DataFrame, share: int) -> pl.DataFrame:
     users = frame["user"]
     numbers = whole_numbers(users).to_numpy() if users.dtype.is_integer() else id_numbers(users)
     return frame.filter(
-        pl.Series(combined([numbers.astype(np.int64, copy=False).view(np.uint64)], 0) % share == 0)
+        pl.Series(
+            combine_hashes([numbers.astype(np.int64, copy=False).view(np.uint64)], 0) % share == 0
+        )
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from rankwise.core.texts import labels, plain_strings
+from rankwise.core.texts import clean_labels, plain_strings
 from rankwise.errors import ColumnError
 
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
@@ -48,7 +48,7 @@ def as_labels(column: pl.Series, where: str) -> pl.Series:
         return column.cast(pl.String)
     if dtype.is_float():
         return column.fill_nan(None) + 0.0  # -0.0 becomes 0.0
-    return labels(column)
+    return clean_labels(column)
 
 
 def as_numbers(column: pl.Series, where: str) -> pl.Series:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rankwise.blocks.block import Needs
-from rankwise.core.arrays import checks_at_end, refuse
+from rankwise.core.arrays import check_none, checks_at_end
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.evaluation.engine import Job, prepare
 from rankwise.evaluation.evaluate import read_inputs
@@ -541,30 +541,48 @@ def _read_scored(
     candidates: Tensor | None,
 ) -> _Parts:
     items = mask = None
-    size, width = shape = (scores.shape[0], scores.shape[1])
-    n_items = spec.n_columns
     if candidates is not None:
-        items, mask = _read_candidates(candidates, shape, n_items)
-    if items is None and n_items not in (None, width):
+        shape = (scores.shape[0], scores.shape[1])
+        items, mask = _read_candidates(candidates, shape, spec.n_columns)
+    if items is None:
+        judged, excluded = _read_of_all_items(spec, scores, target, exclude)
+    else:
+        judged, excluded = _read_of_some_items(spec, items, target, exclude)
+    return scores, items, mask, judged, excluded
+
+
+def _read_of_all_items(
+    spec: MetricSpec, scores: Tensor | Factors, target: Tensor, exclude: Tensor | None
+) -> tuple[Rows, Rows | None]:
+    """Read ground truth and excluded items beside scores with one column for each item."""
+    size, width = shape = (scores.shape[0], scores.shape[1])
+    if spec.n_columns not in (None, width):
         raise InputError(
             "scores have one column for each item",
-            found=f"{width} columns, {n_items} items",
+            found=f"{width} columns, {spec.n_columns} items",
             hint="where scores are of some items, pass these as candidates=; without n_items=, the "
-            "first batch tells "
-            "the number of items",
+            "first batch tells the number of items",
         )
-    n_items = width if items is None else n_items
-    if items is not None and target.layout == torch.strided and tuple(target.shape) == shape:
+    judged = read_rows(target, "target", size=size, n_items=width, dense=shape)
+    if exclude is None:
+        return judged, None
+    return judged, read_rows(exclude, "exclude", size=size, n_items=width, dense=shape)
+
+
+def _read_of_some_items(
+    spec: MetricSpec, items: Tensor, target: Tensor, exclude: Tensor | None
+) -> tuple[Rows, Rows | None]:
+    """Read ground truth and excluded items beside scores of these items, one row per user."""
+    size, _ = shape = (items.shape[0], items.shape[1])
+    if target.layout == torch.strided and tuple(target.shape) == shape:
         judged = _read_labels(target, items)
     else:
-        judged = read_rows(target, "target", size=size, n_items=n_items, dense=shape)
-    excluded = None
-    if exclude is not None and items is not None and _marks_candidates(exclude, shape):
-        excluded = _read_labels(exclude, items)
-    elif exclude is not None:
-        dense = shape if items is None else None
-        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=dense)
-    return scores, items, mask, judged, excluded
+        judged = read_rows(target, "target", size=size, n_items=spec.n_columns, dense=shape)
+    if exclude is None:
+        return judged, None
+    if _marks_candidates(exclude, shape):
+        return judged, _read_labels(exclude, items)
+    return judged, read_rows(exclude, "exclude", size=size, n_items=spec.n_columns, dense=None)
 
 
 def checked_scores(scores: Tensor) -> Tensor:
@@ -637,7 +655,7 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
     if spec.users is not None:
         n_users = len(spec.users.ids)
         outside = (users < 0) | (users >= n_users)
-        refuse(
+        check_none(
             outside,
             lambda: InputError(
                 "users are positions in user_ids", found=f"{int(users[outside][0])} of {n_users}"

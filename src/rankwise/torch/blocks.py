@@ -25,7 +25,7 @@ from rankwise.blocks.block import (
     RowSets,
 )
 from rankwise.blocks.hits import Hits, expect, resolve
-from rankwise.core.arrays import checks_at_end, count, reaches, sum_whole
+from rankwise.core.arrays import at_least, checks_at_end, count, sum_whole
 from rankwise.core.digests import id_words
 from rankwise.core.ragged import Ints, UserItems, offsets
 from rankwise.encoding.lists import IdSpace
@@ -151,7 +151,7 @@ def read_facts(
         None if axis is None else id_words(axis.ids).astype(np.int64) for axis in (items, users)
     ]
     arrays = SideTensors(by_fact, user_ids, user_items, id_rank, counts, *words)
-    return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]
+    return map_arrays(arrays, _as_tensor)  # type: ignore[no-any-return]
 
 
 def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> Any:
@@ -288,7 +288,7 @@ def _user_items(
         return {}, {}
 
     needed = SideTables(facts_of_users, {r: t for r, t in tables.by_role.items() if r != "truth"})
-    ids = IdSpace([], [needed.tables[role] for role in needed.coded], count_items=True)
+    ids = IdSpace([], [needed.tables[role] for role in needed.roles_with_ids], count_items=True)
     context = encode_side_information(needed, ids, "error", 1)
     counts = dict(context.counts)
     item_sets = {"history": context.history if history else None, "reference": context.reference}
@@ -325,12 +325,12 @@ def _as_tensor(value: Any) -> Any:
     return torch.from_numpy(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
 
 
-def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def map_arrays(value: Any, change: Callable[[Any], Any]) -> Any:
     """Apply a change to all arrays inside a value, and return the new value."""
     if isinstance(value, dict):
-        return {key: mapped(entry, change) for key, entry in value.items()}
+        return {key: map_arrays(entry, change) for key, entry in value.items()}
     if is_dataclass(value) and not isinstance(value, Fact | type):
-        changed = {f.name: mapped(getattr(value, f.name), change) for f in fields(value)}
+        changed = {f.name: map_arrays(getattr(value, f.name), change) for f in fields(value)}
         return replace(value, **changed)
     return change(value)
 
@@ -338,7 +338,7 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 _RANK_BOUND = 2**40  # more than any rank
 
 
-def cut(
+def make_block(
     ranked: Ranked,
     *,
     code: Tensor,
@@ -393,7 +393,7 @@ def is_relevant(judged: ItemRanks, threshold: float | None) -> Tensor:
     value = judged.rows.value
     if value is None:
         return torch.ones_like(judged.rows.row, dtype=torch.bool)
-    relevant: Tensor = value > 0 if threshold is None else reaches(value, threshold)
+    relevant: Tensor = value > 0 if threshold is None else at_least(value, threshold)
     return relevant
 
 

@@ -21,11 +21,11 @@ from rankwise.torch.factors import read_factors
 from rankwise.torch.states import (
     RepeatRule,
     UserStates,
-    distinct,
-    metric_lists,
+    drop_repeated_users,
     named_counts,
     partial_of,
     safe_name,
+    state_increments,
 )
 
 
@@ -253,9 +253,9 @@ class Collection(UserStates):
                 for part in lists.parts()
             ]
             ranked, n_repeated = (
-                distinct(ranked, self.repeated_users) if batch.has_users else (ranked, 0)
+                drop_repeated_users(ranked, self.repeated_users) if batch.has_users else (ranked, 0)
             )
-            added = [metric_lists(spec, self._layout, lists, facts) for lists in ranked]
+            added = [state_increments(spec, self._layout, lists, facts) for lists in ranked]
         self.spec, self._facts = spec, facts
         self._write_n_items()
         self._keep(added, n_repeated)

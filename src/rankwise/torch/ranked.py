@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rankwise.core.arrays import refuse, sum_whole
+from rankwise.core.arrays import check_none, sum_whole
 from rankwise.errors import RankwiseError, ScoreError
 from rankwise.options import Ties
 from rankwise.torch.user_items import PAD, Rows, find, list_keys, place_of
@@ -393,7 +393,7 @@ def _check_scores(user: Tensor, values: Tensor) -> None:
             "candidate set",
         )
 
-    refuse(bad, error)
+    check_none(bad, error)
 
 
 _FEW = 8  # judged items per user up to which counting is cheaper than sorting the user's scores

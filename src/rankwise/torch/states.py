@@ -13,7 +13,7 @@ broadcasts, until the number of items is known.
 
 Reading a value makes Python wait for the device. Therefore metrics create arrays without naming a
 device, which is set here; sums over a mask replace selections; cut-offs are Python numbers; and all
-checks are read together (``refuse``). ``tests/torch/waits.py`` counts the remaining waits.
+checks are read together (``check_none``). ``tests/torch/waits.py`` counts the remaining waits.
 
 State names contain a digest of every setting that can change a value, because after the first batch
 ``torchmetrics.MetricCollection`` shares the states of metrics whose states look alike.
@@ -35,7 +35,7 @@ from torchmetrics import Metric
 
 from rankwise.blocks.partial import BlockValues, GroupSums, ItemColumn, Partial
 from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
-from rankwise.core.digests import FINALISER, added, start_and_factors
+from rankwise.core.digests import FINALISER, add_digests, start_and_factors
 from rankwise.core.populations import POPULATIONS
 from rankwise.core.saved_forms import STATE_DICT
 from rankwise.errors import DuplicateError, InputError, MetricError, ParameterError, RankwiseError
@@ -44,7 +44,7 @@ from rankwise.evaluation.plan import Plan
 from rankwise.metrics.base import MetricFailure
 from rankwise.tables.table import PASSED, Protocol
 from rankwise.torch.batch import MetricSpec
-from rankwise.torch.blocks import SideTensors, cut, is_relevant, mapped
+from rankwise.torch.blocks import SideTensors, is_relevant, make_block, map_arrays
 from rankwise.torch.ranked import Ranked, Scored, rank_scores
 from rankwise.torch.user_items import Rows
 
@@ -66,7 +66,7 @@ _STATE = re.compile(r"(users|columns|signatures|sums|counts|n_items)_[0-9a-f]{16
 _ROWS, _SUMS = ("users", "columns", "signatures"), ("sums", "counts")
 
 
-def distinct(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], int]:
+def drop_repeated_users(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], int]:
     """Drop the repeated lists of users from an update, and count the dropped lists.
 
     Raises
@@ -89,7 +89,7 @@ def _selected(ranked: list[Ranked], keep: Tensor) -> list[Ranked]:
     return [block.select(positions) for block, positions in rows if len(positions)]
 
 
-def gathered(states: States, gather: Gather) -> States:
+def gather_states(states: States, gather: Gather) -> States:
     """Return the states of all processes: rows concatenated, sums added, number of items."""
     numbers: States = {}
     if "n_items" in states:  # checked first: sums of different numbers cannot be added
@@ -213,7 +213,9 @@ def layout_of(spec: MetricSpec) -> Layout:
     return Layout(tuple(measured.columns), sums, (*_COUNTS, *measured.counts))
 
 
-def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTensors) -> States:
+def state_increments(
+    spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTensors
+) -> States:
     """Return the state increments of ranked lists; facts are on the device of the lists.
 
     Raises
@@ -322,7 +324,7 @@ def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
 def _metric(spec: MetricSpec, ranked: Ranked, facts: SideTensors, plan: Plan) -> BlockValues:
     # Metrics make arrays without saying where; here they are made beside the lists.
     with torch.device(ranked.user.device), checks_at_end():
-        block = cut(
+        block = make_block(
             ranked,
             code=facts.users.codes(ranked.user),
             needs=plan.needs,
@@ -424,7 +426,7 @@ def _digest_of_truth(columns: Tensor) -> dict[str, int]:
     """Return the digest of the ground truth of all users, which the last two columns hold."""
     halves = columns[:, -2:].cpu().numpy().astype(np.uint64)
     low, high = (int(half.sum(dtype=np.uint64)) for half in halves.T)
-    return {"truth": added([low, high << 32])}
+    return {"truth": add_digests([low, high << 32])}
 
 
 def _users(spec: MetricSpec, layout: Layout, states: States, *, named: bool) -> pl.DataFrame:
@@ -452,7 +454,11 @@ def _items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame:
 def _group_items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame | None:
     """Return the sums by item in groups of users that have values of their own."""
     columns = _columns_of_items(spec, layout, sums, by_group=True)
-    return pl.concat(one.frame(_Ids(spec)) for one in GroupSums.dense(columns)) if columns else None
+    return (
+        pl.concat(one.frame(_Ids(spec)) for one in GroupSums.from_dense(columns))
+        if columns
+        else None
+    )
 
 
 def _columns_of_items(
@@ -555,7 +561,7 @@ class UserStates(Metric):
         if not self.spec.lacks_items:
             return self.spec, self._facts
         spec = self.spec.with_scored_items(n_items)
-        return spec, mapped(spec.facts, self._moved)
+        return spec, map_arrays(spec.facts, self._moved)
 
     def _read_n_items(self) -> None:
         """Take the number of items from the states, if first set by another metric or process."""
@@ -727,7 +733,7 @@ class UserStates(Metric):
             return states
         states |= {name: states[name][~repeated] for name in _ROWS}
         for ranked in _selected(self._last, repeated[n - n_last :].to(self.device)):
-            added = metric_lists(self.spec, self._layout, ranked, self._facts)
+            added = state_increments(self.spec, self._layout, ranked, self._facts)
             states |= {name: states[name] - added[name] for name in _SUMS}
         return states | {"counts": self._with_repeated(states["counts"], n_repeated)}
 
@@ -748,7 +754,7 @@ class UserStates(Metric):
 
         is_running = torch.distributed.is_available() and torch.distributed.is_initialized()
         rank = torch.distributed.get_rank(group) if is_running else 0
-        for name, value in gathered(self._without_repeats(gather, rank), gather).items():
+        for name, value in gather_states(self._without_repeats(gather, rank), gather).items():
             self._set_state(name, [value] if isinstance(self._state(name), list) else value)
 
     def _reduce_states(self, incoming_state: dict[str, Any]) -> None:
@@ -775,8 +781,8 @@ class UserStates(Metric):
 
     def _apply(self, fn: Callable[..., Any], exclude_state: Sequence[str] = "") -> Any:
         this = super()._apply(fn, exclude_state)
-        self._facts = mapped(self._facts, self._moved)
-        self._last = [mapped(ranked, self._moved) for ranked in self._last]
+        self._facts = map_arrays(self._facts, self._moved)
+        self._last = [map_arrays(ranked, self._moved) for ranked in self._last]
         return this
 
     def _moved(self, value: Any) -> Any:

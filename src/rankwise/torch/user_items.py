@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from rankwise.core.arrays import refuse
+from rankwise.core.arrays import check_none
 from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
 
 PAD = -1
@@ -273,7 +273,7 @@ def _true_cells(values: Tensor) -> tuple[Tensor, ...]:
 def check_relevances(values: Tensor, name: str) -> None:
     """Refuse relevances that are not finite, and negative whole numbers, which are padding."""
     if values.dtype.is_floating_point:
-        refuse(
+        check_none(
             ~torch.isfinite(values),
             lambda: ScoreError(
                 f"{name} holds a relevance that is NaN or infinite",
@@ -281,7 +281,7 @@ def check_relevances(values: Tensor, name: str) -> None:
             ),
         )
     elif values.dtype.is_signed:
-        refuse(
+        check_none(
             values < 0,
             lambda: ScoreError(
                 f"{name} has whole numbers in the shape of the scores, which are relevances, and "
@@ -319,8 +319,8 @@ def check_lists(items: Tensor, name: str, n_items: int | None) -> None:
             else "drop the repetition: negatives are drawn without replacement",
         )
 
-    refuse(outside, no_item)
-    refuse(same, repeated)
+    check_none(outside, no_item)
+    check_none(same, repeated)
 
 
 def _check(rows: Rows, name: str, n_items: int | None) -> None:
@@ -343,9 +343,9 @@ def _check(rows: Rows, name: str, n_items: int | None) -> None:
             "padding is -1, not 0",
         )
 
-    refuse((rows.item < 0) | (rows.item >= most), outside)
+    check_none((rows.item < 0) | (rows.item >= most), outside)
     if name == "target":  # what is excluded twice is excluded
-        refuse(rows.key[1:] == rows.key[:-1], repeated)
+        check_none(rows.key[1:] == rows.key[:-1], repeated)
 
 
 def _no_item(names: str, where: str, item: int, n_items: int) -> IdError:
