@@ -60,7 +60,7 @@ def job_and_tables(world, asked):
     tables = read_inputs(asked, recommendations=world.lists, truth=world.truth, **world.around)
     empty = {role: table.with_frame(table.frame.clear()) for role, table in tables.by_role.items()}
     shared = {role: empty[role] for role in ("train", "users", "reference")}
-    job = prepare(asked, Tables(**shared, items=tables.items), counted=counted_in(tables))
+    job = prepare(asked, Tables(**shared, items=tables.items), training_counts=counted_in(tables))
     return job, tables, empty
 
 

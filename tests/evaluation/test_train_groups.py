@@ -312,7 +312,7 @@ def test_pieces_that_bring_their_rows(world, n):
     shared = Tables(
         train=empty["train"], users=first.users, items=tables.items, reference=empty["reference"]
     )
-    job = pickle.loads(pickle.dumps(prepare(asked, shared, counted=counted)))
+    job = pickle.loads(pickle.dumps(prepare(asked, shared, training_counts=counted)))
     partials, users = [], []
     for at in range(n):
         rows = {
