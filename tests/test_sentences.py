@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.comparison.paper import unserved_words
-from rankwise.comparison.view import group_words
 from rankwise.core.terminal import level_text, plain
 from rankwise.errors import MetricError, ParameterError
+from rankwise.findings.words import group_words
 from strategies import fewer
 
 pytestmark = pytest.mark.usefixtures("one_thread")

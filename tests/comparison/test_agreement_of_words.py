@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.comparison.comparison import margin_of
-from rankwise.comparison.rows import COLUMNS, Means, PairRow, oriented, values_of
 from rankwise.comparison.view import verdict_sentences
+from rankwise.findings.columns import values_of
+from rankwise.findings.finding import COLUMNS, Finding, Means, oriented
+from rankwise.findings.margins import margin_of
 from rankwise.stats.many_systems import adjust, level_left
 from strategies import fewer
 from tools import deep
@@ -278,7 +279,7 @@ def test_every_column_turns_with_its_pair():
 
 
 def test_a_row_without_values_turns_too():
-    row = values_of(PairRow("mrr", None, "a", "b", means=Means(math.nan, 0.5)))
+    row = values_of(Finding("mrr", None, "a", "b", means=Means(math.nan, 0.5)))
     turned = oriented(row, "b")
     assert (turned["baseline"], turned["mean_baseline"], turned["wins"]) == ("b", 0.5, None)
     assert math.isnan(turned["difference"])

@@ -13,7 +13,8 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.comparison.rows import COLUMNS, PairRow, columns_of, table_of, values_of
+from rankwise.findings.columns import columns_of, table_of, values_of
+from rankwise.findings.finding import COLUMNS, Finding
 
 SOURCE = Path(rw.__file__).parent
 PAIR = """
@@ -79,16 +80,16 @@ def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
 
 
 def test_the_columns_are_the_fields_of_sections_in_their_order():
-    row = PairRow("ndcg@3", None, "a", "b")
-    assert list(values_of(row)) == list(COLUMNS) == list(columns_of(PairRow))
+    row = Finding("ndcg@3", None, "a", "b")
+    assert list(values_of(row)) == list(COLUMNS) == list(columns_of(Finding))
     assert not {"better", "error", "largest"} & COLUMNS.keys()
-    table = table_of([row], PairRow)
+    table = table_of([row], Finding)
     assert dict(table.schema) == COLUMNS
-    assert dict(table_of([], PairRow).schema) == COLUMNS
+    assert dict(table_of([], Finding).schema) == COLUMNS
 
 
 def test_a_row_without_values_is_nan_for_numbers_and_null_otherwise():
-    values = values_of(PairRow("ndcg@3", None, "a", "b"))
+    values = values_of(Finding("ndcg@3", None, "a", "b"))
     assert values["d_z"] != values["d_z"]
     assert values["wins"] is None
     assert values["verdict"] is None

@@ -413,9 +413,9 @@ def _looked(comparison: Comparison, file: Path) -> list[tuple[str, str, str]]:
 
 def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return the outcome of each system against the baseline, as a sentence with its numbers."""
-    from rankwise.comparison.comparison import margin_of, size_of
-    from rankwise.comparison.rows import ALL_LISTS
     from rankwise.core.terminal import brief
+    from rankwise.findings.finding import ALL_LISTS
+    from rankwise.findings.margins import margin_of, size_of
     from rankwise.results.sampling_unit import SamplingUnit
 
     outcomes, by, margin = [], comparison.settings["by"], comparison.settings["margin"]
@@ -448,8 +448,8 @@ def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 def _allowed(margin: float | str | None, size: float) -> str:
     """Return a margin as text; a share is followed by its size: ``1 % (0.000867)``."""
-    from rankwise.comparison.decision import margin_text
     from rankwise.core.terminal import brief
+    from rankwise.findings.margins import margin_text
 
     return f"{margin_text(margin)} ({brief(size)})" if isinstance(margin, str) else brief(size)
 
@@ -459,8 +459,8 @@ def _size_text(row: dict[str, Any], outcome: str, alpha: float) -> str:
 
     A margin is tested one-sided at alpha, so that its interval has the level 1 − 2 alpha.
     """
-    from rankwise.comparison.rows import interval_text, places
     from rankwise.core.terminal import change, level_text, signed
+    from rankwise.findings.words import interval_text, places
 
     of_word = outcome == "failed" or row["p_non_inferior"] != row["p_non_inferior"]
     of_word = of_word or (row["verdict"] == "better" and row["p_non_inferior"] >= alpha)

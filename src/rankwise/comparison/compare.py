@@ -32,18 +32,8 @@ from rankwise.comparison.alignment import (
     systems_of,
     unchecked,
 )
-from rankwise.comparison.comparison import (
-    Comparison,
-    Margin,
-    SystemRank,
-    check_difference,
-    check_margin,
-    margin_test,
-    margins_by_cell,
-    size_of,
-)
+from rankwise.comparison.comparison import Comparison, SystemRank
 from rankwise.comparison.pairwise import (
-    JOINT,
     ClusteredPairwiseTests,
     PairwiseTests,
     bounds_of,
@@ -51,7 +41,6 @@ from rankwise.comparison.pairwise import (
     ranks_are_approximate,
     ranks_of_pairs,
 )
-from rankwise.comparison.rows import Corrected, PairRow, with_verdict
 from rankwise.core.arguments import (
     Family,
     Missing,
@@ -64,6 +53,16 @@ from rankwise.core.arguments import (
 )
 from rankwise.core.kernels import default_threads, map_threads
 from rankwise.errors import MetricError, ParameterError, UsageError
+from rankwise.findings.conclude import JOINT, correct_rows
+from rankwise.findings.finding import Finding
+from rankwise.findings.margins import (
+    Margin,
+    check_difference,
+    check_margin,
+    margin_test,
+    margins_by_cell,
+    size_of,
+)
 from rankwise.metrics.base import Metric
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import (
@@ -81,13 +80,10 @@ from rankwise.stats.bounded_means import BoundedMean
 from rankwise.stats.differences import MANY, Differences, Floats, check_level, fewest_for_t
 from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.stats.equivalence import fewest_users, power_of_t, variance_interval
-from rankwise.stats.many_systems import adjust, level_left
 
 MEANS_OF_GROUPS = "groups of users are compared by means over users alone"
 """Why only means over users are compared in groups."""
 
-_RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
-_RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
 _MOST_EARLIER = 1_000_000
 _WORTH_THREADS = 2_000_000  # differences of users
 _FEWEST_USERS = 30  # over whom a difference is stated
@@ -243,7 +239,7 @@ def compared_rows(
     seed: int = 0,
     earlier: int = 0,
     force: bool = False,
-) -> tuple[Systems, list[PairRow], dict[str, Any]]:
+) -> tuple[Systems, list[Finding], dict[str, Any]]:
     """Return the systems, rows and settings of a comparison; rows have limits at any level."""
     passed = systems_of(tuple(results))
     systems, unit = passed.by_unit(), passed.sampling_unit.within(clusters)
@@ -341,7 +337,7 @@ def compared_rows(
     return passed, rows, settings | _test_sets(every)
 
 
-def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict[str, Any]]:
+def _leads(family: ClusteredPairwiseTests, rows: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return differences without the users to whom only one system of a pair gives a list.
 
     ``difference`` with ``low`` and ``high`` is that over the other users. ``decides``: its sign is
@@ -445,7 +441,7 @@ def _are_single(systems: Systems, clusters: str | None) -> bool:
 
 
 def _ranks(
-    family: ClusteredPairwiseTests, rows: Sequence[PairRow], main: str, correction: Family
+    family: ClusteredPairwiseTests, rows: Sequence[Finding], main: str, correction: Family
 ) -> list[SystemRank]:
     """Return the ranks of all systems on the primary metric, from the verdicts of pairs.
 
@@ -453,7 +449,7 @@ def _ranks(
     all words are in the table, leaves no pair open. So the error rate of all of them together is
     that of the correction.
     """
-    primary, further = [row for row in rows if row.primary], list[PairRow]()
+    primary, further = [row for row in rows if row.primary], list[Finding]()
     pairs = {(row.baseline, row.system) for row in primary}
     others = [
         pair
@@ -626,7 +622,7 @@ def _rows(
     required: set[str],
     parts: str | None,
     not_compared: dict[str, str],
-) -> list[PairRow]:
+) -> list[Finding]:
     """Return the rows of every metric; why a metric has none goes into ``not_compared``.
 
     ``parts`` names what families are parts by, if there are several.
@@ -638,9 +634,9 @@ def _rows(
         for family in families
     }
 
-    def rows_of(cell: str) -> list[PairRow]:
+    def rows_of(cell: str) -> list[Finding]:
         failed: UsageError | None = None
-        out: list[PairRow] = []
+        out: list[Finding] = []
         for family in families:
             try:
                 pairs = (family if cell in required else over_common[family.group]).rows(cell)
@@ -658,47 +654,6 @@ def _rows(
     values = len(cells) * sum(len(family.pairs) * family.users for family in families)
     threads = default_threads() if values > _WORTH_THREADS else 1
     return [row for rows in map_threads(rows_of, cells, threads) for row in rows]
-
-
-def correct_rows(
-    rows: Sequence[PairRow],
-    correction: Family,
-    alpha: float,
-    *,
-    joint: bool = False,
-    earlier: Sequence[int] = (0, 0),
-) -> list[PairRow]:
-    """Adjust the p-values, verdicts and intervals of rows for multiple comparisons.
-
-    Of the primary metric they are corrected over pairs and groups, of all others together. Holm
-    stands in for tests of all pairs together where there are no per-user values. ``earlier`` tests
-    of the primary metric, and of the others, count as tests that were not significant.
-    """
-    corrected: dict[int, PairRow] = {}
-    for primary, before in zip((True, False), earlier, strict=True):
-        places = [at for at, row in enumerate(rows) if row.primary is primary]
-        family = [rows[at] for at in places]
-        method: Any = ("holm" if correction in JOINT else correction) if primary else "bh"
-        adjusted, level = _adjusted([row.test.p for row in family], method, before, alpha)
-        if primary and joint:  # adjusted for these pairs already
-            more = 1 + before / max(len(family), 1)
-            adjusted = [min(row.test.p_adjusted * more, 1.0) for row in family]
-        of_margins = [row.equivalence.p_equivalence for row in family]
-        equivalent, margin_level = _adjusted(of_margins, method, before, alpha)
-        together = primary and (joint or _RATES[method] == "family-wise")
-        for at, row, p, p_equivalence in zip(places, family, adjusted, equivalent, strict=True):
-            made = Corrected(p, level, p_equivalence, margin_level, _RATES[method], together)
-            corrected[at] = with_verdict(row, made, alpha)
-    return [corrected[at] for at in range(len(rows))]
-
-
-def _adjusted(p: list[float], method: Any, earlier: int, alpha: float) -> tuple[list[float], float]:
-    """Return p-values adjusted together with non-significant earlier tests, and the level left."""
-    if not p:
-        return [], alpha
-    together = [*p, *[1.0] * earlier]
-    adjusted: list[float] = adjust(together, method)[: len(p)].tolist()
-    return adjusted, level_left(together, method, alpha)
 
 
 _TINY = 1e-6

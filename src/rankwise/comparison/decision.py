@@ -15,30 +15,7 @@ import polars as pl
 
 from rankwise.comparison.alignment import without_force
 from rankwise.comparison.compare import compare, compared_rows
-from rankwise.comparison.comparison import (
-    Comparison,
-    Margin,
-    check_margin,
-    check_plain_design,
-    check_within_range,
-    margin_flags,
-    margin_test,
-    size_of,
-)
-from rankwise.comparison.rows import (
-    ALL_LISTS,
-    EffectSizes,
-    Limits,
-    PairRow,
-    columns_of,
-    interval_text,
-    p_value,
-    places,
-    table_of,
-    values_of,
-    within_sign,
-)
-from rankwise.comparison.view import group_name, group_words, listing, natural_key
+from rankwise.comparison.comparison import Comparison, check_plain_design
 from rankwise.core import __version__
 from rankwise.core.arguments import Missing, Test, check_choice, check_count, check_path
 from rankwise.core.saved_forms import DECISION
@@ -58,6 +35,26 @@ from rankwise.core.terminal import (
     signed,
 )
 from rankwise.errors import FileError, MetricError, ParameterError
+from rankwise.findings.columns import columns_of, table_of, values_of
+from rankwise.findings.finding import ALL_LISTS, EffectSizes, Finding, Limits, within_sign
+from rankwise.findings.margins import (
+    Margin,
+    check_margin,
+    check_within_range,
+    margin_flags,
+    margin_test,
+    margin_text,
+    size_of,
+)
+from rankwise.findings.words import (
+    group_name,
+    group_words,
+    interval_text,
+    listing,
+    natural_key,
+    p_value,
+    places,
+)
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import group_column, groups_of_users, is_truth_slice
 from rankwise.results.result import Result, knows_lists
@@ -340,15 +337,6 @@ def _decision_view(
     return TableView(
         head, body, notes, caption=caption, left=(0, len(head) - 1), leaving=() if full else (1, 2)
     )
-
-
-def margin_text(margin: float | str) -> str:
-    """Return a margin for readers.
-
-    >>> margin_text("5%"), margin_text(0.002)
-    ('5 %', '0.00200')
-    """
-    return margin.replace("%", " %") if isinstance(margin, str) else brief(margin)
 
 
 def _read_decision(file: Path) -> Decision:
@@ -868,7 +856,7 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
                 small.append(f"{by} {group_name(group)}")
                 continue
             for metric in metrics:
-                without_values = PairRow(
+                without_values = Finding(
                     metric, group, rule.baseline, rule.system, effect=EffectSizes(users=0)
                 )
                 pair = rows.get((group, metric)) or without_values

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.comparison.alignment import align_users
-from rankwise.comparison.comparison import Comparison, check_plain_design, margin_of, size_of
+from rankwise.comparison.comparison import Comparison, check_plain_design
 from rankwise.core.saved_forms import LOOKS
 from rankwise.core.terminal import as_json, level_text
 from rankwise.errors import FileError, ParameterError
+from rankwise.findings.margins import margin_of, size_of
 from rankwise.results.intervals import range_of
 from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.confidence_sequences import confidence_sequence

@@ -13,17 +13,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.alignment import AlignedUsers, align_users
-from rankwise.comparison.comparison import Margin, SystemRank, margin_flags, margin_of, margin_test
+from rankwise.comparison.comparison import SystemRank
 from rankwise.comparison.rows import (
-    NO_LIMITS,
-    Clusters,
-    DataSets,
-    EffectSizes,
-    Limits,
-    MarginTests,
-    PairRow,
-    Seeds,
-    TestOutcome,
     detectable,
     means_of_pair,
     row_of,
@@ -33,6 +24,19 @@ from rankwise.comparison.rows import (
 )
 from rankwise.core.arguments import Family, Missing, Test
 from rankwise.errors import InputError, MetricError, ParameterError
+from rankwise.findings.conclude import JOINT
+from rankwise.findings.finding import (
+    NO_LIMITS,
+    Clusters,
+    DataSets,
+    EffectSizes,
+    Finding,
+    Limits,
+    MarginTests,
+    Seeds,
+    TestOutcome,
+)
+from rankwise.findings.margins import Margin, margin_flags, margin_of, margin_test
 from rankwise.metrics.base import GroupsCompared
 from rankwise.results.intervals import (
     group_column,
@@ -97,8 +101,6 @@ from rankwise.stats.variance_components import (
     variance_of_means,
 )
 
-JOINT = ("max_t", "tukey")
-"""The corrections that test all pairs together, from their users' values."""
 _TESTS = {"wilcoxon": wilcoxon, "sign": sign}
 
 
@@ -144,7 +146,7 @@ class PairwiseTests:
         """The level of claims about all pairs together, beside pairs that were compared earlier."""
         return self.alpha * len(self.pairs) / (len(self.pairs) + self.earlier)
 
-    def rows(self, cell: str) -> list[PairRow]:
+    def rows(self, cell: str) -> list[Finding]:
         """Return the rows of one metric, adjusted if one test is of all pairs together."""
         main, aligned, margin = cell == self.main, self.aligned(cell), margin_of(self.margin, cell)
         if aligned is None:
@@ -166,7 +168,7 @@ class PairwiseTests:
             return self._jointly(rows, aligned)
         return rows
 
-    def _jointly(self, rows: list[PairRow], aligned: AlignedUsers) -> list[PairRow]:
+    def _jointly(self, rows: list[Finding], aligned: AlignedUsers) -> list[Finding]:
         """Return rows with joint p-values and intervals of all pairs, by Tukey or the largest t."""
         values, confidence = aligned.values.T, 1 - self.joint_alpha
         if self.correction == "tukey":
@@ -208,7 +210,7 @@ class PairwiseTests:
         """Return how many pairs have intervals that hold together, and are corrected together."""
         return (self.tests, self.tests) if cell == self.main else (1, self.exploratory_tests)
 
-    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairRow]:
+    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[Finding]:
         """Return the rows of all pairs of means over users."""
         finite = bool(np.isfinite(aligned.values).all())
         bounds = bounds_of(self.results, cell) if finite else UNBOUNDED
@@ -231,13 +233,13 @@ class PairwiseTests:
 
     def _row_of_means(
         self,
-        make: Callable[..., PairRow],
+        make: Callable[..., Finding],
         pair: tuple[str, str],
         d: Differences,
         tested: TestResult,
         bounds: Bounds,
         **more: float,
-    ) -> PairRow:
+    ) -> Finding:
         """Return the row of one pair of means, with its intervals at any level."""
         largest = bounds[1] - bounds[0]
         test, constant = self._test(d, largest), d.n > 1 and not d.deviation
@@ -264,7 +266,7 @@ class PairwiseTests:
 
     def _row_maker(
         self, cell: str, aligned: AlignedUsers, bounds: Bounds
-    ) -> Callable[..., PairRow]:
+    ) -> Callable[..., Finding]:
         """Return `row_of` with the arguments shared by all pairs of a metric."""
         together, corrected = self._tests(cell)
         return partial(
@@ -280,7 +282,7 @@ class PairwiseTests:
             cluster=aligned.cluster,
         )
 
-    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
+    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> Finding:
         """Return the row of one pair of values that are not means over users, by the jackknife."""
         baseline, system = self.results[pair[0]], self.results[pair[1]]
         compared = groups_compared(system.metrics, cell)
@@ -335,7 +337,7 @@ class PairwiseTests:
         )
         return replace(row, equivalence=claims)
 
-    def _row_of_groups(self, cell: str, pair: tuple[str, str], compared: GroupsCompared) -> PairRow:
+    def _row_of_groups(self, cell: str, pair: tuple[str, str], compared: GroupsCompared) -> Finding:
         """Return the row of a gap between groups of users, from intervals of all group pairs."""
         baseline, system = (self.results[name] for name in pair)
         before, after = (
@@ -505,12 +507,12 @@ class ClusteredPairwiseTests(PairwiseTests):
     seeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     paired: bool = False
 
-    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairRow]:
+    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[Finding]:
         if not self.seeds and self.clusters is None:
             return super()._rows_of_means(cell, aligned)
         return [self._row(cell, pair, aligned) for pair in self.pairs]
 
-    def _row(self, cell: str, pair: tuple[str, str], aligned: AlignedUsers) -> PairRow:
+    def _row(self, cell: str, pair: tuple[str, str], aligned: AlignedUsers) -> Finding:
         if not len(aligned.values):
             raise MetricError("no user has a value in every result", found=cell)
         if np.isinf(aligned.values).any():
@@ -596,7 +598,7 @@ class ClusteredPairwiseTests(PairwiseTests):
             )
         return Limits(interval.low, interval.high)
 
-    def _with_bound(self, row: PairRow, d: Differences, aligned: AlignedUsers) -> PairRow:
+    def _with_bound(self, row: Finding, d: Differences, aligned: AlignedUsers) -> Finding:
         """Return a row with the larger p-value of its own test and the bounded mean."""
         test, means = row.test, row.means
         flags = row.flags
@@ -658,12 +660,12 @@ class ClusteredPairwiseTests(PairwiseTests):
 
     def _with_variance(
         self,
-        row: PairRow,
+        row: Finding,
         variance: VarianceComponents,
         systems: tuple[Floats, Floats],
         aligned: AlignedUsers,
         level: float,
-    ) -> PairRow:
+    ) -> Finding:
         """Return a row over seeds and clusters: no claim is stronger than that over users."""
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
@@ -716,8 +718,8 @@ class ClusteredPairwiseTests(PairwiseTests):
         )
 
     def _with_seeds(
-        self, row: PairRow, variance: VarianceComponents, means: tuple[Floats, Floats]
-    ) -> PairRow:
+        self, row: Finding, variance: VarianceComponents, means: tuple[Floats, Floats]
+    ) -> Finding:
         """Return a row with its seeds; ``means`` has the seeds' means of baseline and system."""
         total, notes = variance.total, []
         share = variance.of_seeds / total if total > 0 else math.nan
@@ -764,7 +766,7 @@ class ClusteredPairwiseTests(PairwiseTests):
             d.means, d.means[0] - d.means[1], covariance, variance.quantile((1 - confidence) / 2)
         )
 
-    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
+    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> Finding:
         """Return the row of values that are not means over users: the jackknife is over users."""
         if not self.seeds:
             row = super()._row_of_all_lists(cell, pair)
@@ -888,7 +890,7 @@ def _without_limits(confidence: float) -> Limits:  # noqa: ARG001
     return NO_LIMITS
 
 
-def _joint_limits(row: PairRow, pairs: Differences, half: float, confidence: float) -> Limits:
+def _joint_limits(row: Finding, pairs: Differences, half: float, confidence: float) -> Limits:
     """Return the joint limits of a pair, never narrower than its bounded limits at this level."""
     assert row.limits_of is not None
     alone = row.limits_of(confidence)
@@ -903,13 +905,13 @@ def _joint_limits(row: PairRow, pairs: Differences, half: float, confidence: flo
 
 
 def combine_data_sets(
-    rows: Sequence[PairRow], sets: int, main: str, alpha: float, margin: Margin, pairs: int
-) -> list[PairRow]:
+    rows: Sequence[Finding], sets: int, main: str, alpha: float, margin: Margin, pairs: int
+) -> list[Finding]:
     """Return one row per metric and pair that all data sets have a row of.
 
     Those of the primary metric ``main`` are a family of ``pairs``.
     """
-    by_pair: dict[tuple[str, str, str], list[PairRow]] = {}
+    by_pair: dict[tuple[str, str, str], list[Finding]] = {}
     for row in rows:
         by_pair.setdefault((row.metric, row.baseline, row.system), []).append(row)
     metrics = len({metric for metric, _, _ in by_pair})
@@ -928,8 +930,8 @@ def combine_data_sets(
 
 
 def _row_over_data_sets(
-    rows: Sequence[PairRow], alpha: float, margin: float | str | None, *, main: bool, tests: int
-) -> PairRow:
+    rows: Sequence[Finding], alpha: float, margin: float | str | None, *, main: bool, tests: int
+) -> Finding:
     first, k = rows[0], len(rows)
     gaps, errors = [row.means.difference for row in rows], [row.error for row in rows]
     combined = over_data_sets(
@@ -966,7 +968,7 @@ def _row_over_data_sets(
     wide = minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan)
     alone, together = limits_of(1 - alpha), limits_of(1 - alpha / (tests if main else 1))
     up = -1 if first.better is False else 1
-    return PairRow(
+    return Finding(
         first.metric,
         None,
         first.baseline,
@@ -1052,7 +1054,7 @@ def ranks_are_approximate(family: PairwiseTests, cell: str) -> bool:
 
 
 def ranks_of_pairs(
-    rows: Sequence[PairRow], alpha: float, *, better: bool | None, further: Sequence[PairRow] = ()
+    rows: Sequence[Finding], alpha: float, *, better: bool | None, further: Sequence[Finding] = ()
 ) -> list[SystemRank]:
     """Return the ranks that the verdicts of pairs allow, the best first.
 

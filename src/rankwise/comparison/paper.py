@@ -10,23 +10,10 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.comparison.alignment import marks
-from rankwise.comparison.rows import (
-    IN_SYSTEM_TABLE,
-    deciding_p,
-    interval_text,
-    is_missing,
-    margin_mark,
-    p_value,
-    places,
-)
 from rankwise.comparison.view import (
-    CORRECTIONS,
-    group_words,
     labels_of,
     level_of,
-    listing,
     means_by_system,
-    pair_name,
     sample_notes,
     sample_of,
     system_order,
@@ -47,6 +34,19 @@ from rankwise.core.terminal import (
     signed,
 )
 from rankwise.errors import MetricError, printable
+from rankwise.findings.finding import IN_SYSTEM_TABLE
+from rankwise.findings.words import (
+    CORRECTIONS,
+    deciding_p,
+    group_words,
+    interval_text,
+    is_missing,
+    listing,
+    margin_mark,
+    p_value,
+    pair_name,
+    places,
+)
 from rankwise.results.display import evaluated_population, relevance_rule, split_words
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit

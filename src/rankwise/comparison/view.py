@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.rows import (
-    ALL_LISTS,
-    IN_PAIR_TABLE,
-    Column,
-    change_text,
-    interval_text,
-    is_missing,
-    margin_mark,
-    named_p,
-    places,
-)
 from rankwise.core.terminal import (
     Cell,
     Detail,
@@ -34,32 +22,26 @@ from rankwise.core.terminal import (
     level_text,
     signed,
 )
+from rankwise.findings.columns import Column
+from rankwise.findings.finding import ALL_LISTS, IN_PAIR_TABLE
+from rankwise.findings.words import (
+    _NAMED,
+    CORRECTIONS,
+    change_text,
+    group_name,
+    group_words,
+    interval_text,
+    is_missing,
+    listing,
+    margin_mark,
+    named_p,
+    pair_name,
+    places,
+)
 from rankwise.metrics.coverage import WIDE
 from rankwise.results.sampling_unit import SamplingUnit
 
-CORRECTIONS = {
-    "holm": "Holm",
-    "bonferroni": "Bonferroni",
-    "hochberg": "Hochberg",
-    "bh": "Benjamini–Hochberg",
-    "by": "Benjamini–Yekutieli",
-    "max_t": "max-t",
-    "tukey": "randomised Tukey",
-}
-"""The names of corrections in text; without a correction there is none."""
-_NAMED = 3  # systems that one sentence names
 _CAVEATS = 3  # that are printed unless everything is asked for
-
-
-def listing(names: Sequence[str], noun: str = "systems", named: int = _NAMED) -> str:
-    """Return names as a list, or how many there are.
-
-    >>> listing(["ease"]), listing(["ease", "svd"]), listing(["a", "b", "c", "d"])
-    ('ease', 'ease and svd', '4 systems')
-    """
-    if len(names) > named:
-        return f"{len(names)} {noun}"
-    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def verdict_sentences(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
@@ -171,39 +153,6 @@ def _over_groups(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any])
     open_ = [group_name(row["group"]) for row in rows if row["verdict"] == "not shown"]
     rest = f"; no difference is shown for {listing(open_, 'groups', 6)}" if open_ else ""
     return f"{system} {', and '.join(parts)}{rest}."
-
-
-_TERCILES = ("low", "middle", "high")
-
-
-def natural_key(group: str | None) -> tuple[Any, ...]:
-    """Return the key that sorts groups of users: new ones first, then thirds, numbers and names.
-
-    >>> sorted(["30 or more", "high", "b", "1 to 29", "new", "low", "a", None], key=natural_key)
-    ['new', 'low', 'high', '1 to 29', '30 or more', 'a', 'b', None]
-    """
-    if group is None:
-        return (4, 0.0, "")
-    number = re.match(r"[-−]?\d+(?:\.\d+)?", group)
-    if group in ("new", "none"):
-        return (0, 0.0, group)
-    if group in _TERCILES:
-        return (1, float(_TERCILES.index(group)), "")
-    return (2, float(number[0].replace("−", "-")), group) if number else (3, 0.0, group)
-
-
-def group_name(group: str | None) -> str:
-    """Return the name of a group of users; a dash for users without a group."""
-    return "–" if group is None else group
-
-
-def group_words(by: str, group: str | None) -> str:
-    """Return whom a row within a group of users is about, in words.
-
-    >>> group_words("country", "AT"), group_words("country", None)
-    ('country AT', 'users without country')
-    """
-    return f"users without {by}" if group is None else f"{by} {group}"
 
 
 def _nothing(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -552,11 +501,6 @@ def _pair_cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
     ):
         return text
     return f"{text} ({level_text(row['confidence'])})"
-
-
-def pair_name(row: Mapping[str, Any]) -> str:
-    """Return the name of a pair of systems."""
-    return f"{row['system']} − {row['baseline']}"
 
 
 def metric_name(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:

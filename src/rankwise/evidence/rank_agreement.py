@@ -19,10 +19,10 @@ from rankwise.comparison.pairwise import (
     check_zero,
     ranks_of_users,
 )
-from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import Missing, check_choice, check_positive
 from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, level_text
 from rankwise.errors import MetricError, ParameterError
+from rankwise.findings.words import p_value
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, Interval, check_level
 from rankwise.stats.many_systems import SystemRanks, pairwise_p, ranks_of

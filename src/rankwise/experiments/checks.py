@@ -21,7 +21,6 @@ from pydantic import ValidationError
 
 from rankwise.comparison.alignment import common_cells, systems_of
 from rankwise.comparison.compare import MEANS_OF_GROUPS, check_options
-from rankwise.comparison.comparison import check_margin, margins_by_cell
 from rankwise.comparison.decision import deciding_cell, rule_for
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import TrainGroup
@@ -51,6 +50,7 @@ from rankwise.experiments.schema import (
     tests_of,
     with_propensity,
 )
+from rankwise.findings.margins import check_margin, margins_by_cell
 from rankwise.metrics.base import LARGEST, Metric, parse_all
 from rankwise.metrics.debiased import ByPropensity
 from rankwise.metrics.values import value_kinds

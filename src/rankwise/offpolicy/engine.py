@@ -25,10 +25,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.comparison import Margin, check_margin
 from rankwise.core.arguments import check_choice
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import ColumnError, InputError, ParameterError
+from rankwise.findings.margins import Margin, check_margin
 from rankwise.offpolicy.exposures import (
     KEYS,
     Log,

@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import check_choice
 from rankwise.core.saved_forms import INTERLEAVING
 from rankwise.core.terminal import TableView, level_text
 from rankwise.errors import ColumnError, InputError, ParameterError
+from rankwise.findings.words import p_value
 from rankwise.offpolicy.exposures import (
     OnMissing,
     check_outcomes,

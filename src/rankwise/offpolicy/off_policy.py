@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
-from rankwise.comparison.comparison import Margin
 from rankwise.core.arguments import check_count
 from rankwise.core.kernels import default_threads, map_threads
 from rankwise.core.terminal import progress_bar
+from rankwise.findings.margins import Margin
 from rankwise.offpolicy.engine import Job, Options, Partial, Slates
 from rankwise.offpolicy.exposures import Log, OnMissing
 from rankwise.offpolicy.policies import Kind, item_series

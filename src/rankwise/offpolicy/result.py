@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Self
 
 import polars as pl
 
-from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import OFF_POLICY, SavedForm
 from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, level_text
 from rankwise.errors import MissingValueError, ParameterError
+from rankwise.findings.words import p_value
 from rankwise.offpolicy.exposures import CHECK
 from rankwise.offpolicy.intervals import METHOD
 from rankwise.results.methods import logged_plots

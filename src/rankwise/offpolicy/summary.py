@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.comparison import Margin, check_margin, size_of
+from rankwise.findings.margins import Margin, check_margin, size_of
 from rankwise.offpolicy.intervals import Estimate
 from rankwise.offpolicy.result import LOGGED
 from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums, over_positions

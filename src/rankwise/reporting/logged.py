@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.decision import Decision
-from rankwise.comparison.rows import is_missing, named_p
 from rankwise.core import __version__
 from rankwise.core.terminal import TableView, brief, change, format_number, level_text, signed
 from rankwise.errors import ParameterError
+from rankwise.findings.words import is_missing, named_p
 from rankwise.offpolicy.result import LOGGED, OffPolicy, limits_text, of_all_requests, worth
 from rankwise.reporting.forest import Forest, ForestRow, value_axis
 from rankwise.reporting.plots import charts

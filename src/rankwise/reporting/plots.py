@@ -16,16 +16,7 @@ import polars as pl
 
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision
-from rankwise.comparison.rows import (
-    deciding_p,
-    interval_text,
-    is_missing,
-    margin_level,
-    margin_mark,
-    named_p,
-    places,
-)
-from rankwise.comparison.view import group_name, natural_key, verdict_sentences
+from rankwise.comparison.view import verdict_sentences
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice
 from rankwise.core.terminal import brief, change, count_of, format_number, level_text, signed
@@ -36,6 +27,17 @@ from rankwise.errors import (
     UsageError,
     nearest,
     printable,
+)
+from rankwise.findings.words import (
+    deciding_p,
+    group_name,
+    interval_text,
+    is_missing,
+    margin_level,
+    margin_mark,
+    named_p,
+    natural_key,
+    places,
 )
 from rankwise.metrics.base import parse
 from rankwise.metrics.inputs import label

@@ -9,27 +9,23 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.decision import margin_text
 from rankwise.comparison.paper import left_out_users, unserved_words
-from rankwise.comparison.rows import (
-    deciding_p,
-    interval_text,
-    is_missing,
-    margin_mark,
-    named_p,
-    oriented,
-    places,
-)
-from rankwise.comparison.view import (
-    CORRECTIONS,
-    costs,
-    group_words,
-    listing,
-    system_order,
-    verdict_sentences,
-)
+from rankwise.comparison.view import costs, system_order, verdict_sentences
 from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import brief, change, count_of, level_text, signed
+from rankwise.findings.finding import oriented
+from rankwise.findings.margins import margin_text
+from rankwise.findings.words import (
+    CORRECTIONS,
+    deciding_p,
+    group_words,
+    interval_text,
+    is_missing,
+    listing,
+    margin_mark,
+    named_p,
+    places,
+)
 from rankwise.reporting.report_data import ReportData
 from rankwise.results.display import sample_text, split_words
 from rankwise.results.result import Result

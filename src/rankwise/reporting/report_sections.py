@@ -15,25 +15,7 @@ from rankwise.comparison.alignment import check_slices
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision, levels_of
 from rankwise.comparison.paper import methods
-from rankwise.comparison.rows import (
-    deciding_p,
-    interval_text,
-    is_missing,
-    margin_level,
-    margin_mark,
-    named_p,
-    oriented,
-    places,
-)
-from rankwise.comparison.view import (
-    adjusted_p_name,
-    group_name,
-    lead_sentence,
-    listing,
-    means_by_system,
-    natural_key,
-    pair_view,
-)
+from rankwise.comparison.view import adjusted_p_name, lead_sentence, means_by_system, pair_view
 from rankwise.core.terminal import (
     Cell,
     Marked,
@@ -47,6 +29,19 @@ from rankwise.core.terminal import (
     signed,
 )
 from rankwise.errors import MetricError
+from rankwise.findings.finding import oriented
+from rankwise.findings.words import (
+    deciding_p,
+    group_name,
+    interval_text,
+    is_missing,
+    listing,
+    margin_level,
+    margin_mark,
+    named_p,
+    natural_key,
+    places,
+)
 from rankwise.metrics.inputs import read_label
 from rankwise.reporting.forest import (
     Axis,

@@ -27,17 +27,10 @@ from rankwise.comparison.alignment import (
     systems_of,
     unchecked,
 )
-from rankwise.comparison.compare import correct_rows, pairs_of
-from rankwise.comparison.comparison import (
-    Comparison,
-    Margin,
-    margin_flags,
-    margin_of,
-    margin_test,
-    margins_by_cell,
-)
+from rankwise.comparison.compare import pairs_of
+from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.pairwise import bounds_of, check_zero, ranks_of_pairs
-from rankwise.comparison.rows import Limits, PairRow, row_of
+from rankwise.comparison.rows import row_of
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.evaluation.evaluate import without_truth
@@ -49,6 +42,9 @@ from rankwise.evaluation.settings import (
     takes_options,
 )
 from rankwise.evaluation.truth_slices import columns_of_truth
+from rankwise.findings.conclude import correct_rows
+from rankwise.findings.finding import Finding, Limits
+from rankwise.findings.margins import Margin, margin_flags, margin_of, margin_test, margins_by_cell
 from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
 from rankwise.spark.engine import Engine, SparkResult, bucket_of, check_buckets, default_buckets
@@ -314,7 +310,7 @@ def _row(
     n_exploratory: int,
     alpha: float,
     margins: Margin,
-) -> PairRow:
+) -> Finding:
     """Return the row of one pair; ``tests`` is the size of its family, None if exploratory."""
     users, undefined, dropped, filled = sums.users[cell]
     aligned = AlignedUsers(np.empty((0, 0)), users, undefined, dropped, filled)

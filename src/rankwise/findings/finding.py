@@ -1,0 +1,343 @@
+"""The row of a difference between two systems, made of sections, whatever was compared.
+
+Lists of users, logged impressions and interleaving fill the sections that they know; every table,
+sentence, chart and file reads these rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankwise.core.terminal import Cell, Marked, Style, signed
+from rankwise.findings.columns import column, columns_of, hidden
+from rankwise.findings.words import (
+    change_text,
+    deciding_p,
+    interval_text,
+    is_missing,
+    p_value,
+    places,
+)
+from rankwise.stats.equivalence import UNBOUNDED, Bounds
+
+ALL_LISTS = "of all lists together"
+"""The flag of values that are no means over users."""
+
+
+_STYLES: Mapping[str, Style] = {
+    "better": "better",
+    "worse": "worse",
+    "different": "bold",
+    "equivalent": "bold",
+}
+
+
+def _verdict_text(row: Mapping[str, Any]) -> Cell:
+    """Return the verdict of a row, with a note if a shown difference is within the margin."""
+    verdict = str(row["verdict"])
+    if verdict == "not shown" and is_missing(row["p_adjusted"]):
+        return "not tested"
+    within = ", within" if verdict != "equivalent" and row["within_margin"] else ""
+    return Marked(verdict + within, _STYLES.get(verdict, ""))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a difference and of its lift, by one test at one level; NaN if missing."""
+
+    low: float = math.nan
+    high: float = math.nan
+    lift_low: float = math.nan
+    lift_high: float = math.nan
+
+    def wider(self, other: Limits) -> Limits:
+        """Return the limits of two tests that both have to reject; NaN where either has none."""
+        return Limits(
+            float(np.minimum(self.low, other.low)),
+            float(np.maximum(self.high, other.high)),
+            float(np.minimum(self.lift_low, other.lift_low)),
+            float(np.maximum(self.lift_high, other.lift_high)),
+        )
+
+
+NO_LIMITS = Limits()
+
+
+LimitsOf: TypeAlias = Callable[[float], Limits]
+"""The limits of a pair at any confidence level."""
+
+
+def within_sign(limits: Limits, difference: float, *, shown: bool) -> Limits:
+    """Return limits that exclude 0 exactly where a difference is shown.
+
+    A corrected test and its interval differ by rounding, by random draws, or because Bonferroni's
+    interval, which holds for all pairs, is wider than the step at which Holm rejects: its limit is
+    then at 0, which it excludes.
+    """
+    least = math.ulp(0.0)
+
+    def limited(low: float, high: float) -> tuple[float, float]:
+        if math.isnan(low) or math.isnan(high):
+            return low, high
+        if not shown:
+            return min(low, 0.0), max(high, 0.0)
+        return (max(low, least), high) if difference > 0 else (low, min(high, -least))
+
+    return Limits(*limited(limits.low, limits.high), *limited(limits.lift_low, limits.lift_high))
+
+
+@dataclass(frozen=True)
+class Means:
+    """Both means, their difference and lift, with intervals of the verdict's level and test.
+
+    ``confidence`` is that level. Beside them stand the interval of the pair alone, without
+    correction, and the one that holds for all pairs together.
+    """
+
+    mean_baseline: float = column(math.nan, "baseline", leaves=4)
+    mean_system: float = column(math.nan, "system", leaves=4, in_systems="{}")
+    difference: float = column(
+        math.nan, "difference", lambda row: signed(row["difference"], places(row)), leaves=0
+    )
+    low: float = column(math.nan, "interval", interval_text, leaves=1)
+    high: float = math.nan
+    confidence: float = math.nan
+    low_alone: float = math.nan
+    high_alone: float = math.nan
+    low_together: float = math.nan
+    high_together: float = math.nan
+    lift: float = column(math.nan, "change", change_text, leaves=5)
+    lift_low: float = math.nan
+    lift_high: float = math.nan
+
+
+@dataclass(frozen=True)
+class TestOutcome:
+    """The test of a pair, its p-value, and the corrected verdict with the controlled error rate.
+
+    ``p_bound`` is the p-value that holds for any distribution on the range of the metric.
+    """
+
+    test: str | None = column(None, "test", leaves=9)
+    p: float = column(math.nan, "p alone", lambda row: p_value(row["p"]), leaves=6)
+    p_adjusted: float = column(math.nan, "p", lambda row: p_value(deciding_p(row)), leaves=2)
+    p_bound: float = math.nan
+    verdict: str | None = column(None, "verdict", _verdict_text, leaves=0)
+    error_rate: str | None = None
+
+    __test__ = False  # pytest collects classes called Test…
+
+
+@dataclass(frozen=True)
+class EffectSizes:
+    """Effect sizes, numbers of users (gaining, losing, compared, excluded), detectable difference.
+
+    Users win where the system is better for them: where its value is lower, if lower is better.
+    """
+
+    d_z: float = column(math.nan, "d_z", leaves=8)
+    cliffs_delta: float = math.nan
+    wins: int | None = column(None, "wins", leaves=7)
+    ties: int | None = column(None, "ties", leaves=7)
+    losses: int | None = column(None, "losses", leaves=7)
+    users: int | None = column(None, "users", leaves=3)
+    users_dropped: int | None = None
+    dropped_because: str | None = None
+    users_not_zero: int | None = None
+    minimum_detectable: float = column(math.nan, "detectable", leaves=6)
+
+
+@dataclass(frozen=True)
+class MarginTests:
+    """Equivalence and non-inferiority with a margin.
+
+    ``margin_low`` to ``margin_high`` are one-sided limits of the difference, each at level alpha
+    (of confidence 1 − 2 alpha together), and ``margin_lift_low`` to ``margin_lift_high`` those of
+    the lift: a system loses less than the margin, at alpha, exactly where the limit on the side of
+    the loss does.
+    """
+
+    p_equivalence: float = math.nan
+    p_equivalence_adjusted: float = math.nan
+    within_margin: bool | None = None
+    p_non_inferior: float = math.nan
+    users_needed: int | None = None
+    margin_low: float = math.nan
+    margin_high: float = math.nan
+    margin_lift_low: float = math.nan
+    margin_lift_high: float = math.nan
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Seeds: their numbers, standard deviations, and share in the variance of the difference."""
+
+    seeds_baseline: int | None = None
+    seeds_system: int | None = None
+    deviation_baseline: float = math.nan
+    deviation_system: float = column(math.nan, in_systems=" ± {}")
+    share_of_seeds: float = math.nan
+    seeds_to_halve: int | None = None
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The number of clusters of users."""
+
+    clusters: int | None = None
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """The number of data sets, and the standard deviation of true differences between them."""
+
+    data_sets: int | None = None
+    tau: float = math.nan
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One pair of systems on one metric, over a group of users, all of them, or all data sets.
+
+    Attributes
+    ----------
+    metric, group, baseline, system, primary, flags
+        Columns that belong to no section.
+    means, test, effect, equivalence, seeds, clusters, data_sets
+        Sections, each with the columns of one subject; without a value these are NaN or null.
+    better : bool or None
+        Whether a higher value is better; None if neither is. It is no column, as what follows.
+    error : float
+        The standard error of the difference.
+    bounds : tuple of float
+        The smallest and the largest value of a user.
+    limits_of, margin_limits_of : callable or None
+        The limits of the test, and of the tests of a margin, at any level of confidence.
+    joint : Limits or None
+        The limits of a test of all pairs together, which takes the place of ``limits_of``.
+    side : float
+        The side that a test of the median shows; NaN for tests of the mean.
+    """
+
+    metric: str
+    group: str | None
+    baseline: str
+    system: str
+    primary: bool | None = None
+    means: Means = Means()
+    test: TestOutcome = TestOutcome()
+    effect: EffectSizes = EffectSizes()
+    equivalence: MarginTests = MarginTests()
+    seeds: Seeds = Seeds()
+    clusters: Clusters = Clusters()
+    data_sets: DataSets = DataSets()
+    flags: tuple[str, ...] = ()
+    better: bool | None = hidden(None)
+    error: float = hidden(math.nan)
+    bounds: Bounds = field(default=UNBOUNDED, metadata={"hidden": True})
+    limits_of: LimitsOf | None = field(default=None, metadata={"hidden": True})
+    margin_limits_of: LimitsOf | None = field(default=None, metadata={"hidden": True})
+    joint: Limits | None = field(default=None, metadata={"hidden": True})
+    joint_confidence: float = field(default=math.nan, metadata={"hidden": True})
+    side: float = field(default=math.nan, metadata={"hidden": True})
+
+    @property
+    def largest(self) -> float:
+        """The largest difference that the range of the metric allows."""
+        return self.bounds[1] - self.bounds[0]
+
+
+_DECLARED = columns_of(Finding)
+
+
+COLUMNS: dict[str, Any] = {name: column.dtype for name, column in _DECLARED.items()}
+"""The data type of each column of a comparison."""
+
+
+IN_PAIR_TABLE = sorted(
+    (c for c in _DECLARED.values() if c.head), key=lambda column: column.head == "verdict"
+)
+"""The columns of pairs for readers, the verdict last: it concludes from the others."""
+
+
+IN_SYSTEM_TABLE = {
+    name.removesuffix("_system"): column.in_systems
+    for name, column in _DECLARED.items()
+    if column.in_systems
+}
+"""The formats of values of each system, by the name without its side."""
+
+
+_SWAPPED = (
+    *(("baseline", "system"), ("mean_baseline", "mean_system"), ("wins", "losses")),
+    *(("seeds_baseline", "seeds_system"), ("deviation_baseline", "deviation_system")),
+)
+
+
+_NEGATED = ("difference", "d_z", "cliffs_delta")
+
+
+_LIMITS = (
+    ("low", "high"),
+    ("low_alone", "high_alone"),
+    ("low_together", "high_together"),
+    ("margin_low", "margin_high"),
+)
+
+
+_LIFTS = (("lift_low", "lift_high"), ("margin_lift_low", "margin_lift_high"))
+
+
+_UNKNOWN = {"p_non_inferior": math.nan, "users_needed": None}
+"""Columns about a loss of the system, which say nothing of a loss of the baseline."""
+
+
+_OPPOSITE = {"better": "worse", "worse": "better"}
+
+
+def oriented(row: Mapping[str, Any], baseline: str) -> dict[str, Any]:
+    """Return a row of a comparison with ``baseline`` as the baseline; every column is converted.
+
+    >>> row = values_of(Finding("mrr", None, "b", "a", means=Means(0.4, 0.5, 0.1, low=0.05, high=0.3, lift=0.25),
+    ...                         test=TestOutcome(verdict="better"), effect=EffectSizes(0.2, wins=3, losses=1)))
+    >>> turned = oriented(row, "a")
+    >>> turned["system"], turned["difference"], turned["low"], turned["verdict"], turned["lift"], turned["wins"]
+    ('b', -0.1, -0.3, 'worse', -0.2, 1)
+    """
+    if row["baseline"] == baseline:
+        return dict(row)
+    turned = dict(row)
+    for one, other in _SWAPPED:
+        turned |= {one: row[other], other: row[one]}
+    turned |= {name: _negative(row[name]) for name in _NEGATED}
+    for low, high in _LIMITS:
+        turned |= {low: _negative(row[high]), high: _negative(row[low])}
+    mean = turned["mean_baseline"]
+    lift = math.nan if not mean or is_missing(mean) else round(turned["difference"] / abs(mean), 12)
+    turned |= {"lift": lift, **_UNKNOWN, "verdict": _OPPOSITE.get(row["verdict"], row["verdict"])}
+    for low, high in _LIFTS:
+        ends = (row[low], row[high])
+        known = (
+            not any(map(is_missing, ends)) and ends[0] > -1 and not is_missing(mean) and mean > 0
+        )
+        turned |= (
+            {low: _inverse(ends[1]), high: _inverse(ends[0])}
+            if known
+            else {low: math.nan, high: math.nan}
+        )
+    return turned
+
+
+def _inverse(lift: float) -> float:
+    """Convert a lift over the baseline to the lift of the baseline over the system."""
+    return 1 / (1 + lift) - 1
+
+
+def _negative(value: float | None) -> float | None:
+    """Return minus a number, with 0 unsigned; None stays None."""
+    return None if value is None else 0.0 - value

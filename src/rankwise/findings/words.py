@@ -1,0 +1,188 @@
+"""How readers are told of a finding: verdict words with their marks, p-values, intervals, names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rankwise.core.terminal import brief, change, decimals, level_text
+
+
+def is_missing(value: float | None) -> bool:
+    """Return whether a number is null or NaN."""
+    return value is None or math.isnan(value)
+
+
+_LEAST = 1e-4
+
+
+def p_value(p: float | None, alpha: float = 0.05) -> str:
+    """Return a p-value with two significant digits, or more if rounding would cross alpha.
+
+    >>> p_value(0.01234), p_value(1e-9), p_value(None), p_value(0.0499), p_value(0.0504), p_value(1.0)
+    ('0.012', '<0.0001', '–', '0.0499', '0.0504', '1')
+    """
+    if p is None or math.isnan(p):
+        return "–"
+    if p < _LEAST:
+        return f"<{_LEAST:.4f}"
+    texts = (f"{p:.{digits}g}" for digits in range(2, 9))
+    return next(
+        (text for text in texts if float(text) != alpha and (float(text) < alpha) == (p < alpha)),
+        f"{p:g}",
+    )
+
+
+def named_p(name: str, p: float, alpha: float = 0.05) -> str:
+    """Return a p-value for a sentence.
+
+    >>> named_p("p", 0.01234), named_p("adjusted p", 1e-9)
+    ('p = 0.012', 'adjusted p < 0.0001')
+    """
+    text = p_value(p, alpha)
+    return f"{name} < {text[1:]}" if text.startswith("<") else f"{name} = {text}"
+
+
+def interval_text(
+    row: Mapping[str, Any], text: Callable[[float | None, int | None], str] = brief
+) -> str:
+    """Return the interval of a difference as text, with its decimals; a dash if a limit is missing.
+
+    >>> interval_text({"low": 0.0377, "high": 0.05341, "mean_baseline": 0.0203, "mean_system": 0.0659})
+    '0.0377 to 0.0534'
+    """
+    if is_missing(row["low"]) or is_missing(row["high"]):
+        return "–"
+    return " to ".join(text(row[name], places(row)) for name in ("low", "high"))
+
+
+def deciding_p(row: Mapping[str, Any]) -> float:
+    """Return the adjusted p-value behind a verdict; for equivalence, from the margin's tests."""
+    name = "p_equivalence_adjusted" if row["verdict"] == "equivalent" else "p_adjusted"
+    return math.nan if row[name] is None else float(row[name])
+
+
+def margin_mark(row: Mapping[str, Any]) -> str:
+    """Return the mark of a p-value from the tests of the margin; empty without equivalence.
+
+    >>> margin_mark({"verdict": "equivalent"}), margin_mark({"verdict": "better"})
+    (' (margin)', '')
+    """
+    return " (margin)" if row["verdict"] == "equivalent" else ""
+
+
+def margin_level(row: Mapping[str, Any]) -> str:
+    """Return the level of an equivalence interval, in parentheses; empty without equivalence.
+
+    >>> margin_level({"verdict": "equivalent", "confidence": 0.9}), margin_level({"verdict": "better"})
+    (' (90 %)', '')
+    """
+    return f" ({level_text(row['confidence'])})" if row["verdict"] == "equivalent" else ""
+
+
+def places(row: Mapping[str, Any]) -> int:
+    """Return the decimals of differences: as for the means, or more to show that 0 is excluded.
+
+    >>> places({"mean_baseline": 0.312, "mean_system": 0.312, "difference": 4e-4, "low": 2e-4, "high": 6e-4})
+    4
+    >>> places({"mean_baseline": 0.312, "mean_system": 0.312, "difference": 4e-4, "low": -2e-4, "high": 6e-4})
+    3
+    """
+    usual = decimals(row["mean_baseline"], row["mean_system"])
+    return _with_sign(usual, *(row.get(name) for name in ("difference", "low", "high")))
+
+
+def _with_sign(usual: int, value: float | None, low: float | None, high: float | None) -> int:
+    """Return the usual decimals, or more if rounding would hide that the limits exclude 0."""
+    if value is None or low is None or high is None or not (low > 0 or high < 0):
+        return usual
+    least = min(abs(value), abs(low), abs(high))
+    return (
+        usual
+        if not 0 < least < 1 or round(least, usual)
+        else max(usual, min(math.ceil(-math.log10(least)), 6))
+    )
+
+
+def change_text(row: Mapping[str, Any]) -> str:
+    """Return the relative difference, with its interval where that is known.
+
+    >>> change_text({"lift": 2.246, "lift_low": 1.678, "lift_high": 3.081})
+    '+225 % (168 to 308)'
+    >>> change_text({"lift": 0.0006, "lift_low": 0.0002, "lift_high": 0.001})
+    '+0.1 % (0.02 to 0.1)'
+    """
+    limits = [row["lift_low"], row["lift_high"]]
+    if is_missing(row["lift"]) or any(map(is_missing, limits)):
+        return change(row["lift"])
+    tiny = _with_sign(1, *(100 * value for value in (row["lift"], *limits)))
+    low, high = (change(limit, unit="", tiny=tiny) for limit in limits)
+    if row["lift_low"] > 0:
+        low, high = low.removeprefix("+"), high.removeprefix("+")
+    return f"{change(row['lift'], tiny=tiny)} ({low} to {high})"
+
+
+CORRECTIONS = {
+    "holm": "Holm",
+    "bonferroni": "Bonferroni",
+    "hochberg": "Hochberg",
+    "bh": "Benjamini–Hochberg",
+    "by": "Benjamini–Yekutieli",
+    "max_t": "max-t",
+    "tukey": "randomised Tukey",
+}
+"""The names of corrections in text; without a correction there is none."""
+
+
+_NAMED = 3  # systems that one sentence names
+
+
+def listing(names: Sequence[str], noun: str = "systems", named: int = _NAMED) -> str:
+    """Return names as a list, or how many there are.
+
+    >>> listing(["ease"]), listing(["ease", "svd"]), listing(["a", "b", "c", "d"])
+    ('ease', 'ease and svd', '4 systems')
+    """
+    if len(names) > named:
+        return f"{len(names)} {noun}"
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
+
+
+_TERCILES = ("low", "middle", "high")
+
+
+def natural_key(group: str | None) -> tuple[Any, ...]:
+    """Return the key that sorts groups of users: new ones first, then thirds, numbers and names.
+
+    >>> sorted(["30 or more", "high", "b", "1 to 29", "new", "low", "a", None], key=natural_key)
+    ['new', 'low', 'high', '1 to 29', '30 or more', 'a', 'b', None]
+    """
+    if group is None:
+        return (4, 0.0, "")
+    number = re.match(r"[-−]?\d+(?:\.\d+)?", group)
+    if group in ("new", "none"):
+        return (0, 0.0, group)
+    if group in _TERCILES:
+        return (1, float(_TERCILES.index(group)), "")
+    return (2, float(number[0].replace("−", "-")), group) if number else (3, 0.0, group)
+
+
+def group_name(group: str | None) -> str:
+    """Return the name of a group of users; a dash for users without a group."""
+    return "–" if group is None else group
+
+
+def group_words(by: str, group: str | None) -> str:
+    """Return whom a row within a group of users is about, in words.
+
+    >>> group_words("country", "AT"), group_words("country", None)
+    ('country AT', 'users without country')
+    """
+    return f"users without {by}" if group is None else f"{by} {group}"
+
+
+def pair_name(row: Mapping[str, Any]) -> str:
+    """Return the name of a pair of systems."""
+    return f"{row['system']} − {row['baseline']}"
