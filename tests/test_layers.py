@@ -34,7 +34,7 @@ ALLOWED = {
     "ranking": {"candidates", "core", "errors", "tables"},
     "convention": {"core", "errors", "metrics", "options"},
     "results": {"convention", "core", "errors", "metrics", "options", "stats", "tables"},
-    "findings": {"core", "errors", "results", "stats"},
+    "findings": {"core", "errors", "results", "stats", "tables"},
     "comparison": {
         "core",
         "errors",

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from rankwise import stats as stats
     from rankwise.blocks.partial import Partial as Partial
     from rankwise.comparison.compare import compare as compare
-    from rankwise.comparison.compare import power as power
-    from rankwise.comparison.compare import sample_size as sample_size
     from rankwise.comparison.comparison import Comparison as Comparison
+    from rankwise.comparison.decide import decide as decide
     from rankwise.comparison.decision import Decision as Decision
-    from rankwise.comparison.decision import decide as decide
+    from rankwise.comparison.planning import power as power
+    from rankwise.comparison.planning import sample_size as sample_size
     from rankwise.convention.convention import Convention as Convention
     from rankwise.convention.convention import conventions as conventions
     from rankwise.errors import RankwiseError as RankwiseError
@@ -72,9 +72,9 @@ _HOME_OF = {
     "evaluate_model": "rankwise.evaluation.models",
     "evaluate_ratings": "rankwise.evaluation.models",
     "compare": "rankwise.comparison.compare",
-    "decide": "rankwise.comparison.decision",
-    "power": "rankwise.comparison.compare",
-    "sample_size": "rankwise.comparison.compare",
+    "decide": "rankwise.comparison.decide",
+    "power": "rankwise.comparison.planning",
+    "sample_size": "rankwise.comparison.planning",
     "judged": "rankwise.evidence.judged",
     "rank_agreement": "rankwise.evidence.rank_agreement",
     "validate_metrics": "rankwise.evidence.launches",

@@ -163,7 +163,7 @@ def test_systems_saved_beside_those_of_a_gate_do_not_compete_with_them(folder):
     )
     assert gate.returncode == 0, gate.stderr
     assert "saved on this test set" not in " ".join(gate.stdout.split())
-    assert rw.load(folder / "kept").settings["test_set"]["systems"] == 3
+    assert rw.load(folder / "kept").design.test_set["systems"] == 3
 
 
 @pytest.mark.slow

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise.comparison.rows import COLUMNS
 from rankwise.comparison.view import verdict_sentences
 from rankwise.findings.columns import values_of
-from rankwise.findings.finding import COLUMNS, Finding, Means, oriented
+from rankwise.findings.finding import Finding, Means, oriented
 from rankwise.findings.margins import margin_of
 from rankwise.stats.many_systems import adjust, level_left
 from strategies import fewer
@@ -79,17 +80,17 @@ def excludes_zero(low, high):
     return low > 0 or high < 0
 
 
-def contradictions(row, settings):
+def contradictions(row, design):
     """What contradicts the word of a row."""
-    alpha, word = settings["alpha"], row["verdict"]
+    alpha, word = design.alpha, row["verdict"]
     shown = row["p_adjusted"] < alpha
-    up = settings["directions"][row["metric"]]
+    up = design.directions[row["metric"]]
     if shown != (word in ("better", "worse", "different")):
         yield "p"
     if word in ("better", "worse") and (row["difference"] > 0) != (up == (word == "better")):
         yield "sign"
     if word == "equivalent":
-        yield from outside_the_margin(row, settings)
+        yield from outside_the_margin(row, design)
     for name in ("low", "low_together", "lift_low"):
         low, high = row[name], row[name.replace("low", "high")]
         of_margin = word == "equivalent" and name != "low_together"
@@ -109,10 +110,10 @@ def contradictions(row, settings):
         yield "wins"
 
 
-def outside_the_margin(row, settings):
-    if not row["p_equivalence_adjusted"] < settings["alpha"]:
+def outside_the_margin(row, design):
+    if not row["p_equivalence_adjusted"] < design.alpha:
         yield "p of equivalence"
-    margin = margin_of(settings["margin"], row["metric"])
+    margin = margin_of(design.margin, row["metric"])
     if isinstance(margin, str):
         share = float(margin.removesuffix("%")) / 100
         limits, size = (row["lift_low"], row["lift_high"]), share
@@ -124,24 +125,24 @@ def outside_the_margin(row, settings):
 
 def contradicting_ranks(found):
     """What ranks and the headline say against the words."""
-    ranks = {row["system"]: row for row in found.settings["ranks"]}
+    ranks = {rank.system: rank for rank in found.design.ranks}
     words = [row for row in found.table.to_dicts() if row["primary"]]
     losers = {
         row["baseline"] if row["verdict"] == "better" else row["system"]
         for row in words
         if row["verdict"] in ("better", "worse")
     }
-    if any(ranks[name]["may_be_best"] for name in losers & ranks.keys()):
+    if any(ranks[name].may_be_best for name in losers & ranks.keys()):
         yield "a loser may be best"
-    open_ = [row for row in words if row["verdict"] in ("not shown", "equivalent")]
-    if ranks and len(open_) == len(words) and any(row["rank_low"] > 1 for row in ranks.values()):
+    open_ = [row for row in words if row["verdict"] in ("not shown", "not checked", "equivalent")]
+    if ranks and len(open_) == len(words) and any(rank.rank_low > 1 for rank in ranks.values()):
         yield "ranks apart without a word"
-    head = verdict_sentences(found.table, found.settings)[0]
+    head = verdict_sentences(found.table, found.design)[0]
     best = re.match(r"The best system is (.*) on ", head)
     if best and losers & set(re.split(r", | or ", best[1])):
         yield "headline"
     if (
-        found.settings["by"] is None
+        found.design.by is None
         and len(words) == 1
         and "beats" in head
         and words[0]["verdict"] != "better"
@@ -157,9 +158,7 @@ def check_world(seed):
         assert "range" in str(error) or "allows every loss" in str(error), error
         return 0
     wrong = [
-        (name, row)
-        for row in found.table.to_dicts()
-        for name in contradictions(row, found.settings)
+        (name, row) for row in found.table.to_dicts() for name in contradictions(row, found.design)
     ]
     assert not wrong, (seed, options, wrong[0])
     about_ranks = list(contradicting_ranks(found))
@@ -170,17 +169,17 @@ def check_world(seed):
 
 def check_decision(seed, found):
     """Decide between two systems of a comparison: outcomes, intervals and p-values agree."""
-    settings, names = found.settings, list(found.results)
-    if settings["by"] is not None:
+    design, names = found.design, list(found.results)
+    if design.by is not None:
         return
-    rails = {"rmse": "10%"} if settings["primary"] != "rmse" else {"ndcg@5": 0.05}
-    options = {"success": settings["primary"], "guardrails": rails, "deterioration": "ndcg@5"}
+    rails = {"rmse": "10%"} if design.primary != "rmse" else {"ndcg@5": 0.05}
+    options = {"success": design.primary, "guardrails": rails, "deterioration": "ndcg@5"}
     made = rw.decide(found, baseline=names[0], system=names[1], **options)
     rule = made.record["rule"]
     assert (rule["alpha"], rule["test"], rule["earlier"]) == (
-        settings["alpha"],
-        settings["test"],
-        settings.get("earlier", 0),
+        design.alpha,
+        design.test,
+        design.earlier,
     )
     for check in (*made.checks.to_dicts(), *made.rows):
         limits = (check["low"], check["high"])
@@ -193,23 +192,23 @@ def check_decision(seed, found):
             assert check["shown"] == "worse", context
             assert math.isnan(sum(limits)) or excludes_zero(*limits), context
         if check["outcome"] == "no loss shown" and not math.isnan(sum(limits)):
-            up = settings["directions"][check["metric"]]
+            up = design.directions[check["metric"]]
             assert not (check["high"] < 0 if up else check["low"] > 0), context
         if (
             check["role"] == "guardrail"
             and check["outcome"] in ("passed", "not shown")
             and check["users"] > 1
         ):
-            inside = within_its_margin(check, rails, settings)
+            inside = within_its_margin(check, rails, design)
             assert inside is None or inside == (check["outcome"] == "passed"), context
         ends = (check["change_low"], check["change_high"])
         if check["role"] != "guardrail" and not math.isnan(sum(ends) + sum(limits)):
             assert excludes_zero(*ends) == excludes_zero(*limits), context
 
 
-def within_its_margin(check, rails, settings):
+def within_its_margin(check, rails, design):
     """Whether the printed limit of a guardrail is within its margin; None where there is none."""
-    margin, up = rails[check["metric"]], settings["directions"][check["metric"]]
+    margin, up = rails[check["metric"]], design.directions[check["metric"]]
     low, high = check["low"], check["high"]
     if isinstance(margin, str):
         margin, low, high = (
@@ -279,7 +278,7 @@ def test_every_column_turns_with_its_pair():
 
 
 def test_a_row_without_values_turns_too():
-    row = values_of(Finding("mrr", None, "a", "b", means=Means(math.nan, 0.5)))
+    row = values_of(Finding(metric="mrr", baseline="a", system="b", means=Means(math.nan, 0.5)))
     turned = oriented(row, "b")
     assert (turned["baseline"], turned["mean_baseline"], turned["wins"]) == ("b", 0.5, None)
     assert math.isnan(turned["difference"])

@@ -158,7 +158,7 @@ def test_one_cluster_shows_nothing():
     given, _ = results(homes=1)
     row = rw.compare(given, clusters="home")["b"]
     assert math.isnan(row["p"])
-    assert row["verdict"] == "not shown"
+    assert (row["verdict"], row["why"]) == ("not checked", "no test")
 
 
 def test_what_is_refused():

@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.findings.columns import columns_of, table_of, values_of
-from rankwise.findings.finding import COLUMNS, Finding
+from rankwise.comparison.rows import COLUMNS, PairFinding, Seeds
+from rankwise.findings.columns import columns_of, rows_of, table_of, values_of
+from rankwise.findings.finding import Means, TestOutcome
 
 SOURCE = Path(rw.__file__).parent
 PAIR = """
@@ -48,13 +49,15 @@ def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
     pytest.importorskip("jinja2")
     copy = tmp_path / "src"
     shutil.copytree(SOURCE, copy / "rankwise", ignore=shutil.ignore_patterns("__pycache__"))
-    rows = copy / "rankwise" / "comparison" / "rows.py"
-    text = rows.read_text(encoding="utf-8")
+    sections = copy / "rankwise" / "findings" / "finding.py"
+    text = sections.read_text(encoding="utf-8")
     end = '    lift: float = column(math.nan, "change", change_text, leaves=5)\n'
     assert text.count(end) == 1
+    sections.write_text(text.replace(end, end.rstrip("\n") + PAIR), encoding="utf-8")
+    rows = copy / "rankwise" / "comparison" / "rows.py"
+    text = rows.read_text(encoding="utf-8")
     computed = "means_of_pair((before, after), pairs.mean, alone, wide, 1 - alpha)"
     assert text.count(computed) == 1
-    text = text.replace(end, end.rstrip("\n") + PAIR)
     more = f"replace({computed}, spread_baseline=pairs.covariance[1, 1], spread_system=77.5)"
     rows.write_text(text.replace(computed, more), encoding="utf-8")
     done = subprocess.run(
@@ -80,16 +83,38 @@ def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
 
 
 def test_the_columns_are_the_fields_of_sections_in_their_order():
-    row = Finding("ndcg@3", None, "a", "b")
-    assert list(values_of(row)) == list(COLUMNS) == list(columns_of(Finding))
-    assert not {"better", "error", "largest"} & COLUMNS.keys()
-    table = table_of([row], Finding)
+    row = PairFinding(metric="ndcg@3", baseline="a", system="b")
+    assert list(values_of(row)) == list(COLUMNS) == list(columns_of(PairFinding))
+    assert not {"limits_of", "error", "largest"} & COLUMNS.keys()
+    table = table_of([row], PairFinding)
     assert dict(table.schema) == COLUMNS
-    assert dict(table_of([], Finding).schema) == COLUMNS
+    assert dict(table_of([], PairFinding).schema) == COLUMNS
+
+
+def test_rows_are_read_back_from_their_table():
+    rows = [
+        PairFinding(
+            metric="ndcg@3",
+            by="country",
+            group="AT",
+            baseline="a",
+            system="b",
+            means=Means(0.25, 0.5, 0.25, low=0.125, high=0.375),
+            test=TestOutcome("t", 0.5, verdict="better"),
+            seeds=Seeds(3, 4),
+            flags=("one", "two"),
+        ),
+        PairFinding(metric="mrr", baseline="a", system="c", why="no test"),
+    ]
+    table = table_of(rows, PairFinding)
+    again = rows_of(table, PairFinding)
+    assert again[0].flags == ("one", "two")
+    assert (again[1].why, again[1].seeds.seeds_baseline) == ("no test", None)
+    assert table_of(again, PairFinding).equals(table)
 
 
 def test_a_row_without_values_is_nan_for_numbers_and_null_otherwise():
-    values = values_of(Finding("ndcg@3", None, "a", "b"))
+    values = values_of(PairFinding(metric="ndcg@3", baseline="a", system="b"))
     assert values["d_z"] != values["d_z"]
     assert values["wins"] is None
     assert values["verdict"] is None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from command_line import rankwise_here
-from rankwise.comparison.alignment import check_comparable
+from rankwise.comparison.comparability import check_comparable
 from rankwise.errors import InputError, ParameterError, RankwiseError
 from rankwise.evaluation.settings import option_fields
 from rankwise.options import compared_options

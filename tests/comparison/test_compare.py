@@ -12,7 +12,7 @@ import pytest
 
 import rankwise as rw
 from rankwise import stats
-from rankwise.comparison.alignment import marks
+from rankwise.comparison.systems import marks
 from rankwise.core.terminal import brief, plain
 from rankwise.errors import MetricError, ParameterError
 
@@ -60,7 +60,7 @@ def test_every_number_of_a_row():
     )
     assert row["verdict"] == "better"
     assert found["b"]["verdict"] == "not shown"
-    assert "exploratory" in found["recall@10", "c"]["flags"]
+    assert not found["recall@10", "c"]["primary"]
 
 
 def test_means_are_those_of_the_results():
@@ -274,7 +274,7 @@ def test_results_one_after_the_other():
     found = rw.compare(*results().values())
     named = rw.compare(dict(zip("ABC", results().values(), strict=True)), baseline="A")
     assert found.table.equals(named.table)
-    assert rw.compare(*results().values(), baseline="C").settings["baseline"] == "C"
+    assert rw.compare(*results().values(), baseline="C").design.baseline == "C"
     assert list(rw.compare(*[run()] * 28).values.columns)[-2:] == ["AA", "AB"]
 
 
@@ -333,7 +333,7 @@ def test_exports():
     }
     data = json.loads(found.export("json"))
     assert len(data["pairs"]) == 6
-    assert data["settings"]["primary"] == "ndcg@10"
+    assert data["design"]["primary"] == "ndcg@10"
     assert found.export("csv").count("\n") == 7
     text = found.export("markdown")
     best = f"{results(1500, (0.0, 0.04, 0.12))['c']['ndcg@10']:.3f}".removeprefix("0")
@@ -397,7 +397,7 @@ def test_groups_have_no_direction_of_their_metric():
     }
     assert runs["good"].direction("reo@1") is False
     assert runs["good"].direction("reo@1[item_group=a]") is None
-    assert rw.compare(runs)["reo@1[item_group=a]", "good"]["verdict"] in ("different", "not shown")
+    assert rw.compare(runs)["reo@1[item_group=a]", "good"]["verdict"] in ("different", "not checked")
 
 
 def test_both_systems_have_the_same_jackknife_groups():
@@ -510,8 +510,8 @@ def test_a_comparison_goes_on_past_a_metric(one, other, options, reason):
     }
     found = rw.compare(runs, **options)
     assert found.table["metric"].to_list() == ["x"]
-    assert reason in found.settings["not_compared"]["rmse"]
-    assert f"Not compared: rmse: {found.settings['not_compared']['rmse']}." in found.views[-1].notes
+    assert reason in found.design.not_compared["rmse"]
+    assert f"Not compared: rmse: {found.design.not_compared['rmse']}." in found.views[-1].notes
     if "common" in options.values() or reason.startswith("no user"):
         return  # it has a row, over no users
     for ask in ({"metrics": ["x", "rmse"]}, {"primary": "rmse"}):
@@ -536,7 +536,7 @@ def test_a_value_that_is_nan_in_one_result():
     }
     assert np.isnan(runs["a"]["recall@2"])
     found = rw.compare(runs, force=True)
-    assert found.settings["not_compared"] == {"recall@2": "it is NaN in a, b"}
+    assert found.design.not_compared == {"recall@2": "it is NaN in a, b"}
 
 
 # Groups of users.
@@ -581,7 +581,7 @@ def test_a_comparison_for_each_group_corrected_over_groups():
     )
     assert found["recall@2", "B", "x"]["verdict"] == "better"
     assert found["recall@2", "B", "y"]["verdict"] == "not shown"
-    assert "not a mean over users" in found.settings["not_compared"]["gini@2"]
+    assert "not a mean over users" in found.design.not_compared["gini@2"]
     with pytest.raises(MetricError, match="no single row"):
         _ = found["B"]
 
@@ -615,7 +615,7 @@ def test_a_group_that_cannot_be_compared_is_left_out():
     lacking = table(x=[0.5, NAN] * 150)
     found = rw.compare(one, lacking, by="team")
     assert found.table["group"].to_list() == ["a"]
-    assert "x, team=b" in found.settings["not_compared"]
+    assert "x, team=b" in found.design.not_compared
     empty = table(x=[NAN] * 300)
     with pytest.raises(ParameterError, match="one result, and none in another"):
         rw.compare(one, empty, by="team")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.comparison.comparison import HEAD, folder_names, is_comparison
+from rankwise.comparison.storage import HEAD, folder_names, is_comparison
 from rankwise.core.hashing import json_hash
 from rankwise.errors import FileError, OutputError
 
@@ -53,7 +53,7 @@ def test_what_was_saved_is_read(comparison, tmp_path):
     again = rw.Comparison.load(folder)
     assert again.table.equals(comparison.table, null_equal=True)
     assert again.values.equals(comparison.values, null_equal=True)
-    assert again.settings == json.loads(json.dumps(comparison.settings))
+    assert again.design == comparison.design
     assert list(again.results) == NAMES
     for name in NAMES:
         assert dict(again.results[name]) == dict(comparison.results[name])
@@ -64,7 +64,7 @@ def test_what_was_saved_is_read(comparison, tmp_path):
 
 def test_infinity_is_read(comparison, tmp_path):
     table = comparison.table.with_columns(lift_high=pl.lit(math.inf), lift_low=pl.lit(-math.inf))
-    saved = rw.Comparison(table, comparison.values, comparison.settings, comparison.results)
+    saved = rw.Comparison(table, comparison.values, comparison.design, comparison.results)
     again = rw.Comparison.load(saved.save(tmp_path)).table
     assert (again["lift_high"] == math.inf).all()
     assert (again["lift_low"] == -math.inf).all()
@@ -110,8 +110,8 @@ def test_what_was_edited_since_is_an_error(comparison, tmp_path):
         '{"pairs": 3}',
         "\x00",
         "[" * 100_000,
-        ('{"pairs": [], "values": [], "settings": [], "results": 5}'),
-        '{"pairs": [{}], "values": [], "settings": {}, "results": {}}',
+        ('{"pairs": [], "values": [], "design": [], "results": 5}'),
+        '{"pairs": [{}], "values": [], "design": {}, "results": {}}',
     ],
 )
 def test_damage_is_an_error_of_ours(tmp_path, content):

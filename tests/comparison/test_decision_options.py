@@ -36,7 +36,7 @@ def test_a_decision_has_the_level_and_the_earlier_pairs_of_its_comparison():
     decided = rw.decide(many, success="recall@3")
     assert decided.outcome == "hold"
     assert decided.checks["p"][0] == pytest.approx(many["recall@3", "new"]["p_adjusted"])
-    assert decided.record["rule"]["earlier"] == many.settings["earlier"]
+    assert decided.record["rule"]["earlier"] == many.design.earlier
 
 
 def test_a_decision_has_the_missing_values_and_the_test_of_its_comparison():
@@ -104,7 +104,7 @@ def test_a_margin_that_allows_every_loss_is_refused(margin):
 
 def test_a_margin_beyond_1_is_one_of_a_metric_without_a_bound():
     frames = [pl.DataFrame({"user": range(50), "rmse": [5.0 + at] * 50}) for at in range(2)]
-    assert rw.compare(*map(rw.from_per_user, frames), margin=1.5).settings["margin"] == 1.5
+    assert rw.compare(*map(rw.from_per_user, frames), margin=1.5).design.margin == 1.5
 
 
 def test_no_metric_is_no_question():

@@ -132,7 +132,7 @@ def test_every_clause_of_the_method_is_recorded(comparison):
 
 
 def test_what_is_not_known_is_said(comparison):
-    alone = rw.Comparison(comparison.table, comparison.values, comparison.settings)
+    alone = rw.Comparison(comparison.table, comparison.values, comparison.design)
     text = alone.export("methods")
     for gap in (
         "the split",

@@ -60,7 +60,7 @@ def test_ranks_of_few_users_rest_on_the_tests_of_pairs(cell):
     ranks = {row["system"]: row for row in found.ranks.to_dicts()}
     assert [ranks[name]["rank_low"] for name in MEANS] == (1 + shown.sum(axis=0)).tolist()
     assert [ranks[name]["rank_high"] for name in MEANS] == (k - shown.sum(axis=1)).tolist()
-    assert not found.settings["ranks_approximate"]
+    assert not found.design.ranks_approximate
     assert rw.compare(results, baseline="a").ranks.equals(found.ranks)
 
 
@@ -87,14 +87,14 @@ def test_no_rank_is_claimed_of_few_users_of_unlike_skewness(samples):
 def test_displays_say_who_may_be_the_best():
     found = rw.compare(table(100))
     assert "Ranks, together with 95 % confidence: b 1 to 2, c 1 to 2, a 3, d 4." in repr(found)
-    said = verdict_sentences(found.table, found.settings)
+    said = verdict_sentences(found.table, found.design)
     assert said == ["The best system is b or c on ndcg@10; which one is not shown."]
     same = rw.compare({name: next(iter(table().values())) for name in "xyz"})
-    assert verdict_sentences(same.table, same.settings)[0].startswith(
+    assert verdict_sentences(same.table, same.design)[0].startswith(
         "No difference is shown on ndcg@10."
     )
     clear = rw.compare(table(5000))
-    assert not any("which one" in s for s in verdict_sentences(clear.table, clear.settings))
+    assert not any("which one" in s for s in verdict_sentences(clear.table, clear.design))
 
 
 def test_small_values_may_be_the_good_ones():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 import rankwise as rw
 from rankwise import stats
+from rankwise.comparison.design import SeedCounts
 from rankwise.comparison.view import pair_sentence
 from rankwise.core.terminal import brief, decimals
 from rankwise.errors import InputError, MetricError, ParameterError
@@ -73,13 +73,13 @@ def test_seeds_are_paired_where_each_has_a_split_of_its_own():
         for s, t in enumerate(truths)
     ]
     found = rw.compare({"one": one, "other": other})
-    assert found.settings["seeds"] == {"design": "paired", "counts": {"one": 3, "other": 3}}
+    assert found.design.seeds == SeedCounts("paired", {"one": 3, "other": 3})
     x, y = values(other, "recall@2"), values(one, "recall@2")
     expected = stats.two_level(x, y, paired=True)
     assert found["other"]["p"] == pytest.approx(expected.p)
     # Of one split they are independent, unless it is said; of other splits they cannot be.
-    assert rw.compare({"a": A, "b": A[:1] + B}).settings["seeds"]["design"] == "independent"
-    assert rw.compare({"a": A[:3], "b": B}, seeds="paired").settings["seeds"]["design"] == "paired"
+    assert rw.compare({"a": A, "b": A[:1] + B}).design.seeds.design == "independent"
+    assert rw.compare({"a": A[:3], "b": B}, seeds="paired").design.seeds.design == "paired"
     with pytest.raises(ParameterError, match="different truths"):
         rw.compare({"one": one, "other": other}, seeds="independent")
     with pytest.raises(ParameterError, match="different truths"):
@@ -294,14 +294,14 @@ def test_tables_verdicts_and_latex_say_what_is_a_sample():
     assert "4 each" not in found.export("methods")
     assert "Values are means over seeds (a: 4, b: 3, one: 1)" in found.export("methods")
     (row,) = found.table.filter("primary", system="one", baseline="a").to_dicts()
-    assert "(1 and 4 seeds)" in pair_sentence(row, found.settings)
+    assert "(1 and 4 seeds)" in pair_sentence(row, found.design)
     over = rw.compare(over_sets(), baseline="a")
     assert "Over 3 data sets, as a random sample" in repr(over)
     table = over.export("latex")
     assert r"\multicolumn{2}{c}{mean of data sets" in table
     assert table.count(r"\multicolumn") == 4
     assert r"\cmidrule(lr){2-3}" in table
-    assert "over 3 data sets" in pair_sentence(over["ndcg@10", "b"], over.settings)
+    assert "over 3 data sets" in pair_sentence(over["ndcg@10", "b"], over.design)
 
 
 def test_what_is_saved_is_read_again(tmp_path):
@@ -309,7 +309,7 @@ def test_what_is_saved_is_read_again(tmp_path):
         found = rw.compare(given)
         again = rw.Comparison.load(found.save(tmp_path / str(len(given))))
         assert again.table.equals(found.table)
-        assert again.settings == json.loads(json.dumps(found.settings))
+        assert again.design == found.design
         assert list(again.results) == list(found.results)
     assert list(found.results)[:2] == ["a, films, seed 1", "a, films, seed 2"]
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 import rankwise as rw
+from rankwise.comparison.design import Design, SystemRank
 from rankwise.comparison.view import leader_first, pair_sentence, system_order, verdict_sentences
 
-SETTINGS = {
-    "correction": "holm",
-    "by": None,
-    "alpha": 0.05,
-    "baseline": None,
-    "primary": "ndcg@10",
-    "ranks": [],
-    "directions": {"ndcg@10": True, "rmse": False},
-}
+DESIGN = Design(primary="ndcg@10", directions={"ndcg@10": True, "rmse": False})
 ROW = {
     "system": "B",
     "baseline": "A",
@@ -39,6 +33,8 @@ ROW = {
     "mean_system": 0.31,
     "data_sets": None,
     "seeds_system": None,
+    "flags": [],
+    "why": "",
 }
 FELL = {
     "difference": -0.01,
@@ -88,10 +84,10 @@ FELL = {
             ),
         ),
         (
-            {"verdict": "not shown", "minimum_detectable": math.nan, "p_adjusted": math.nan},
+            {"verdict": "not checked", "why": "no test", "p_adjusted": math.nan},
             (
                 "B is not tested against A on ndcg@10: 0.310 against 0.300, +3.1 % (1.2 to 5.0); "
-                "no p-value could be computed."
+                "no test."
             ),
         ),
         (
@@ -118,12 +114,12 @@ FELL = {
     ],
 )
 def test_one_pair(changes, sentence):
-    assert pair_sentence({**ROW, **changes}, SETTINGS) == sentence
+    assert pair_sentence({**ROW, **changes}, DESIGN) == sentence
 
 
 def test_a_group_is_named():
-    settings = {**SETTINGS, "by": "country"}
-    assert pair_sentence({**ROW, "group": "AT"}, settings).startswith(
+    design = replace(DESIGN, by="country")
+    assert pair_sentence({**ROW, "group": "AT"}, design).startswith(
         "B beats A on ndcg@10 for country AT: "
     )
 
@@ -143,12 +139,12 @@ def pair(system, baseline, verdict, mean_system, mean_baseline, **more):
     }
 
 
-def said(rows, **settings):
-    return verdict_sentences(rows, {**SETTINGS, **settings})
+def said(rows, **changes):
+    return verdict_sentences(rows, replace(DESIGN, **changes))
 
 
 def test_one_pair_is_one_sentence():
-    assert said(table({})) == [pair_sentence(ROW, SETTINGS)]
+    assert said(table({})) == [pair_sentence(ROW, DESIGN)]
     assert said(table({}).clear()) == ["Nothing was compared."]
 
 
@@ -194,7 +190,7 @@ def test_which_system_is_the_best_may_be_open():
         pair("c", "a", "better", 0.3, 0.1),
         pair("c", "b", "not shown", 0.3, 0.2),
     )
-    ranks = [{"system": name, "may_be_best": name != "a"} for name in "cba"]
+    ranks = tuple(SystemRank(name, 0.2, 1, 1, 2, may_be_best=name != "a") for name in "cba")
     assert said(rows, ranks=ranks) == [
         "The best system is c or b on ndcg@10; which one is not shown."
     ]
@@ -207,8 +203,8 @@ def test_of_errors_the_smallest_leads():
         pair("c", "b", "worse", 0.3, 0.2, metric="rmse", **FELL),
     )
     assert said(rows, primary="rmse") == ["a beats b and c on rmse."]
-    assert leader_first(rows, SETTINGS)["baseline"].to_list() == ["a", "a", "b"]
-    assert system_order(rows, {**SETTINGS, "primary": "rmse"}) == ["a", "b", "c"]
+    assert leader_first(rows, DESIGN)["baseline"].to_list() == ["a", "a", "b"]
+    assert system_order(rows, replace(DESIGN, primary="rmse")) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -284,16 +280,16 @@ def test_a_lead_that_comes_from_users_without_a_list_is_said_so():
         train=truth,
     )
     comparison = rw.compare({"part": part, "wide": wide}, baseline="part")
-    (lead,) = comparison.settings["leads"]
-    assert (lead["users_with_one_list"], lead["users"], lead["decides"]) == (150, 1_350, True)
+    (pair,) = comparison.design.served_by_both
+    assert (pair.users_with_one_list, pair.users, pair.decides) == (150, 1_350, True)
     both = [user for user in users if user % 10]
     means = [
         result.per_user.filter(pl.col("user").is_in(both))["ndcg@3"].mean()
         for result in (part, wide)
     ]
-    assert lead["difference"] == pytest.approx(means[1] - means[0])
-    assert lead["low"] < lead["difference"] < lead["high"]
-    first, second, *_ = verdict_sentences(comparison.table, comparison.settings)
+    assert pair.difference == pytest.approx(means[1] - means[0])
+    assert pair.low < pair.difference < pair.high
+    first, second, *_ = verdict_sentences(comparison.table, comparison.design)
     assert first.startswith("wide beats part on ndcg@3")
     assert second.startswith(
         "150 users get a list from only one of wide and part; over the other 1,350 the difference is"
@@ -301,7 +297,7 @@ def test_a_lead_that_comes_from_users_without_a_list_is_said_so():
     row = comparison["novelty@3", "wide"]  # of lists: over the users who have one from both
     assert (row["users"], row["dropped_because"]) == (1_350, "150 without a value in some result")
     same = rw.compare({"one": part, "other": part}, baseline="one")
-    assert same.settings["leads"] == []
+    assert same.design.served_by_both == ()
 
 
 def test_a_difference_that_all_users_share_has_no_note():
@@ -310,9 +306,9 @@ def test_a_difference_that_all_users_share_has_no_note():
     part = rw.evaluate(lists(served, 5), truth, "ndcg@3")
     wide = rw.evaluate(lists(truth, 1), truth, "ndcg@3")
     comparison = rw.compare({"part": part, "wide": wide}, baseline="part")
-    (lead,) = comparison.settings["leads"]
-    assert not lead["decides"]
-    assert len(verdict_sentences(comparison.table, comparison.settings)) == 1
+    (pair,) = comparison.design.served_by_both
+    assert not pair.decides
+    assert len(verdict_sentences(comparison.table, comparison.design)) == 1
 
 
 def test_a_metric_over_different_users_is_an_error_where_it_was_asked_for():

@@ -274,7 +274,7 @@ def test_users_are_the_clusters_of_intervals():
 def test_users_are_the_clusters_of_comparisons():
     one, two = results()
     found = rw.compare(one, two)
-    assert found.settings["clusters"] == "user"
+    assert found.design.clusters == "user"
     assert found["B"]["clusters"] == 80
     assert found["B"]["users"] == len(one.per_user)
     assert "those of 80 users, the sampling units" in " ".join(repr(found).split())
@@ -291,7 +291,7 @@ def test_means_over_users_are_compared_user_by_user():
     one, two = results(mean_over="users")
     found = rw.compare(one, two)
     assert found["B"]["users"] == 80
-    assert found.settings["clusters"] is None
+    assert found.design.clusters is None
     assert found["B"]["difference"] == pytest.approx(two["ndcg@8"] - one["ndcg@8"])
     with pytest.raises(ParameterError, match="different settings of mean_over"):
         rw.compare(one, results()[1])

@@ -170,7 +170,7 @@ INFERRED = {
     "compare on data sets": lambda r: rows_of(
         rw.compare({"one": {"x": r["a"], "y": r["b"]}, "two": {"x": r["c"], "y": r["a"]}}).table
     ),
-    "ranks": lambda r: rw.compare(r).settings["ranks"],
+    "ranks": lambda r: rw.compare(r).design.ranks,
     "decide": decided,
     "rank_agreement": lambda r: rw.rank_agreement(r, metrics=["ndcg@4", "recall@4"]).to_dict(),
     "words of an order": lambda r: repr(rw.rank_agreement(r, metrics=["ndcg@4", "recall@4"])),
@@ -326,10 +326,8 @@ def test_the_unit_travels(over, tmp_path):
             expected.table.to_dicts(),
         )
     loaded = Comparison.load(expected.save(tmp_path / "comparison"))
-    assert SamplingUnit.of_comparison(loaded.settings) == SamplingUnit.of_comparison(
-        expected.settings
-    )
-    assert SamplingUnit.of_comparison(expected.settings) == plainly.sampling_unit
+    assert loaded.design.unit == SamplingUnit.of_comparison(expected.design)
+    assert expected.design.unit == plainly.sampling_unit
     assert repr(loaded) == repr(expected)
 
 
@@ -355,10 +353,10 @@ def test_gaps_between_groups_take_users_as_the_sample():
 
 def test_gaps_over_requests_beside_means_over_users_are_left_out_with_a_reason():
     results = evaluated(1, mean_over="users")
-    why = rw.compare(results).settings["not_compared"][GAP]
+    why = rw.compare(results).design.not_compared[GAP]
     assert why.startswith("it is over requests, and means are over users, in a")
     assert why.endswith('(evaluate with mean_over="requests")')
-    assert GAP not in rw.compare(evaluated(1)).settings["not_compared"]
+    assert GAP not in rw.compare(evaluated(1)).design.not_compared
     assert evaluated(1)["a"].interval(GAP) == results["a"].interval(GAP)
 
 

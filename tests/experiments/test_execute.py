@@ -164,7 +164,7 @@ def test_a_split_is_made_saved_and_carried(files):
     assert by_hand.card["id"] == split.card["id"]
     lists = pl.read_parquet(outcome.folder / "runs" / "near.parquet")
     assert set(lists["user"]) <= set(split.test["user"])
-    assert outcome.comparisons[0].settings["by"] == "activity"
+    assert outcome.comparisons[0].design.by == "activity"
 
 
 def test_sampled_candidates_are_those_of_the_library(files):

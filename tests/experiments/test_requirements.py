@@ -6,7 +6,7 @@ import pytest
 
 import rankwise as rw
 from command_line import rankwise_here
-from rankwise.comparison.decision import rule_for
+from rankwise.comparison.rule import rule_for
 from rankwise.errors import ConfigError, ParameterError, RankwiseError
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute

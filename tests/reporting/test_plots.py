@@ -111,7 +111,7 @@ def test_slices_are_the_results(results):
 
 
 def test_differences_are_the_rows(comparison):
-    frame = difference_frame(comparison.table.to_dicts(), comparison.settings)
+    frame = difference_frame(comparison.table.to_dicts(), comparison.design)
     columns = ["difference", "low_alone", "high_alone"]
     # A chart has no mark where the table has NaN: the limits of a difference that does not vary.
     rows = (
@@ -272,7 +272,7 @@ def test_wrong_questions(results, comparison):
         both.slices(by="county")
     with pytest.raises(MetricError, match="none of these metrics"):
         both.differences("mrr@3")
-    alone = rw.Comparison(comparison.table, comparison.values, comparison.settings)
+    alone = rw.Comparison(comparison.table, comparison.values, comparison.design)
     with pytest.raises(UsageError, match="holds no results"):
         alone.plot.pareto("ndcg@3")
     no_groups = rw.evaluate({1: [2]}, {1: {2}}, "recall@1")

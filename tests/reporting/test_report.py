@@ -119,7 +119,7 @@ def test_the_sections_are_in_order(full):
 
 @pytest.mark.slow
 def test_the_first_screen_has_the_verdict_and_four_facts(full, comparison):
-    said = verdict_sentences(comparison.table, comparison.settings)
+    said = verdict_sentences(comparison.table, comparison.design)
     assert full.head.verdict == said[0]
     assert said[0] in unescape(full.html)
     assert [fact.title for fact in full.head.facts] == [
@@ -552,7 +552,7 @@ def test_wrong_questions(request, subject, options, says):
 
 
 def test_a_loaded_comparison_without_results(comparison):
-    alone = rw.Comparison(comparison.table, comparison.values, comparison.settings)
+    alone = rw.Comparison(comparison.table, comparison.values, comparison.design)
     with pytest.raises(ParameterError, match="holds no results"):
         alone.report()
 

@@ -56,7 +56,7 @@ def test_why_a_value_is_not_compared(spark):
         )
         for _ in "AB"
     ]
-    (reason,) = rs.compare(*pair).settings["not_compared"].values()
+    (reason,) = rs.compare(*pair).design.not_compared.values()
     assert "rankwise.compare takes it" in reason
     assert "groups" not in reason
     assert "catalog_coverage@2" in rw.compare(*pair).table["metric"].to_list()
@@ -75,7 +75,7 @@ def test_it_is_the_comparison_of_one_process(spark, systems):
     ours = rs.compare(there, baseline="one", margin=0.01)
     theirs = rw.compare(here, baseline="one", margin=0.01, test="t")
     assert not any(result.is_collected for result in there.values())
-    assert ours.settings["not_compared"].keys() == theirs.settings["not_compared"].keys()
+    assert ours.design.not_compared.keys() == theirs.design.not_compared.keys()
     assert ours.table.columns == theirs.table.columns
     of_margins = {name for name in theirs.table.columns if name.startswith("margin_")}
     of_users = {

@@ -32,7 +32,7 @@ from rankwise.cli.options import (
     settings_options,
     write_out,
 )
-from rankwise.core.arguments import Family, SeedDesign, Test
+from rankwise.core.arguments import CorrectionMethod, SeedDesign, Test
 from rankwise.errors import printable
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def report_command(
     give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote; or one
     LOG: a folder that `rankwise off-policy --save` wrote.
     """
-    from rankwise.comparison.comparison import Comparison, is_comparison
+    from rankwise.comparison.comparison import Comparison
+    from rankwise.comparison.storage import is_comparison
     from rankwise.offpolicy.result import OffPolicy, is_off_policy
     from rankwise.reporting.report import report
 
@@ -199,7 +200,7 @@ def _audit(
 )
 @choice_option(
     "--correction",
-    kind=Family,
+    kind=CorrectionMethod,
     default="holm",
     help="Correction for the number of pairs, on the primary metric.",
 )
@@ -332,8 +333,7 @@ def _without_company(comparison: Comparison) -> Comparison:
 
     The systems of a gate do not compete with systems that are saved beside them.
     """
-    settings = {name: value for name, value in comparison.settings.items() if name != "test_set"}
-    return replace(comparison, settings=settings)
+    return replace(comparison, design=replace(comparison.design, test_set={}))
 
 
 def _tell_gate(outcomes: list[tuple[str, str, str]], not_shown: str) -> int:
@@ -414,33 +414,30 @@ def _looked(comparison: Comparison, file: Path) -> list[tuple[str, str, str]]:
 def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return the outcome of each system against the baseline, as a sentence with its numbers."""
     from rankwise.core.terminal import brief
-    from rankwise.findings.finding import ALL_LISTS
     from rankwise.findings.margins import margin_of, size_of
-    from rankwise.results.sampling_unit import SamplingUnit
 
-    outcomes, by, margin = [], comparison.settings["by"], comparison.settings["margin"]
-    unit = SamplingUnit.of_comparison(comparison.settings)
+    outcomes, by, margin = [], comparison.design.by, comparison.design.margin
+    unit = comparison.design.unit
     for row in comparison.table.filter("primary").iter_rows(named=True):
-        up = comparison.settings["directions"].get(row["metric"])
+        up = comparison.design.directions.get(row["metric"])
         outcome, said, *why = _outcome(
-            row, comparison.settings["alpha"], unit, has_direction=up is not None
+            row, comparison.design.alpha, unit, has_direction=up is not None
         )
         group = "" if by is None else f" for {by} {row['group']}"
         means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
-        sizes = f"{means}, {_size_text(row, outcome, comparison.settings['alpha'])}"
+        sizes = f"{means}, {_size_text(row, outcome, comparison.design.alpha)}"
         allowed = size_of(margin_of(margin, row["metric"]), row["mean_baseline"])
         limit = (
             []
             if allowed is None
             else [f"allowed {_allowed(margin_of(margin, row['metric']), allowed)}"]
         )
-        flags = [flag for flag in row["flags"] if flag != ALL_LISTS]
         head = f"{row['system']} {said} {row['baseline']} on {row['metric']}{group}."
         outcomes.append(
             (
                 _OUTCOMES[outcome],
                 head,
-                "; ".join([sizes, *limit, unit.counted_in(row), *why, *flags]),
+                "; ".join([sizes, *limit, unit.counted_in(row), *why, *row["flags"]]),
             )
         )
     return outcomes
@@ -597,7 +594,7 @@ def decide_command(
     success metric is better and every guardrail is shown to hold; stop if a metric is worse;
     otherwise hold. Exit codes: ship 0, stop 1, hold 5.
     """
-    from rankwise.comparison.decision import decide
+    from rankwise.comparison.decide import decide
 
     results = named_paths(ctx, (baseline, system), open_system)
     options |= {name: list(options[name]) for name in ("success", "deterioration", "slices")}

@@ -238,11 +238,7 @@ def _condition(
 ) -> tuple[str, str]:
     """Return the target and the verdict that ``--require`` names."""
     name, colon, verdict = (part.strip() for part in text.partition(":"))
-    if (
-        not colon
-        or name not in targets
-        or verdict not in ("better", "equivalent", "within the margin")
-    ):
+    if not colon or name not in targets or verdict not in ("better", "equivalent", "not worse"):
         raise click.UsageError(f"{text!r} is not 'NAME: better', with the name of a target", ctx)
     if name == baseline:
         raise click.UsageError(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -12,52 +10,24 @@ from typing import Any, Literal
 
 import polars as pl
 
-from rankwise.comparison.alignment import Systems
+from rankwise.comparison.design import Design, SystemRank
 from rankwise.comparison.paper import Layout, PaperOptions, Width, latex_table, methods, paper_view
+from rankwise.comparison.storage import read_comparison, write_comparison
 from rankwise.comparison.view import comparison_views
-from rankwise.core import __version__
 from rankwise.core.arguments import check_choice, check_count, check_path
-from rankwise.core.hashing import json_hash
-from rankwise.core.saved_forms import COMPARISON
 from rankwise.core.terminal import (
     Detail,
     DetailedDisplay,
     Format,
     TableView,
-    as_json,
     export,
-    float_of,
     json_safe,
 )
-from rankwise.errors import FileError, MetricError, ParameterError
-from rankwise.findings.columns import columns_of, table_of
-from rankwise.findings.finding import COLUMNS, Finding
+from rankwise.errors import MetricError, ParameterError
+from rankwise.findings.columns import table_of
 from rankwise.metrics.base import parse
 from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
-from rankwise.results.sampling_unit import SamplingUnit
-from rankwise.results.storage import load
-from rankwise.tables.storage import file_hash, output_errors, write_text
-
-
-def check_plain_design(
-    settings: Mapping[str, Any], what: str, *, over_requests: bool = False
-) -> None:
-    """Raise if a comparison has seeds, data sets, or clusters other than users with requests."""
-    design = [name for name in ("seeds", "data_sets", "clusters") if settings[name]]
-    if (
-        design == ["clusters"]
-        and over_requests
-        and SamplingUnit.of_comparison(settings).is_of_requests
-    ):
-        return
-    if design:
-        raise ParameterError(
-            f"{what} is about one result per system, over independent users",
-            found=f"a comparison with {', '.join(design)}",
-            hint="compare the results of one seed, on one data set",
-        )
-
 
 _OF_PAGES = ("columns", "label")  # what Markdown does not know
 _OF_SYSTEMS = (
@@ -94,163 +64,6 @@ def _check_options(form: str, options: PaperOptions) -> None:
         )
 
 
-HEAD = "comparison.json"
-_RESULTS = "results"
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)  # on Windows
-
-
-def folder_names(systems: Iterable[str]) -> dict[str, str]:
-    """Return a folder name for each system, without characters that file systems refuse.
-
-    >>> folder_names(["bpr", "a/b", "a:b"])
-    {'bpr': 'bpr', 'a/b': 'a_b', 'a:b': 'a_b-2'}
-    """
-    names: dict[str, str] = {}
-    for system in systems:
-        plain = re.sub(r"[^\w.-]+", "_", system, flags=re.ASCII)[:60].strip(".") or "system"
-        plain = f"_{plain}" if _DEVICE.match(plain) else plain
-        taken = {name.lower() for name in names.values()}
-        count, name = 1, plain
-        while name.lower() in taken:  # some file systems do not tell a from A
-            count += 1
-            name = f"{plain}-{count}"
-        names[system] = name
-    return names
-
-
-def result_folders(folder: Path, systems: Iterable[str]) -> dict[str, Path]:
-    """Return where the result of each system lies beside its comparison."""
-    return {name: folder / _RESULTS / part for name, part in folder_names(systems).items()}
-
-
-def write_comparison(folder: Path, content: dict[str, Any], results: Mapping[str, Result]) -> None:
-    """Write a comparison and its results, the file that names them last."""
-    with output_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / HEAD).unlink(missing_ok=True)  # until all results are there it would be of others
-        for name, path in result_folders(folder, results).items():
-            results[name].save(path)
-    write_head(folder, content, results)
-
-
-def write_head(folder: Path, content: dict[str, Any], systems: Iterable[str]) -> None:
-    """Write a comparison beside the results of its systems, which lie in `result_folders`."""
-    with output_errors(folder):
-        where = {
-            name: {
-                "folder": path.relative_to(folder).as_posix(),
-                "sha256": file_hash(path / "result.json"),
-            }
-            for name, path in result_folders(folder, systems).items()
-        }
-        whole = {
-            COMPARISON.key: COMPARISON.version,
-            "rankwise": __version__,
-            **content,
-            "results": where,
-        }
-        digest = json_hash(json.loads(as_json(whole)))
-        write_text(folder / HEAD, as_json({**whole, "sha256": digest}))
-
-
-def is_comparison(path: Path) -> bool:
-    """Return whether a path is a saved comparison."""
-    return (path / HEAD).is_file()
-
-
-def read_comparison(
-    folder: Path,
-) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], dict[str, Result]]:
-    """Return table, values, settings and results of a saved comparison."""
-    path = folder / HEAD
-    content = _read_head(path)
-    try:
-        rows = [
-            [
-                float_of(row[name]) if kind == pl.Float64 else row[name]
-                for name, kind in COLUMNS.items()
-            ]
-            for row in content["pairs"]
-        ]
-        table = pl.DataFrame(rows, schema=COLUMNS, orient="row")
-        values = pl.DataFrame(
-            [
-                {
-                    name: value if name == "metric" else float_of(value)
-                    for name, value in row.items()
-                }
-                for row in content["values"]
-            ],
-            infer_schema_length=None,
-        )
-        settings = dict(content["settings"])
-        where = {n: (str(r["folder"]), str(r["sha256"])) for n, r in content["results"].items()}
-    except (ValueError, LookupError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
-        raise _no_comparison(path, error) from error
-    return table, values, settings, {n: _result(folder, *found) for n, found in where.items()}
-
-
-def _read_head(path: Path) -> dict[str, Any]:
-    """Return ``comparison.json`` in the current format version; raise if the file was changed."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        version, digest = COMPARISON.version_of(content), content.pop("sha256", None)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise _no_comparison(path, error) from error
-    COMPARISON.check(version, str(path), written_by=content.get("rankwise"))
-    if digest is None:
-        raise _no_comparison(path, KeyError("sha256"))
-    if digest != json_hash(content):
-        raise _changed(path)
-    upgraded: dict[str, Any] = COMPARISON.upgrade(content, version)
-    return upgraded
-
-
-def _no_comparison(path: Path, error: Exception) -> FileError:
-    return FileError(
-        "this folder does not hold a saved comparison",
-        where=str(path),
-        found=str(error).splitlines()[0] if str(error) else type(error).__name__,
-        hint="Comparison.save writes it, and so does rankwise run",
-    )
-
-
-def _result(folder: Path, name: str, sha256: str) -> Result:
-    """Load a result of the comparison's folder; raise if the file was changed since."""
-    path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise FileError(
-            "a comparison names results outside its folder", where=str(folder / HEAD), found=name
-        )
-    head = path / "result.json"
-    if head.is_file() and file_hash(head) != sha256:
-        raise _changed(head)
-    return load(path)
-
-
-def _changed(path: Path) -> FileError:
-    return FileError(
-        "this file was changed after the comparison was saved",
-        where=str(path),
-        hint="compare again, and save that",
-    )
-
-
-@dataclass(frozen=True)
-class SystemRank:
-    """The rank of a system on the primary metric, with its confidence interval."""
-
-    system: str
-    mean: float
-    rank: int
-    rank_low: int
-    rank_high: int
-    may_be_best: bool
-
-
-_RANKS = {name: column.dtype for name, column in columns_of(SystemRank).items()}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(DetailedDisplay):
     """The result of `rankwise.compare`: one row per metric, group of users and pair of systems.
@@ -282,9 +95,10 @@ class Comparison(DetailedDisplay):
     values : polars.DataFrame
         One row per value that any result has, one column per system and data set: means over
         seeds. If candidates were sampled, column names carry the label.
-    settings : dict
-        Baseline, primary metric, significance level, test, correction, margin, …; and
-        ``not_compared``, the reason for each metric that was left out.
+    design : Design
+        How the comparison was made: baseline, primary metric, level, test, correction, margin, …;
+        and what was noted beside its table, such as ``design.not_compared``, the reason for each
+        metric that was left out.
     results : mapping of str to Result
         The results that were compared, those of several seeds or data sets as ``"b, seed 1"`` or
         ``"b, data set"``; empty if the comparison was read from a file.
@@ -292,20 +106,8 @@ class Comparison(DetailedDisplay):
 
     table: pl.DataFrame
     values: pl.DataFrame
-    settings: dict[str, Any]
+    design: Design
     results: Mapping[str, Result] = field(default_factory=dict)
-
-    @classmethod
-    def make(
-        cls, systems: Systems, rows: Sequence[Finding], settings: dict[str, Any]
-    ) -> Comparison:
-        """Return the comparison of systems from its rows."""
-        return cls(
-            table_of(rows, Finding),
-            systems.values(),
-            {**settings, "labels": systems.labels},
-            dict(systems.results),
-        )
 
     @property
     def ranks(self) -> pl.DataFrame:
@@ -330,7 +132,7 @@ class Comparison(DetailedDisplay):
         >>> rw.compare(results).ranks.select("system", "rank_low", "rank_high").rows()
         [('b', 1, 2), ('c', 1, 2), ('a', 3, 3)]
         """
-        return pl.DataFrame(self.settings["ranks"], schema=_RANKS)
+        return table_of(self.design.ranks, SystemRank)
 
     def __getitem__(self, key: str | tuple[str, ...]) -> dict[str, Any]:
         """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary metric.
@@ -339,7 +141,7 @@ class Comparison(DetailedDisplay):
         ``["ndcg@10", "b", "women"]``; of several data sets, ``["ndcg@10", "b", "films"]`` for one
         of them, ``["ndcg@10", "b"]`` for all together.
         """
-        names = key if isinstance(key, tuple) else (self.settings["primary"], key)
+        names = key if isinstance(key, tuple) else (self.design.primary, key)
         if isinstance(key, str) and key not in self.table["system"]:
             names = (key,)
         columns = ("metric", "system", "group")
@@ -348,7 +150,7 @@ class Comparison(DetailedDisplay):
         rows = self.table.filter(
             *(pl.col(column) == name for column, name in zip(columns, names, strict=False))
         )
-        if self.settings["data_sets"] and len(names) < len(columns):
+        if self.design.data_sets and len(names) < len(columns):
             rows = rows.filter(pl.col("group").is_null())
         if len(rows) != 1:
             raise MetricError(
@@ -396,7 +198,7 @@ class Comparison(DetailedDisplay):
         """Return everything as plain values, ready for JSON: NaN is None, infinity is text."""
         data: dict[str, Any] = json_safe(
             {
-                "settings": self.settings,
+                "design": self.design.to_dict(),
                 "pairs": self.table.to_dicts(),
                 "values": self.values.to_dicts(),
             }
@@ -426,7 +228,7 @@ class Comparison(DetailedDisplay):
         Parameters
         ----------
         format : {"json", "csv", "markdown", "latex", "methods"}
-            JSON also holds settings and values; LaTeX needs the package booktabs. ``"methods"`` is
+            JSON also holds design and values; LaTeX needs the package booktabs. ``"methods"`` is
             a paragraph on the method, of which every clause comes from the record; what is not
             known stands there as ``[not recorded: …]``.
         metrics : list of str, optional
@@ -481,14 +283,14 @@ class Comparison(DetailedDisplay):
         options = PaperOptions(names, digits, percent, columns, label, caption, layout)
         _check_options(format, options)
         if format == "methods":
-            return methods(self.table, self.settings, self.results)
+            return methods(self.table, self.design, self.results)
         if format == "latex":
-            return latex_table(self.table, self.settings, self.results, options)
+            return latex_table(self.table, self.design, self.results, options)
         return export(
             format,
             self.to_dict,
             table=self._csv_table,
-            views=lambda: [paper_view(self.table, self.settings, self.results, options)],
+            views=lambda: [paper_view(self.table, self.design, self.results, options)],
         )
 
     def _compared(self, name: str) -> str:
@@ -517,7 +319,7 @@ class Comparison(DetailedDisplay):
         detail : {"verdict", "table", "full"}
             How much is shown.
         """
-        return comparison_views(self.table, self.settings, detail)
+        return comparison_views(self.table, self.design, detail)
 
     plot = cached_property(comparison_plots)
     report = report_comparison

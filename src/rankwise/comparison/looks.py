@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.comparison.alignment import align_users
-from rankwise.comparison.comparison import Comparison, check_plain_design
+from rankwise.comparison.comparison import Comparison
 from rankwise.core.saved_forms import LOOKS
 from rankwise.core.terminal import as_json, level_text
 from rankwise.errors import FileError, ParameterError
 from rankwise.findings.margins import margin_of, size_of
 from rankwise.results.intervals import range_of
-from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.differences import Differences, Interval
 from rankwise.tables.storage import write_text
@@ -66,20 +65,20 @@ def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimA
     FileError
         If the file is not a record of looks.
     """
-    settings = comparison.settings
-    if settings["margin"] is None or settings["by"] is not None or not comparison.results:
+    design = comparison.design
+    if design.margin is None or design.by is not None or not comparison.results:
         raise ParameterError(
             "looks need a comparison of all users, with a margin",
-            found=f"margin={settings['margin']}, by={settings['by']}",
+            found=f"margin={design.margin}, by={design.by}",
             hint="pass margin=",
         )
-    if SamplingUnit.of_comparison(settings).is_of_requests:
+    if design.unit.is_of_requests:
         raise ParameterError(
             "looks are at means over users, and these means are over requests",
             found='mean_over="requests"',
             hint='evaluate with mean_over="users"',
         )
-    check_plain_design(settings, "a look")
+    design.check_is_plain("a look")
     rows = comparison.table.to_dicts()
     record = _read(file) if file.exists() else {}
     looks: list[InterimAnalysis] = []
@@ -89,9 +88,9 @@ def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimA
         key = f"{row['system']} − {row['baseline']}: {row['metric']}"
         pairs = _pairs(comparison, row)
         rule = {
-            "alpha": settings["alpha"],
-            "margin": margin_of(settings["margin"], row["metric"]),
-            "missing": settings["missing"],
+            "alpha": design.alpha,
+            "margin": margin_of(design.margin, row["metric"]),
+            "missing": design.missing,
         }
         entry = record.setdefault(key, {"rule": rule, "looks": []})
         _check_rule(entry["rule"], rule)
@@ -116,9 +115,7 @@ def _check_rule(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
 
 def _pairs(comparison: Comparison, row: Mapping[str, Any]) -> Differences:
-    aligned = align_users(
-        dict(comparison.results), row["metric"], comparison.settings["missing"]
-    ).values
+    aligned = align_users(dict(comparison.results), row["metric"], comparison.design.missing).values
     column = {name: at for at, name in enumerate(comparison.results)}
     return Differences(aligned[:, column[row["system"]]], aligned[:, column[row["baseline"]]])
 
@@ -134,9 +131,9 @@ def _looked(
             found=f"{before[-1]['users']:,} users before, {pairs.n:,} now",
             hint="compare all users so far, or begin a new file",
         )
-    margin = margin_of(comparison.settings["margin"], row["metric"])
+    margin = margin_of(comparison.design.margin, row["metric"])
     size = size_of(margin, pairs.means[1])
-    better = comparison.settings["directions"].get(row["metric"])
+    better = comparison.design.directions.get(row["metric"])
     if better is None or size is None:
         raise ParameterError(f"{row['metric']} has no direction, or no margin to clear")
     interval, gain, spare = _sequences(comparison, row["metric"], pairs, margin, better)
@@ -184,7 +181,7 @@ def _sequences(
             hint="pass a number as the margin",
         )
     # Of both outcomes at most one can be wrong, so that either side may err with alpha.
-    sequence = partial(confidence_sequence, confidence=1 - 2 * comparison.settings["alpha"])
+    sequence = partial(confidence_sequence, confidence=1 - 2 * comparison.design.alpha)
     interval = sequence(pairs.d, lowest=-width, highest=width)
     gain = (
         interval if higher_is_better else replace(interval, low=-interval.high, high=-interval.low)

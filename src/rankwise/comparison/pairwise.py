@@ -13,29 +13,24 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.alignment import AlignedUsers, align_users
-from rankwise.comparison.comparison import SystemRank
+from rankwise.comparison.design import SystemRank
 from rankwise.comparison.rows import (
-    detectable,
-    means_of_pair,
-    row_of,
-    row_of_all_lists,
-    with_joint_p,
-    with_margin_limits,
-)
-from rankwise.core.arguments import Family, Missing, Test
-from rankwise.errors import InputError, MetricError, ParameterError
-from rankwise.findings.conclude import JOINT
-from rankwise.findings.finding import (
-    NO_LIMITS,
+    JOINT,
     Clusters,
     DataSets,
-    EffectSizes,
-    Finding,
-    Limits,
-    MarginTests,
+    PairFinding,
     Seeds,
-    TestOutcome,
+    detectable,
+    make_jackknife_finding,
+    make_pair_finding,
+    means_of_pair,
+    with_joint_p,
+    with_margin_limits,
+    with_margin_size,
 )
+from rankwise.core.arguments import CorrectionMethod, Missing, Test
+from rankwise.errors import InputError, MetricError, ParameterError
+from rankwise.findings.finding import NO_LIMITS, EffectSizes, Limits, MarginTests, TestOutcome
 from rankwise.findings.margins import Margin, margin_flags, margin_of, margin_test
 from rankwise.metrics.base import GroupsCompared
 from rankwise.results.intervals import (
@@ -104,7 +99,7 @@ from rankwise.stats.variance_components import (
 _TESTS = {"wilcoxon": wilcoxon, "sign": sign}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PairwiseTests:
     """Pairs of results, (baseline, system), over one group of users or all of them.
 
@@ -116,13 +111,14 @@ class PairwiseTests:
     """
 
     results: Mapping[str, Result]
+    by: str | None = None
     group: str | None
     pairs: list[tuple[str, str]]
     main: str
     tests: int
     alpha: float
     test: Test
-    correction: Family
+    correction: CorrectionMethod
     margin: Margin
     missing: Missing
     n_resamples: int | None
@@ -146,14 +142,13 @@ class PairwiseTests:
         """The level of claims about all pairs together, beside pairs that were compared earlier."""
         return self.alpha * len(self.pairs) / (len(self.pairs) + self.earlier)
 
-    def rows(self, cell: str) -> list[Finding]:
+    def rows(self, cell: str) -> list[PairFinding]:
         """Return the rows of one metric, adjusted if one test is of all pairs together."""
         main, aligned, margin = cell == self.main, self.aligned(cell), margin_of(self.margin, cell)
         if aligned is None:
             rows = [self._row_of_all_lists(cell, pair) for pair in self.pairs]
         else:
             rows = self._rows_of_means(cell, aligned)
-        exploratory = () if main else ("exploratory",)
         for at, row in enumerate(rows):
             if aligned is not None:
                 bounded = math.isfinite(row.largest)
@@ -162,13 +157,18 @@ class PairwiseTests:
                 caveats = margin_flags(margin, row.means.mean_baseline)
                 caveats += [] if margin is None or caveats else ["margin tested by the jackknife"]
             rows[at] = replace(
-                row, group=self.group, primary=main, flags=(*row.flags, *caveats, *exploratory)
+                row,
+                by=self.by,
+                group=self.group,
+                primary=main,
+                margin=with_margin_size(row.margin, margin, row.means.mean_baseline),
+                flags=(*row.flags, *caveats),
             )
         if main and aligned is not None and self.correction in JOINT:
             return self._jointly(rows, aligned)
         return rows
 
-    def _jointly(self, rows: list[Finding], aligned: AlignedUsers) -> list[Finding]:
+    def _jointly(self, rows: list[PairFinding], aligned: AlignedUsers) -> list[PairFinding]:
         """Return rows with joint p-values and intervals of all pairs, by Tukey or the largest t."""
         values, confidence = aligned.values.T, 1 - self.joint_alpha
         if self.correction == "tukey":
@@ -185,13 +185,13 @@ class PairwiseTests:
             if len(d) > 1:
                 options: dict[str, Any] = {"n_resamples": self.resamples(), "seed": self.seed}
                 halves = max_t_quantile(d, confidence=confidence, **options) * np.array(
-                    [row.error for row in rows]
+                    [row.std_error for row in rows]
                 )
         pairs = aligned.differences(self._columns)
         joint = (
             replace(
                 row,
-                joint=_joint_limits(row, pair, float(half), confidence),
+                joint=_joint_limits(row, pair, float(half), self.joint_alpha),
                 joint_confidence=confidence,
             )
             for row, pair, half in zip(rows, pairs, halves, strict=True)
@@ -210,7 +210,7 @@ class PairwiseTests:
         """Return how many pairs have intervals that hold together, and are corrected together."""
         return (self.tests, self.tests) if cell == self.main else (1, self.exploratory_tests)
 
-    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[Finding]:
+    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairFinding]:
         """Return the rows of all pairs of means over users."""
         finite = bool(np.isfinite(aligned.values).all())
         bounds = bounds_of(self.results, cell) if finite else UNBOUNDED
@@ -233,13 +233,13 @@ class PairwiseTests:
 
     def _row_of_means(
         self,
-        make: Callable[..., Finding],
+        make: Callable[..., PairFinding],
         pair: tuple[str, str],
         d: Differences,
         tested: TestResult,
         bounds: Bounds,
         **more: float,
-    ) -> Finding:
+    ) -> PairFinding:
         """Return the row of one pair of means, with its intervals at any level."""
         largest = bounds[1] - bounds[0]
         test, constant = self._test(d, largest), d.n > 1 and not d.deviation
@@ -249,8 +249,8 @@ class PairwiseTests:
             "p": tested.p,
         }
 
-        def limits_of(confidence: float) -> Limits:
-            interval = interval_of_test(d, test, confidence=confidence, largest=largest, **options)
+        def limits_of(level: float) -> Limits:
+            interval = interval_of_test(d, test, confidence=1 - level, largest=largest, **options)
             _, *lift = lift_of_test(d, test, interval, bounds, **options)
             return Limits(interval.low, interval.high, *lift)
 
@@ -266,11 +266,11 @@ class PairwiseTests:
 
     def _row_maker(
         self, cell: str, aligned: AlignedUsers, bounds: Bounds
-    ) -> Callable[..., Finding]:
-        """Return `row_of` with the arguments shared by all pairs of a metric."""
+    ) -> Callable[..., PairFinding]:
+        """Return `make_pair_finding` with the arguments shared by all pairs of a metric."""
         together, corrected = self._tests(cell)
         return partial(
-            row_of,
+            make_pair_finding,
             cell,
             alpha=self.alpha,
             margin=self._margin(cell),
@@ -282,7 +282,7 @@ class PairwiseTests:
             cluster=aligned.cluster,
         )
 
-    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> Finding:
+    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairFinding:
         """Return the row of one pair of values that are not means over users, by the jackknife."""
         baseline, system = self.results[pair[0]], self.results[pair[1]]
         compared = groups_compared(system.metrics, cell)
@@ -314,14 +314,14 @@ class PairwiseTests:
         tested = TestResult("jackknife t", difference, math.nan, p, groups, tuple(flags))
         users, better = len(baseline.per_user), self.better(cell)
 
-        def limits_of(confidence: float) -> Limits:
+        def limits_of(level: float) -> Limits:
             interval = t_around(
-                difference, error, groups - 1, confidence=confidence, method="jackknife", n=groups
+                difference, error, groups - 1, confidence=1 - level, method="jackknife", n=groups
             )
-            lift = _scaled_lift(scaled, (before, after), error, confidence)
+            lift = _scaled_lift(scaled, (before, after), error, level)
             return Limits(interval.low, interval.high, *lift)
 
-        row = row_of_all_lists(
+        row = make_jackknife_finding(
             cell,
             pair,
             (before, after),
@@ -333,11 +333,13 @@ class PairwiseTests:
             better=better,
         )
         claims = _margin_tests(
-            self._margin(cell), before, better, scaled, limits_of(1 - 2 * self.alpha)
+            self._margin(cell), before, better, scaled, limits_of(2 * self.alpha)
         )
-        return replace(row, equivalence=claims)
+        return replace(row, margin=claims)
 
-    def _row_of_groups(self, cell: str, pair: tuple[str, str], compared: GroupsCompared) -> Finding:
+    def _row_of_groups(
+        self, cell: str, pair: tuple[str, str], compared: GroupsCompared
+    ) -> PairFinding:
         """Return the row of a gap between groups of users, from intervals of all group pairs."""
         baseline, system = (self.results[name] for name in pair)
         before, after = (
@@ -364,15 +366,15 @@ class PairwiseTests:
         )
         interval, p = test(confidence=1 - self.alpha)
 
-        def limits_of(confidence: float) -> Limits:
-            found = interval if confidence == 1 - self.alpha else test(confidence=confidence)[0]
+        def limits_of(level: float) -> Limits:
+            found = interval if level == self.alpha else test(confidence=1 - level)[0]
             return Limits(found.low, found.high)
 
         values = baseline.values[cell], system.values[cell]
         tested = TestResult(
             "max-T of groups", values[1] - values[0], math.nan, p, len(users), interval.flags
         )
-        return row_of_all_lists(
+        return make_jackknife_finding(
             cell,
             pair,
             values,
@@ -492,7 +494,7 @@ _FEW = 5
 _TEST = "two-level t"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClusteredPairwiseTests(PairwiseTests):
     """Pairs of systems with several seeds each, over users that may come in clusters.
 
@@ -507,12 +509,12 @@ class ClusteredPairwiseTests(PairwiseTests):
     seeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     paired: bool = False
 
-    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[Finding]:
+    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairFinding]:
         if not self.seeds and self.clusters is None:
             return super()._rows_of_means(cell, aligned)
         return [self._row(cell, pair, aligned) for pair in self.pairs]
 
-    def _row(self, cell: str, pair: tuple[str, str], aligned: AlignedUsers) -> Finding:
+    def _row(self, cell: str, pair: tuple[str, str], aligned: AlignedUsers) -> PairFinding:
         if not len(aligned.values):
             raise MetricError("no user has a value in every result", found=cell)
         if np.isinf(aligned.values).any():
@@ -535,7 +537,8 @@ class ClusteredPairwiseTests(PairwiseTests):
             sample > 1 and (sample < MANY or self.test == "bounded") and math.isfinite(largest)
         )
 
-        def limits_of(confidence: float) -> Limits:
+        def limits_of(level: float) -> Limits:
+            confidence = 1 - level
             limits = self._limits_of_variance(d, (x, y), variance, aligned, largest, confidence)
             if not with_bound:
                 return limits
@@ -598,7 +601,7 @@ class ClusteredPairwiseTests(PairwiseTests):
             )
         return Limits(interval.low, interval.high)
 
-    def _with_bound(self, row: Finding, d: Differences, aligned: AlignedUsers) -> Finding:
+    def _with_bound(self, row: PairFinding, d: Differences, aligned: AlignedUsers) -> PairFinding:
         """Return a row with the larger p-value of its own test and the bounded mean."""
         test, means = row.test, row.means
         flags = row.flags
@@ -612,7 +615,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         )
         half = max(d.mean - together.low, together.high - d.mean)
         wide = max(
-            row.effect.minimum_detectable, detectable(half + 0.8416 * row.error, row.largest)
+            row.effect.minimum_detectable, detectable(half + 0.8416 * row.std_error, row.largest)
         )
         test = replace(
             test, test=f"{test.test}, {BOUNDED}", p=float(np.maximum(test.p, test.p_bound))
@@ -660,12 +663,12 @@ class ClusteredPairwiseTests(PairwiseTests):
 
     def _with_variance(
         self,
-        row: Finding,
+        row: PairFinding,
         variance: VarianceComponents,
         systems: tuple[Floats, Floats],
         aligned: AlignedUsers,
         level: float,
-    ) -> Finding:
+    ) -> PairFinding:
         """Return a row over seeds and clusters: no claim is stronger than that over users."""
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
@@ -682,44 +685,40 @@ class ClusteredPairwiseTests(PairwiseTests):
             )
 
         of_variance = _margin_tests(
-            self._margin(row.metric), row.means.mean_baseline, row.better, scaled
+            self._margin(row.metric), row.means.mean_baseline, row.higher_is_better, scaled
         )
         claims = replace(
-            row.equivalence,
+            row.margin,
             users_needed=None,
-            p_equivalence=float(
-                np.maximum(row.equivalence.p_equivalence, of_variance.p_equivalence)
-            ),
-            p_non_inferior=float(
-                np.maximum(row.equivalence.p_non_inferior, of_variance.p_non_inferior)
-            ),
+            p_equivalence=float(np.maximum(row.margin.p_equivalence, of_variance.p_equivalence)),
+            p_non_inferior=float(np.maximum(row.margin.p_non_inferior, of_variance.p_non_inferior)),
         )
         of_users = row.margin_limits_of
 
-        def margin_limits_of(confidence: float) -> Limits:
+        def margin_limits_of(level: float) -> Limits:
             assert of_users is not None
             difference, before, after = (
                 row.means.difference,
                 row.means.mean_baseline,
                 row.means.mean_system,
             )
-            interval = variance.interval(difference, confidence=confidence, n=row.effect.users or 0)
-            lift = _scaled_lift(scaled, (before, after), variance.error, confidence)
-            return of_users(confidence).wider(Limits(interval.low, interval.high, *lift))
+            interval = variance.interval(difference, confidence=1 - level, n=row.effect.users or 0)
+            lift = _scaled_lift(scaled, (before, after), variance.error, level)
+            return of_users(level).wider(Limits(interval.low, interval.high, *lift))
 
         if self._margin(row.metric) is not None:
-            claims = with_margin_limits(claims, margin_limits_of(1 - 2 * self.alpha))
+            claims = with_margin_limits(claims, margin_limits_of(2 * self.alpha))
         return replace(
             row,
             effect=effect,
-            equivalence=claims,
-            error=variance.error,
+            margin=claims,
+            std_error=variance.error,
             margin_limits_of=margin_limits_of,
         )
 
     def _with_seeds(
-        self, row: Finding, variance: VarianceComponents, means: tuple[Floats, Floats]
-    ) -> Finding:
+        self, row: PairFinding, variance: VarianceComponents, means: tuple[Floats, Floats]
+    ) -> PairFinding:
         """Return a row with its seeds; ``means`` has the seeds' means of baseline and system."""
         total, notes = variance.total, []
         share = variance.of_seeds / total if total > 0 else math.nan
@@ -766,7 +765,7 @@ class ClusteredPairwiseTests(PairwiseTests):
             d.means, d.means[0] - d.means[1], covariance, variance.quantile((1 - confidence) / 2)
         )
 
-    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> Finding:
+    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairFinding:
         """Return the row of values that are not means over users: the jackknife is over users."""
         if not self.seeds:
             row = super()._row_of_all_lists(cell, pair)
@@ -804,13 +803,11 @@ class ClusteredPairwiseTests(PairwiseTests):
         means = (float(y.mean()), float(x.mean()))
         error = variance.error if variance.total > 0 else math.nan
 
-        def limits_of(confidence: float) -> Limits:
-            interval = variance.interval(difference, confidence=confidence, n=groups)
-            return Limits(
-                interval.low, interval.high, *_scaled_lift(scaled, means, error, confidence)
-            )
+        def limits_of(level: float) -> Limits:
+            interval = variance.interval(difference, confidence=1 - level, n=groups)
+            return Limits(interval.low, interval.high, *_scaled_lift(scaled, means, error, level))
 
-        row = row_of_all_lists(
+        row = make_jackknife_finding(
             cell,
             pair,
             means,
@@ -822,11 +819,9 @@ class ClusteredPairwiseTests(PairwiseTests):
             better=self.better(cell),
         )
         claims = _margin_tests(
-            self._margin(cell), means[0], row.better, scaled, limits_of(1 - 2 * self.alpha)
+            self._margin(cell), means[0], row.higher_is_better, scaled, limits_of(2 * self.alpha)
         )
-        row = replace(
-            row, equivalence=claims, clusters=self._users_of_requests(self.seeds[pair[0]][0])
-        )
+        row = replace(row, margin=claims, clusters=self._users_of_requests(self.seeds[pair[0]][0]))
         return self._with_seeds(row, variance, (y, x))
 
     def _users_of_requests(self, result: str) -> Clusters:
@@ -862,7 +857,7 @@ def _margin_tests(
         gap = margin.limit - side * difference
         ps[side] = (LEAST if gap > 0 else 1.0) if variance.total == 0 else variance.p_above(gap)
     no_worse = math.nan if better is None else ps[-1 if better else 1]
-    tests = MarginTests(float(np.maximum(ps[1], ps[-1])), p_non_inferior=no_worse)
+    tests = MarginTests(p_equivalence=float(np.maximum(ps[1], ps[-1])), p_non_inferior=no_worse)
     return with_margin_limits(tests, limits)
 
 
@@ -870,7 +865,7 @@ def _scaled_lift(
     scaled: Callable[[float], tuple[float, VarianceComponents]],
     means: tuple[float, float],
     error: float,
-    confidence: float,
+    level: float,
 ) -> tuple[float, float]:
     """Return the limits of the relative lift of two means, baseline first, as in margin tests."""
     before, after = means
@@ -882,36 +877,36 @@ def _scaled_lift(
         gap = -side * difference
         return (LEAST if gap > 0 else 1.0) if variance.total == 0 else variance.p_above(gap)
 
-    return ratio_limits(p, after, before, error, (1 - confidence) / 2)
+    return ratio_limits(p, after, before, error, level / 2)
 
 
-def _without_limits(confidence: float) -> Limits:  # noqa: ARG001
+def _without_limits(level: float) -> Limits:  # noqa: ARG001
     """Return that a test has no interval of the mean."""
     return NO_LIMITS
 
 
-def _joint_limits(row: Finding, pairs: Differences, half: float, confidence: float) -> Limits:
+def _joint_limits(row: PairFinding, pairs: Differences, half: float, level: float) -> Limits:
     """Return the joint limits of a pair, never narrower than its bounded limits at this level."""
     assert row.limits_of is not None
-    alone = row.limits_of(confidence)
-    if not row.error > 0 or math.isnan(
+    alone = row.limits_of(level)
+    if not row.std_error > 0 or math.isnan(
         half
     ):  # no user differs: the interval is that of unseen ones
         return alone
     means = row.means
-    _, *lift = lift_by_quantile(pairs, half / row.error)
+    _, *lift = lift_by_quantile(pairs, half / row.std_error)
     limits = Limits(means.difference - half, means.difference + half, *lift)
     return limits.wider(alone) if row.test.test == BOUNDED else limits
 
 
 def combine_data_sets(
-    rows: Sequence[Finding], sets: int, main: str, alpha: float, margin: Margin, pairs: int
-) -> list[Finding]:
+    rows: Sequence[PairFinding], sets: int, main: str, alpha: float, margin: Margin, pairs: int
+) -> list[PairFinding]:
     """Return one row per metric and pair that all data sets have a row of.
 
     Those of the primary metric ``main`` are a family of ``pairs``.
     """
-    by_pair: dict[tuple[str, str, str], list[Finding]] = {}
+    by_pair: dict[tuple[str, str, str], list[PairFinding]] = {}
     for row in rows:
         by_pair.setdefault((row.metric, row.baseline, row.system), []).append(row)
     metrics = len({metric for metric, _, _ in by_pair})
@@ -930,10 +925,10 @@ def combine_data_sets(
 
 
 def _row_over_data_sets(
-    rows: Sequence[Finding], alpha: float, margin: float | str | None, *, main: bool, tests: int
-) -> Finding:
+    rows: Sequence[PairFinding], alpha: float, margin: float | str | None, *, main: bool, tests: int
+) -> PairFinding:
     first, k = rows[0], len(rows)
-    gaps, errors = [row.means.difference for row in rows], [row.error for row in rows]
+    gaps, errors = [row.means.difference for row in rows], [row.std_error for row in rows]
     combined = over_data_sets(
         gaps, None if any(map(math.isnan, errors)) else errors, confidence=1 - alpha
     )
@@ -944,39 +939,39 @@ def _row_over_data_sets(
     flags = [
         *combined.interval.flags,
         *margin_flags(margin, before),
-        *([] if main else ["exploratory"]),
     ]
 
     def scaled(factor: float) -> tuple[float, VarianceComponents]:
         d = np.array([row.means.mean_system - factor * row.means.mean_baseline for row in rows])
         return float(d.mean()), VarianceComponents((deviation_of(d) ** 2 / k, k - 1.0))
 
-    def limits_of(confidence: float) -> Limits:
-        interval = over_data_sets(gaps, confidence=confidence).interval
+    def limits_of(level: float) -> Limits:
+        interval = over_data_sets(gaps, confidence=1 - level).interval
         error = deviation / math.sqrt(k) if deviation else math.nan
         return Limits(
-            interval.low, interval.high, *_scaled_lift(scaled, (before, after), error, confidence)
+            interval.low, interval.high, *_scaled_lift(scaled, (before, after), error, level)
         )
 
     claims = MarginTests()
     if margin is not None and t_is_valid(differences(gaps)):
         claims = _margin_tests(
-            margin_test(margin), before, first.better, scaled, limits_of(1 - 2 * alpha)
+            margin_test(margin), before, first.higher_is_better, scaled, limits_of(2 * alpha)
         )
     elif margin is not None:  # rare losses on other data sets have not been seen
         flags.append("margin not tested over so few data sets")
     wide = minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan)
-    alone, together = limits_of(1 - alpha), limits_of(1 - alpha / (tests if main else 1))
-    up = -1 if first.better is False else 1
-    return Finding(
-        first.metric,
-        None,
-        first.baseline,
-        first.system,
-        main,
-        means_of_pair((before, after), difference, alone, together, 1 - alpha),
-        TestOutcome("t over data sets", combined.p),
-        EffectSizes(
+    alone, together = limits_of(alpha), limits_of(alpha / (tests if main else 1))
+    up = -1 if first.higher_is_better is False else 1
+    return PairFinding(
+        metric=first.metric,
+        by=first.by,
+        baseline=first.baseline,
+        system=first.system,
+        higher_is_better=first.higher_is_better,
+        primary=main,
+        means=means_of_pair((before, after), difference, alone, together, 1 - alpha),
+        test=TestOutcome("t over data sets", combined.p),
+        effect=EffectSizes(
             difference / deviation if deviation else math.nan,
             wins=sum(up * d > 0 for d in gaps),
             ties=sum(d == 0 for d in gaps),
@@ -986,10 +981,9 @@ def _row_over_data_sets(
             dropped_because="",
             minimum_detectable=detectable(wide, first.largest),
         ),
-        claims,
+        margin=with_margin_size(claims, margin, before),
         data_sets=DataSets(k, combined.tau),
         flags=tuple(flags),
-        better=first.better,
         limits_of=limits_of,
         margin_limits_of=limits_of,
     )
@@ -1054,7 +1048,11 @@ def ranks_are_approximate(family: PairwiseTests, cell: str) -> bool:
 
 
 def ranks_of_pairs(
-    rows: Sequence[Finding], alpha: float, *, better: bool | None, further: Sequence[Finding] = ()
+    rows: Sequence[PairFinding],
+    alpha: float,
+    *,
+    better: bool | None,
+    further: Sequence[PairFinding] = (),
 ) -> list[SystemRank]:
     """Return the ranks that the verdicts of pairs allow, the best first.
 

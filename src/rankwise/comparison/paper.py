@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from rankwise.comparison.alignment import marks
+from rankwise.comparison.design import Design
+from rankwise.comparison.rows import IN_SYSTEM_TABLE
+from rankwise.comparison.systems import marks
 from rankwise.comparison.view import (
     labels_of,
-    level_of,
     means_by_system,
     sample_notes,
     sample_of,
@@ -34,13 +35,13 @@ from rankwise.core.terminal import (
     signed,
 )
 from rankwise.errors import MetricError, printable
-from rankwise.findings.finding import IN_SYSTEM_TABLE
 from rankwise.findings.words import (
     CORRECTIONS,
     deciding_p,
     group_words,
     interval_text,
     is_missing,
+    level_of,
     listing,
     margin_mark,
     p_value,
@@ -49,7 +50,6 @@ from rankwise.findings.words import (
 )
 from rankwise.results.display import evaluated_population, relevance_rule, split_words
 from rankwise.results.result import Result
-from rankwise.results.sampling_unit import SamplingUnit
 
 Layout: TypeAlias = Literal["systems", "pairs"]
 Width: TypeAlias = Literal["column", "page"]
@@ -102,9 +102,7 @@ class _Column:
         return f"{self.metric}, {self.block}" if self.block else self.metric
 
 
-def _columns(
-    table: pl.DataFrame, settings: Mapping[str, Any], metrics: Sequence[str] | None
-) -> list[_Column]:
+def _columns(table: pl.DataFrame, design: Design, metrics: Sequence[str] | None) -> list[_Column]:
     """Return the columns of a table of systems, ordered by group of users or data set."""
     compared = table["metric"].unique(maintain_order=True).to_list()
     names = compared if metrics is None else list(metrics)
@@ -113,14 +111,14 @@ def _columns(
         raise MetricError(f"{unknown[0]} was not compared", found=", ".join(compared))
     rows: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in table.iter_rows(named=True):
-        if settings["data_sets"]:
+        if design.data_sets:
             block = "mean of data sets" if row["group"] is None else str(row["group"])
         else:
-            block = "" if settings["by"] is None else group_words(settings["by"], row["group"])
+            block = "" if design.by is None else group_words(design.by, row["group"])
         rows.setdefault((block, row["metric"]), []).append(row)
     blocks = list(dict.fromkeys(block for block, _ in rows))
     return [
-        _Column(block, name, rows[block, name], settings["directions"].get(name))
+        _Column(block, name, rows[block, name], design.directions.get(name))
         for block in blocks
         for name in names
         if (block, name) in rows
@@ -184,28 +182,28 @@ def _cells(
 
 def paper_view(
     table: pl.DataFrame,
-    settings: Mapping[str, Any],
+    design: Design,
     results: Mapping[str, Result],
     options: PaperOptions,
 ) -> TableView:
     """Return the table of a paper for Markdown (systems by metrics, or pairs) with its caption."""
-    columns = _columns(table, settings, options.metrics)
+    columns = _columns(table, design, options.metrics)
     is_of_pairs = options.layout == "pairs"
     view = (
         _pairs_as_view(columns)
         if is_of_pairs
-        else _systems_as_view(columns, table, settings, options)
+        else _systems_as_view(columns, table, design, options)
     )
     captions = _caption(
         table,
-        settings,
+        design,
         results,
         columns,
         bold="Best in bold, second underlined.",
         layout=options.layout,
     )
     caption = " ".join(captions) if options.caption else ""
-    return replace(view, notes=settings.get("plans", ()), caption=caption, label=options.label)
+    return replace(view, notes=design.plans, caption=caption, label=options.label)
 
 
 def _pairs_as_view(columns: Sequence[_Column]) -> TableView:
@@ -219,11 +217,11 @@ def _pairs_as_view(columns: Sequence[_Column]) -> TableView:
 def _systems_as_view(
     columns: Sequence[_Column],
     table: pl.DataFrame,
-    settings: Mapping[str, Any],
+    design: Design,
     options: PaperOptions,
 ) -> TableView:
     """Return systems by metrics, with marks for best, second and significant differences."""
-    order, letters, baseline = _named(table, settings)
+    order, letters, baseline = _named(table, design)
     cells = [_cells(column, order, letters, baseline, options) for column in columns]
     rows: list[tuple[Cell, ...]] = [
         (
@@ -235,17 +233,15 @@ def _systems_as_view(
     return TableView(("", *(column.title for column in columns)), rows)
 
 
-def _named(
-    table: pl.DataFrame, settings: Mapping[str, Any]
-) -> tuple[list[str], dict[str, str], str | None]:
+def _named(table: pl.DataFrame, design: Design) -> tuple[list[str], dict[str, str], str | None]:
     """Return the systems in the order of the table, their letters, and the baseline."""
-    order = sorted(system_order(table, settings), key=lambda name: name != settings["baseline"])
-    return order, dict(zip(order, marks(len(order)), strict=True)), settings["baseline"]
+    order = sorted(system_order(table, design), key=lambda name: name != design.baseline)
+    return order, dict(zip(order, marks(len(order)), strict=True)), design.baseline
 
 
 def latex_table(
     table: pl.DataFrame,
-    settings: Mapping[str, Any],
+    design: Design,
     results: Mapping[str, Result],
     options: PaperOptions,
 ) -> str:
@@ -253,15 +249,15 @@ def latex_table(
 
     It compiles under pdfLaTeX, LuaLaTeX and XeLaTeX.
     """
-    columns = _columns(table, settings, options.metrics)
+    columns = _columns(table, design, options.metrics)
     lines = (
         _pair_lines(columns)
         if options.layout == "pairs"
-        else _system_lines(table, settings, columns, options)
+        else _system_lines(table, design, columns, options)
     )
     captions = _caption(
         table,
-        settings,
+        design,
         results,
         columns,
         bold=r"\textbf{Best}, \underline{second}.",
@@ -279,7 +275,7 @@ def latex_table(
             r"\bottomrule",
             r"\end{tabular}",
             rf"\end{{{name}}}",
-            *(f"% {printable(plan)}" for plan in settings.get("plans", ())),
+            *(f"% {printable(plan)}" for plan in design.plans),
             "",
         ]
     )
@@ -287,12 +283,12 @@ def latex_table(
 
 def _system_lines(
     table: pl.DataFrame,
-    settings: Mapping[str, Any],
+    design: Design,
     columns: Sequence[_Column],
     options: PaperOptions,
 ) -> list[str]:
     """Return the lines of a table of systems by metrics: one block per group or data set."""
-    order, letters, baseline = _named(table, settings)
+    order, letters, baseline = _named(table, design)
     blocks = list(dict.fromkeys(column.block for column in columns))
     sizes = [sum(column.block == block for column in columns) for block in blocks]
     gap = r"@{\hspace{10pt}}".join(f"*{{{size}}}{{l}}" for size in sizes)
@@ -300,7 +296,7 @@ def _system_lines(
     if blocks != [""]:
         heads, rules, at = [], [], 2
         for block, size in zip(blocks, sizes, strict=True):
-            unit = SamplingUnit.of_comparison(settings)
+            unit = design.unit
             users = {
                 int(row["users"] or 0)
                 for column in columns
@@ -408,7 +404,7 @@ def _count(count: int) -> str:
 
 def _caption(
     table: pl.DataFrame,
-    settings: Mapping[str, Any],
+    design: Design,
     results: Mapping[str, Result],
     columns: Sequence[_Column],
     *,
@@ -417,10 +413,10 @@ def _caption(
     layout: Layout = "systems",
 ) -> list[str]:
     """Return the sentences of a caption: marks, tests, correction, users, rules, data, version."""
-    _, letters, baseline = _named(table, settings)
-    users = _users_of_rows([row for column in columns for row in column.rows], settings)
-    spread = ", ± standard deviation between seeds" if settings["seeds"] else ""
-    test = f"{tests_of(table)}, two-sided, level {settings['alpha']:g}"
+    _, letters, baseline = _named(table, design)
+    users = _users_of_rows([row for column in columns for row in column.rows], design)
+    spread = ", ± standard deviation between seeds" if design.seeds else ""
+    test = f"{tests_of(table)}, two-sided, level {design.alpha:g}"
     if layout == "pairs":
         parts = [text(f"Differences between systems over {users}: {test}.")]
     else:
@@ -431,11 +427,9 @@ def _caption(
             named = ", ".join(f"{letter} {system}" for system, letter in letters.items())
             parts.append(text(f"Raised letters: better than that system ({named}; {test})."))
     _, others = _families(table)
-    primary = (
-        f"{_short(settings['primary'])} is the primary metric ({_correction(table, settings)})"
-    )
+    primary = f"{_short(design.primary)} is the primary metric ({_correction(table, design)})"
     rest = (
-        f"; {_exploratory(settings)} are exploratory (Benjamini–Hochberg over {others})"
+        f"; {_exploratory(design)} are exploratory (Benjamini–Hochberg over {others})"
         if others
         else ""
     )
@@ -443,45 +437,41 @@ def _caption(
     parts += [
         text(note)
         for note in (
-            *sample_notes(table, settings),
-            *(f"{label}." for label in labels_of(settings)),
+            *sample_notes(table, design),
+            *(f"{label}." for label in labels_of(design)),
         )
     ]
     parts += [text(clause) for clause in _data_clauses(results)]
     return [*parts, text(f"rankwise {__version__}.")]
 
 
-def _users_of_rows(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+def _users_of_rows(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Return how many users rows are about: in all, or in each group of users or data set."""
-    if settings["data_sets"]:
+    if design.data_sets:
         rows = [row for row in rows if row["group"] is not None] or rows
-    spread = sample_of([{**row, "users": row["users"] or 0} for row in rows], settings)
-    each = "data set" if settings["data_sets"] else "" if settings["by"] is None else "group"
+    spread = sample_of([{**row, "users": row["users"] or 0} for row in rows], design.unit)
+    each = "data set" if design.data_sets else "" if design.by is None else "group"
     return f"{spread} in each {each}" if each else spread
 
 
-def _correction(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
+def _correction(table: pl.DataFrame, design: Design) -> str:
     """Return how p-values of the primary metric are corrected, and over how many pairs.
 
     Pairs within groups of users count as well, and pairs that were compared earlier.
     """
-    method, earlier = CORRECTIONS.get(settings["correction"]), settings.get("earlier", 0)
+    method, earlier = CORRECTIONS.get(design.correction), design.earlier
     if method is None:
         return "not corrected"
     pairs = f"{method} over {count_of(_families(table)[0] + earlier, 'pair')}"
-    inside = "" if settings["by"] is None else f" and groups by {settings['by']}"
+    inside = "" if design.by is None else f" and groups by {design.by}"
     return f"{pairs}{inside}" + (
         f", {earlier:,} of them compared earlier on this test set" if earlier else ""
     )
 
 
-def _exploratory(settings: Mapping[str, Any]) -> str:
+def _exploratory(design: Design) -> str:
     """Name the exploratory comparisons: the secondary metrics, and each data set alone."""
-    return (
-        "the other metrics and each data set alone"
-        if settings["data_sets"]
-        else "the other metrics"
-    )
+    return "the other metrics and each data set alone" if design.data_sets else "the other metrics"
 
 
 def _families(table: pl.DataFrame) -> tuple[int, int]:
@@ -535,38 +525,36 @@ def _missing(what: str) -> str:
     return f"[not recorded: {what}]"
 
 
-def methods(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]) -> str:
+def methods(table: pl.DataFrame, design: Design, results: Mapping[str, Result]) -> str:
     """Return a paragraph on the method, of which every clause comes from the record.
 
     What is not known stands there as ``[not recorded: …]``, so that no gap is overlooked.
     """
     clauses = [
-        _compared_clause(settings, table, results),
+        _compared_clause(design, table, results),
         _lists_clause(results),
-        _population_clause(table, settings, results),
-        _metric_clause(settings, results),
-        _test_clause(table, settings),
-        *sample_notes(table, settings),
+        _population_clause(table, design, results),
+        _metric_clause(design, results),
+        _test_clause(table, design),
+        *sample_notes(table, design),
         _interval_clause(results),
-        _power_clause(table, settings),
-        *_result_clauses(table, settings),
+        _power_clause(table, design),
+        *_result_clauses(table, design),
         _version_clause(results),
     ]
     return printable(" ".join(clause for clause in clauses if clause)) + "\n"
 
 
-def _compared_clause(
-    settings: Mapping[str, Any], table: pl.DataFrame, results: Mapping[str, Result]
-) -> str:
+def _compared_clause(design: Design, table: pl.DataFrame, results: Mapping[str, Result]) -> str:
     """Return which systems were compared on which data, split how."""
-    order, _, baseline = _named(table, settings)
+    order, _, baseline = _named(table, design)
     count = len(order) - 1
     who = (
         f"{count} {'system' if count == 1 else 'systems'} with {baseline}"
         if baseline
         else f"{len(order)} systems"
     )
-    sets = settings["data_sets"]
+    sets = design.data_sets
     data = (
         f"{len(sets)} data sets ({', '.join(sets)})"
         if sets
@@ -635,9 +623,7 @@ def _relevance(result: Result) -> str:
     )
 
 
-def _population_clause(
-    table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]
-) -> str:
+def _population_clause(table: pl.DataFrame, design: Design, results: Mapping[str, Result]) -> str:
     """Describe the evaluated users, the excluded users, and the value of a missing list."""
     if not results:
         return f"Means are over {_missing('the users counted')}."
@@ -649,7 +635,7 @@ def _population_clause(
     populations = {str(evaluated_population(result.provenance)) for result in results.values()}
     population = POPULATIONS.get(populations.pop() if len(populations) == 1 else "")
     whom = _missing("which users count") if population is None else population.words
-    text = f"Means are over the {sample_of(rows, unit.recorded())} {whom}"
+    text = f"Means are over the {sample_of(rows, unit)} {whom}"
     left = max(map(left_out_users, results.values()))
     text += (
         f"; {count_of(left, unit.row)} without one {'is' if left == 1 else 'are'} left out"
@@ -662,7 +648,7 @@ def _population_clause(
         cells = table.sort("primary", descending=True, maintain_order=True)["metric"].unique(
             maintain_order=True
         )
-        said = unserved_words(results, cells.to_list(), settings["missing"])
+        said = unserved_words(results, cells.to_list(), design.missing)
         text += f"; a {unit.row} without a list ({most:,} for {who}) {said}" if said else ""
     return f"{text}."
 
@@ -703,9 +689,9 @@ def _unserved_outcome(values: pl.Series, missing: str) -> str:
     return one if not values.is_nan().any() else f"{one}, or has no value,"
 
 
-def _metric_clause(settings: Mapping[str, Any], results: Mapping[str, Result]) -> str:
+def _metric_clause(design: Design, results: Mapping[str, Result]) -> str:
     """Return the primary metric with its parameters."""
-    name = settings["primary"]
+    name = design.primary
     parameters: Iterable[tuple[str, Any]] = ()
     recorded = False
     for result in results.values():
@@ -728,7 +714,7 @@ def _metric_clause(settings: Mapping[str, Any], results: Mapping[str, Result]) -
     return f"{_short(name)}{definition} is the primary metric."
 
 
-def _test_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
+def _test_clause(table: pl.DataFrame, design: Design) -> str:
     """Return the test of each pair, and over how many pairs p-values are corrected."""
     _, others = _families(table)
     primary = table.filter(pl.col("primary"))
@@ -737,11 +723,11 @@ def _test_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     text = (
         f"For each pair the mean difference was tested with {article} {tests} test (two-sided, α = "
     )
-    text += f"{settings['alpha']:g}; {_corrected(table, settings)})"
-    text += f" within groups by {settings['by']}" if settings["by"] else ""
+    text += f"{design.alpha:g}; {_corrected(table, design)})"
+    text += f" within groups by {design.by}" if design.by else ""
     further = set(table.filter(~pl.col("primary"))["metric"]) - set(primary["metric"])
     names = [count_of(len(further), "further metric")] if further else []
-    names += ["each data set alone"] if settings["data_sets"] else []
+    names += ["each data set alone"] if design.data_sets else []
     verb = "is" if len(names) == 1 and len(further) <= 1 else "are"
     rest = (
         f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, "
@@ -750,9 +736,9 @@ def _test_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     return f"{text}{rest if others and names else ''}."
 
 
-def _corrected(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
+def _corrected(table: pl.DataFrame, design: Design) -> str:
     """Return over how many pairs p-values of the primary metric are corrected, as a clause."""
-    method, earlier = CORRECTIONS.get(settings["correction"]), settings.get("earlier", 0)
+    method, earlier = CORRECTIONS.get(design.correction), design.earlier
     if method is None:
         return "not corrected"
     before = (
@@ -775,7 +761,7 @@ def _interval_clause(results: Mapping[str, Result]) -> str:
     return text
 
 
-def _power_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
+def _power_clause(table: pl.DataFrame, design: Design) -> str:
     """Return the difference that would have been found, of the pair that needs the largest."""
     primary = table.filter(pl.col("primary")).to_dicts()
     rows = [row for row in primary if not is_missing(row["minimum_detectable"])]
@@ -785,19 +771,19 @@ def _power_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     row = max(rows, key=lambda row: row["minimum_detectable"])
     size, who = (
         brief(row["minimum_detectable"]),
-        f"{row['system']} against {row['baseline']}{_inside(row, settings)}",
+        f"{row['system']} against {row['baseline']}{_inside(row, design)}",
     )
-    unit = SamplingUnit.of_comparison(settings)
+    unit = design.unit
     sample = count_of(row["data_sets"], "data set") if row["data_sets"] else unit.counted_in(row)
     return f"With {sample} a difference of {size} ({who}) would be found with a probability of 0.8."
 
 
-def _inside(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def _inside(row: Mapping[str, Any], design: Design) -> str:
     """Return the group of users that a row is about, in words; empty for all of them."""
-    return "" if settings["by"] is None else f" for {group_words(settings['by'], row['group'])}"
+    return "" if design.by is None else f" for {group_words(design.by, row['group'])}"
 
 
-def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+def _result_clauses(table: pl.DataFrame, design: Design) -> list[str]:
     """Return the first six pairs of the primary metric with their numbers."""
     said = {
         "better": "was better than",
@@ -807,15 +793,15 @@ def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[st
     said |= {"equivalent": "was equivalent within the margin to", "different": "differed from"}
     texts = []
     for row in table.filter(pl.col("primary")).to_dicts()[:6]:
-        p = p_value(deciding_p(row), settings["alpha"])
+        p = p_value(deciding_p(row), design.alpha)
         level = "" if is_missing(row["confidence"]) else f"{level_text(row['confidence'])} "
         value = (
             f"{signed(row['difference'], places(row))}, {level}interval "
             f"{interval_text(row, signed)}"
         )
         sign = "" if p.startswith("<") else "= "
-        inside = _inside(row, settings)
-        adjusted = "adjusted p" if CORRECTIONS.get(settings["correction"]) else "p"
+        inside = _inside(row, design)
+        adjusted = "adjusted p" if CORRECTIONS.get(design.correction) else "p"
         numbers = f"{value}, {adjusted}{margin_mark(row)} {sign}{p.replace('<', '< ')}"
         texts.append(
             f"{row['system']} {said[row['verdict']]} {row['baseline']}{inside} ({numbers})."

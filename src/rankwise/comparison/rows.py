@@ -1,19 +1,17 @@
-"""Rows of comparisons by section; the columns of every output derive from the fields of sections.
-
-A new column is a field of one section and what computes it: the table, files, text for readers and
-the report have it then.
-"""
+"""The findings of a comparison: their columns, and how they are made of users' differences."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from rankwise.core.arguments import CorrectionMethod
+from rankwise.findings.columns import column, columns_of
+from rankwise.findings.conclude import Family, conclude
 from rankwise.findings.finding import (
-    ALL_LISTS,
     NO_LIMITS,
     EffectSizes,
     Finding,
@@ -23,6 +21,8 @@ from rankwise.findings.finding import (
     Means,
     TestOutcome,
 )
+from rankwise.findings.margins import size_of
+from rankwise.findings.tables import columns_for_readers
 from rankwise.stats.bounded_means import BOUNDED, BoundedMean
 from rankwise.stats.differences import MANY, Differences, PairStatistics, TestResult
 from rankwise.stats.equivalence import (
@@ -36,7 +36,56 @@ from rankwise.stats.equivalence import (
 from rankwise.stats.paired_tests import smallest_p
 
 
-def row_of(
+@dataclass(frozen=True)
+class Seeds:
+    """Seeds: their numbers, standard deviations, and share in the variance of the difference."""
+
+    seeds_baseline: int | None = None
+    seeds_system: int | None = None
+    deviation_baseline: float = math.nan
+    deviation_system: float = column(math.nan, in_systems=" ± {}")
+    share_of_seeds: float = math.nan
+    seeds_to_halve: int | None = None
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The number of clusters of users."""
+
+    clusters: int | None = None
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """The number of data sets, and the standard deviation of true differences between them."""
+
+    data_sets: int | None = None
+    tau: float = math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFinding(Finding):
+    """A finding of a comparison, with its seeds, clusters and data sets."""
+
+    seeds: Seeds = Seeds()
+    clusters: Clusters = Clusters()
+    data_sets: DataSets = DataSets()
+
+
+_DECLARED = columns_of(PairFinding)
+COLUMNS: dict[str, Any] = {name: column.dtype for name, column in _DECLARED.items()}
+"""The data type of each column of a comparison."""
+IN_PAIR_TABLE = columns_for_readers(PairFinding)
+"""The columns of pairs for readers."""
+IN_SYSTEM_TABLE = {
+    name.removesuffix("_system"): column.in_systems
+    for name, column in _DECLARED.items()
+    if column.in_systems
+}
+"""The formats of values of each system, by the name without its side."""
+
+
+def make_pair_finding(
     cell: str,
     pair: tuple[str, str],
     pairs: PairStatistics,
@@ -54,7 +103,7 @@ def row_of(
     delta: float = math.nan,
     p_bound: float = math.nan,
     interval_flags: Sequence[str] = (),
-) -> Finding:
+) -> PairFinding:
     """Return the row of a pair in a family of ``tests``; x is the system, y the baseline.
 
     ``limits_of`` has the limits at any level, which is first that of the pair alone, and that of
@@ -64,17 +113,19 @@ def row_of(
     """
     n, (after, before), largest = pairs.n, pairs.means, bounds[1] - bounds[0]
     by_bound = tested.test == BOUNDED and isinstance(pairs, Differences)
-    alone = limits_of(1 - alpha)
-    wide = alone if together == 1 else limits_of(1 - alpha / together)
+    alone = limits_of(alpha)
+    wide = alone if together == 1 else limits_of(alpha / together)
     wins, losses = (pairs.losses, pairs.wins) if better is False else (pairs.wins, pairs.losses)
 
-    def margin_limits_of(confidence: float) -> Limits:
-        return Limits(*margin_limits(pairs, bounds, confidence=confidence, cluster=cluster))
+    def margin_limits_of(level: float) -> Limits:
+        return Limits(*margin_limits(pairs, bounds, confidence=1 - level, cluster=cluster))
 
-    return Finding(
-        cell,
-        None,
-        *pair,
+    baseline, system = pair
+    return PairFinding(
+        metric=cell,
+        baseline=baseline,
+        system=system,
+        higher_is_better=better,
         means=means_of_pair((before, after), pairs.mean, alone, wide, 1 - alpha),
         test=TestOutcome(tested.test, tested.p, p_bound=p_bound),
         effect=EffectSizes(
@@ -89,10 +140,9 @@ def row_of(
             users_not_zero=pairs.not_zero,
             minimum_detectable=_detectable(pairs, alpha / tests, largest, by_bound=by_bound),
         ),
-        equivalence=_margin_tests(pairs, margin, alpha, bounds, better, cluster, margin_limits_of),
+        margin=_margin_tests(pairs, margin, alpha, bounds, better, cluster, margin_limits_of),
         flags=tuple(dict.fromkeys((*tested.flags, *interval_flags))),
-        better=better,
-        error=pairs.error,
+        std_error=pairs.error,
         bounds=bounds,
         limits_of=cache(limits_of),
         margin_limits_of=margin_limits_of,
@@ -138,13 +188,21 @@ def _margin_tests(
     if margin is None:
         return MarginTests()
     same = equivalence_of(pairs, margin=margin, alpha=alpha, bounds=bounds, cluster=cluster)
-    tests = with_margin_limits(MarginTests(same.p), limits_of(1 - 2 * alpha))
+    tests = with_margin_limits(MarginTests(p_equivalence=same.p), limits_of(2 * alpha))
     if better is None:
         return tests
     no_worse = non_inferiority_of(
         pairs, margin=margin, alpha=alpha, bounds=bounds, higher_is_better=better, cluster=cluster
     )
     return replace(tests, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
+
+
+def with_margin_size(
+    tests: MarginTests, margin: float | str | None, mean_baseline: float
+) -> MarginTests:
+    """Return tests of a margin with its size, of which a relative one is a share of a mean."""
+    size = size_of(margin, mean_baseline)
+    return tests if size is None else replace(tests, margin=size)
 
 
 def with_margin_limits(tests: MarginTests, limits: Limits) -> MarginTests:
@@ -179,7 +237,7 @@ def detectable(difference: float, largest: float) -> float:
     return math.inf if difference > largest else difference
 
 
-def row_of_all_lists(
+def make_jackknife_finding(
     cell: str,
     pair: tuple[str, str],
     values: tuple[float, float],
@@ -190,26 +248,27 @@ def row_of_all_lists(
     alpha: float,
     error: float,
     better: bool | None,
-) -> Finding:
+) -> PairFinding:
     """Return the row of a pair of ``values`` that are not means over users, the baseline first."""
-    alone = limits_of(1 - alpha)
+    alone = limits_of(alpha)
     means = means_of_pair(values, tested.difference, alone, NO_LIMITS, 1 - alpha)
-    return Finding(
-        cell,
-        None,
-        *pair,
+    baseline, system = pair
+    return PairFinding(
+        metric=cell,
+        baseline=baseline,
+        system=system,
+        higher_is_better=better,
         means=means,
         test=TestOutcome(tested.test, tested.p),
         effect=EffectSizes(users=users, users_dropped=0, dropped_because=""),
-        flags=(*tested.flags, ALL_LISTS),
-        better=better,
-        error=error,
+        flags=tested.flags,
+        std_error=error,
         limits_of=cache(limits_of),
         margin_limits_of=limits_of,
     )
 
 
-def with_joint_p(rows: Sequence[Finding], joint: Sequence[float]) -> list[Finding]:
+def with_joint_p(rows: Sequence[PairFinding], joint: Sequence[float]) -> list[PairFinding]:
     """Return rows with joint p-values, never below the p-value of a bounded test."""
     own = [row.test.p if row.test.test == BOUNDED else 0.0 for row in rows]
     adjusted = [max(p, float(other)) for p, other in zip(own, joint, strict=True)]
@@ -217,3 +276,33 @@ def with_joint_p(rows: Sequence[Finding], joint: Sequence[float]) -> list[Findin
         replace(row, test=replace(row.test, p_adjusted=p))
         for row, p in zip(rows, adjusted, strict=True)
     ]
+
+
+JOINT = ("max_t", "tukey")
+"""The corrections that test all pairs together, from their users' values."""
+
+
+def conclude_pairs(
+    rows: Sequence[PairFinding],
+    correction: CorrectionMethod,
+    alpha: float,
+    *,
+    joint: bool = False,
+    earlier: Sequence[int] = (0, 0),
+) -> list[PairFinding]:
+    """Conclude the findings of a comparison, those of the primary metric apart from all others.
+
+    Of the primary metric they are corrected over pairs and groups, of all others together. Holm
+    stands in for tests of all pairs together where there are no per-user values. ``earlier`` tests
+    of the primary metric, and of the others, count as tests that were not significant.
+    """
+    of_pairs: Any = "holm" if correction in JOINT else correction
+    families = {
+        True: Family(method=of_pairs, alpha=alpha, earlier=earlier[0], is_joint=joint),
+        False: Family(method="bh", alpha=alpha, earlier=earlier[1]),
+    }
+    concluded: dict[int, PairFinding] = {}
+    for primary, family in families.items():
+        places = [at for at, row in enumerate(rows) if row.primary is primary]
+        concluded |= zip(places, conclude([rows[at] for at in places], family), strict=True)
+    return [concluded[at] for at in range(len(rows))]

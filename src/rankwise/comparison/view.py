@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
+from rankwise.comparison.design import Design, ServedByBoth
+from rankwise.comparison.rows import IN_PAIR_TABLE
 from rankwise.core.terminal import (
     Cell,
     Detail,
     Marked,
-    Style,
     TableView,
     brief,
     change,
@@ -22,21 +23,23 @@ from rankwise.core.terminal import (
     level_text,
     signed,
 )
-from rankwise.findings.columns import Column
-from rankwise.findings.finding import ALL_LISTS, IN_PAIR_TABLE
+from rankwise.findings.sentences import detectable_sentence
+from rankwise.findings.sentences import pair_sentence as finding_sentence
+from rankwise.findings.tables import finding_view
 from rankwise.findings.words import (
     _NAMED,
     CORRECTIONS,
-    change_text,
+    OPEN_VERDICTS,
+    VERDICT_MARKS,
     group_name,
     group_words,
     interval_text,
     is_missing,
+    level_of,
     listing,
-    margin_mark,
-    named_p,
     pair_name,
     places,
+    verdict_tone,
 )
 from rankwise.metrics.coverage import WIDE
 from rankwise.results.sampling_unit import SamplingUnit
@@ -44,7 +47,7 @@ from rankwise.results.sampling_unit import SamplingUnit
 _CAVEATS = 3  # that are printed unless everything is asked for
 
 
-def verdict_sentences(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+def verdict_sentences(table: pl.DataFrame, design: Design) -> list[str]:
     """Return sentences on the primary metric, the effect of unserved users, and costs.
 
     Where no pair differs, the first sentence says how large a difference would have been found.
@@ -53,37 +56,36 @@ def verdict_sentences(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[
     if not rows:
         return ["Nothing was compared."]
     if len(rows) == 1:
-        head = pair_sentence(rows[0], settings)
-    elif settings["by"] is not None:
-        head = _over_groups(rows, settings)
-    elif (baseline := _baseline(rows, settings)) is not None:
+        head = pair_sentence(rows[0], design)
+    elif design.by is not None:
+        head = _over_groups(rows, design)
+    elif (baseline := _baseline(rows, design)) is not None:
         head = _against(rows, baseline)
     else:
-        head = _of_all_pairs(rows, settings)
-    leads = [lead_sentence(lead) for lead in settings.get("leads", ()) if lead["decides"]]
-    return [head, *leads, *(text for _, text in costs(table, settings))]
+        head = _of_all_pairs(rows, design)
+    served = [served_sentence(pair) for pair in design.served_by_both if pair.decides]
+    return [head, *served, *(text for _, text in costs(table, design))]
 
 
-def _baseline(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str | None:
+def _baseline(rows: Sequence[Mapping[str, Any]], design: Design) -> str | None:
     """Return the common baseline of all pairs, or None."""
-    if settings["baseline"] is not None:
-        return str(settings["baseline"])
+    if design.baseline is not None:
+        return str(design.baseline)
     names = {row["baseline"] for row in rows}
     return names.pop() if len(names) == 1 and len({row["system"] for row in rows}) == 1 else None
 
 
-def _with_verdict(rows: Sequence[Mapping[str, Any]], verdict: str) -> list[str]:
-    return list(dict.fromkeys(row["system"] for row in rows if row["verdict"] == verdict))
+def _systems_with(rows: Sequence[Mapping[str, Any]], *verdicts: str) -> list[str]:
+    return list(dict.fromkeys(row["system"] for row in rows if row["verdict"] in verdicts))
 
 
 def _against(rows: Sequence[Mapping[str, Any]], baseline: str) -> str:
     """Return which systems beat the baseline, and which do not."""
     metric = rows[0]["metric"]
-    better, worse, same, open_ = (
-        _with_verdict(rows, verdict) for verdict in ("better", "worse", "equivalent", "not shown")
-    )
+    better, worse = _systems_with(rows, "better"), _systems_with(rows, "worse")
+    same, open_ = _systems_with(rows, "equivalent"), _systems_with(rows, *OPEN_VERDICTS)
     if not better and not worse and not same:
-        differs = _with_verdict(rows, "different")
+        differs = _systems_with(rows, "different")
         return (
             _nothing(rows)
             if not differs
@@ -105,9 +107,9 @@ def _is(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _of_all_pairs(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+def _of_all_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Describe the leading system and the systems that are shown to be worse."""
-    metric, leader = rows[0]["metric"], _leader(rows, settings)
+    metric, leader = rows[0]["metric"], _leader(rows, design)
     decided = [row for row in rows if row["verdict"] in ("better", "worse", "different")]
     if not decided:
         return _nothing(rows)
@@ -119,7 +121,7 @@ def _of_all_pairs(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
         if row["baseline"] == leader
     }
     beaten = [name for name, verdict in verdicts.items() if verdict == "better"]
-    candidates = [row["system"] for row in settings["ranks"] if row["may_be_best"]]
+    candidates = [rank.system for rank in design.ranks if rank.may_be_best]
     if len(candidates) > 1:
         names = listing(candidates, named=_NAMED + 1).replace(" and ", " or ")
         best = f"the best system is {names}" if len(candidates) <= _NAMED + 1 else ""
@@ -132,9 +134,9 @@ def _of_all_pairs(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
     return f"{leader} beats {listing(beaten, 'other systems')} on {metric}{rest}."
 
 
-def _over_groups(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+def _over_groups(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Return in which groups of users systems differ."""
-    metric, by = rows[0]["metric"], settings["by"]
+    metric, by = rows[0]["metric"], design.by
     pairs = {(row["system"], row["baseline"]) for row in rows}
     decided = [row for row in rows if row["verdict"] in ("better", "worse", "different")]
     if not decided:
@@ -150,7 +152,7 @@ def _over_groups(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any])
         groups = [group_name(row["group"]) for row in rows if row["verdict"] == verdict]
         if groups:
             parts.append(f"{verb} {baseline} on {metric} for {by} {listing(groups, 'groups', 6)}")
-    open_ = [group_name(row["group"]) for row in rows if row["verdict"] == "not shown"]
+    open_ = [group_name(row["group"]) for row in rows if row["verdict"] in OPEN_VERDICTS]
     rest = f"; no difference is shown for {listing(open_, 'groups', 6)}" if open_ else ""
     return f"{system} {', and '.join(parts)}{rest}."
 
@@ -169,19 +171,10 @@ def _nothing(rows: Sequence[Mapping[str, Any]]) -> str:
     largest = max(
         rows, key=lambda row: -1 if is_missing(size := row["minimum_detectable"]) else size
     )
-    return f"No difference is shown on {metric}.{_would_find(largest)}{equivalent}"
+    return f"No difference is shown on {metric}.{detectable_sentence(largest)}{equivalent}"
 
 
-def _would_find(row: Mapping[str, Any]) -> str:
-    """Return the difference that would be found with a probability of 80 %."""
-    size, mean = row["minimum_detectable"], abs(row["mean_baseline"])
-    if math.isinf(size):
-        return " No difference that is possible would have been found 4 times in 5."
-    share = f" ({change(size / mean).removeprefix('+')})" if mean else ""
-    return f" One of {brief(size)}{share} would have been found 4 times in 5."
-
-
-def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def pair_sentence(row: Mapping[str, Any], design: Design) -> str:
     """Return one row of a comparison as a sentence.
 
     >>> row = {"system": "B", "baseline": "A", "metric": "ndcg@10", "group": None,
@@ -190,44 +183,16 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     ...        "lift_high": 0.05, "p_adjusted": 0.002, "users": 943, "verdict": "better",
     ...        "minimum_detectable": 0.008, "primary": True, "data_sets": None,
     ...        "seeds_system": None}
-    >>> pair_sentence(row, {"correction": "holm", "by": None, "alpha": 0.05})
+    >>> pair_sentence(row, Design())
     'B beats A on ndcg@10: 0.331 against 0.321, +3.1 % (1.2 to 5.0).'
     """
-    one, other, metric = row["system"], row["baseline"], row["metric"]
-    inside = "" if settings["by"] is None else f" for {group_words(settings['by'], row['group'])}"
-    on = f"on {metric}{inside}{_sample_counts(row)}"
-    means = f"{brief(row['mean_system'])} against {brief(row['mean_baseline'])}, {_size(row)}"
-    verdict = row["verdict"]
-    if verdict in ("better", "worse"):
-        return f"{one} {'beats' if verdict == 'better' else 'is worse than'} {other} {on}: {means}."
-    if verdict == "different":
-        return (
-            f"{one} and {other} differ {on}: {means}; neither direction of this metric is better."
-        )
-    if verdict == "equivalent":
-        return f"{one} and {other} are equivalent {on}, within the margin: {means}."
-    if is_missing(row["p_adjusted"]):
-        why = ", ".join(
-            flag for flag in row.get("flags", ()) if flag not in ("exploratory", ALL_LISTS)
-        )
-        return (
-            f"{one} is not tested against {other} {on}: {means}; "
-            f"{why or 'no p-value could be computed'}."
-        )
-    p = named_p(adjusted_p_name([row], settings), row["p_adjusted"], settings["alpha"])
-    would = "" if is_missing(row["minimum_detectable"]) else _would_find(row)
-    return f"{one} is not shown to differ from {other} {on}: {_size(row)}, {p}.{would}"
-
-
-def _size(row: Mapping[str, Any]) -> str:
-    """Return the size of a difference: relative where its interval is known, else absolute."""
-    if all(
-        row[name] is not None and math.isfinite(row[name])
-        for name in ("lift", "lift_low", "lift_high")
-    ):
-        return change_text(row)
-    limits = interval_text(row, signed)
-    return signed(row["difference"], places(row)) + ("" if limits == "–" else f" ({limits})")
+    group = "" if design.by is None else f" for {group_words(design.by, row['group'])}"
+    return finding_sentence(
+        row,
+        inside=f"{group}{_sample_counts(row)}",
+        p_name=adjusted_p_name([row], design),
+        alpha=design.alpha,
+    )
 
 
 def _sample_counts(row: Mapping[str, Any]) -> str:
@@ -239,35 +204,38 @@ def _sample_counts(row: Mapping[str, Any]) -> str:
     return f" ({row['seeds_system']} and {row['seeds_baseline']} seeds)"
 
 
-def lead_sentence(lead: Mapping[str, Any]) -> str:
+def served_sentence(pair: ServedByBoth) -> str:
     """Describe the difference without the users whom only a single system of the pair serves.
 
-    >>> lead = {"system": "b", "baseline": "a", "metric": "ndcg@10", "users_with_one_list": 153, "users": 2054,
-    ...         "mean_baseline": 0.05, "mean_system": 0.05, "difference": -0.00008, "low": -0.0052, "high": 0.005}
-    >>> print(lead_sentence(lead))
+    >>> pair = ServedByBoth(
+    ...     system="b", baseline="a", metric="ndcg@10", users_with_one_list=153, users=2054, mean_baseline=0.05,
+    ...     mean_system=0.05, difference=-0.00008, low=-0.0052, high=0.005, decides=True,
+    ... )
+    >>> print(served_sentence(pair))
     153 users get a list from only one of b and a; over the other 2,054 the difference is −0.0001 (−0.0052 to +0.0050).
     """
-    size = f"{signed(lead['difference'], places(lead))} ({interval_text(lead, signed)})"
+    row = vars(pair)
+    size = f"{signed(pair.difference, places(row))} ({interval_text(row, signed)})"
     who = (
-        f"{lead['users_with_one_list']:,} users get a list from only one of {lead['system']} and "
-        f"{lead['baseline']}"
+        f"{pair.users_with_one_list:,} users get a list from only one of {pair.system} and "
+        f"{pair.baseline}"
     )
-    return f"{who}; over the other {lead['users']:,} the difference is {size}."
+    return f"{who}; over the other {pair.users:,} the difference is {size}."
 
 
-def costs(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
+def costs(table: pl.DataFrame, design: Design) -> list[tuple[dict[str, Any], str]]:
     """Return the largest loss of each winner over the baseline or runner-up, with its sentence."""
-    if settings["by"] is not None:
+    if design.by is not None:
         return []
     rows = table.filter(pl.col("group").is_null()).to_dicts()
-    primary, leaders = [row for row in rows if row["primary"]], {*system_order(table, settings)[:2]}
+    primary, leaders = [row for row in rows if row["primary"]], {*system_order(table, design)[:2]}
     pairs = []
     for row in primary:
-        if settings["baseline"] is None and {row["system"], row["baseline"]} != leaders:
+        if design.baseline is None and {row["system"], row["baseline"]} != leaders:
             continue
         if row["verdict"] == "better":
             pairs.append((row["system"], row["baseline"]))
-        elif row["verdict"] == "worse" and settings["baseline"] is None:
+        elif row["verdict"] == "worse" and design.baseline is None:
             pairs.append((row["baseline"], row["system"]))
     return [cost for pair in pairs[:_NAMED] if (cost := _cost(pair, rows)) is not None]
 
@@ -293,30 +261,30 @@ def _cost(
     return row, text
 
 
-def system_order(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+def system_order(table: pl.DataFrame, design: Design) -> list[str]:
     """Return the systems, the baseline first and then the best on the primary metric first."""
     rows = table.filter(pl.col("primary")).to_dicts()
-    means, up = means_by_system(rows), settings["directions"].get(settings["primary"]) is not False
+    means, up = means_by_system(rows), design.directions.get(design.primary) is not False
     worst = -math.inf if up else math.inf
     names = sorted(
         means, key=lambda name: worst if is_missing(means[name]) else means[name], reverse=up
     )
-    baseline = _baseline(rows, settings) if settings["by"] is None else None
+    baseline = _baseline(rows, design) if design.by is None else None
     return sorted(names, key=lambda name: name != baseline)
 
 
-def leader_first(rows: pl.DataFrame, settings: Mapping[str, Any]) -> pl.DataFrame:
+def leader_first(rows: pl.DataFrame, design: Design) -> pl.DataFrame:
     """Move pairs with the system of the best mean to the front; the order stays otherwise."""
-    leader = _leader(rows.to_dicts(), settings) if settings["by"] is None else None
+    leader = _leader(rows.to_dicts(), design) if design.by is None else None
     if leader is None:
         return rows
     inside = (pl.col("system") == leader) | (pl.col("baseline") == leader)
     return rows.sort(inside, descending=True, maintain_order=True)
 
 
-def _leader(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str | None:
+def _leader(rows: Sequence[Mapping[str, Any]], design: Design) -> str | None:
     """Return the system with the best mean of the metric of these pairs, if one is best."""
-    better = settings["directions"].get(rows[0]["metric"]) if rows else None
+    better = design.directions.get(rows[0]["metric"]) if rows else None
     if better is None:
         return None
     defined = {name: mean for name, mean in means_by_system(rows).items() if not is_missing(mean)}
@@ -333,92 +301,90 @@ def means_by_system(rows: Sequence[Mapping[str, Any]], name: str = "mean") -> di
 
 
 def comparison_views(
-    table: pl.DataFrame, settings: Mapping[str, Any], detail: Detail = "table"
+    table: pl.DataFrame, design: Design, detail: Detail = "table"
 ) -> list[TableView]:
     """Return the verdict alone, or with the metrics and the method, or with all pairs in full."""
-    head, *rest = verdict_sentences(table, settings)
+    head, *rest = verdict_sentences(table, design)
     verdict = TableView((), (), rest, caption=head)
     if detail == "verdict":
         return [verdict]
     if detail == "full" or not table["primary"].any():
-        return [verdict, pair_view(table, settings)]
-    main = _primary_view(table.filter(pl.col("primary")), settings)
+        return [verdict, pair_view(table, design)]
+    main = _primary_view(table.filter(pl.col("primary")), design)
     others = table.filter(~pl.col("primary"))
-    baseline = _baseline(table.to_dicts(), settings)
+    baseline = _baseline(table.to_dicts(), design)
     views = (
         [main]
         if others.is_empty()
-        else [main, _other_view(others, settings, baseline, system_order(table, settings))]
+        else [main, _other_view(others, design, baseline, system_order(table, design))]
     )
-    return [verdict, *views[:-1], replace(views[-1], notes=_notes(table, settings, _CAVEATS))]
+    return [verdict, *views[:-1], replace(views[-1], notes=_notes(table, design, _CAVEATS))]
 
 
-def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
+def _primary_view(rows: pl.DataFrame, design: Design) -> TableView:
     """Return the pairs of the primary metric: one row per system against a baseline, or pair."""
     dicts = rows.to_dicts()
-    baseline = _baseline(dicts, settings) if settings["by"] is None else None
-    place = {name: at for at, name in enumerate(system_order(rows, settings))}
-    if baseline is not None:
-        dicts.sort(key=lambda row: place[row["system"]])
+    baseline = _baseline(dicts, design) if design.by is None else None
     by_system = baseline is not None
-    users, unit = rows["users"].unique().to_list(), SamplingUnit.of_comparison(settings)
-    hidden = {"users"} if len(users) == 1 else set()
-    hidden |= {"baseline"} if by_system else set()
-    shown = [column for column in IN_PAIR_TABLE if column.head not in hidden]
-    head = (
-        f"{dicts[0]['metric']}, {unit.counted(users[0])}"
-        if len(users) == 1
-        else str(dicts[0]["metric"])
-    )
-    level, p_name = level_of(dicts), adjusted_p_name(dicts, settings)
-    names = {
-        "verdict": "",
-        "users": unit.rows,
-        "interval": _interval_head(level, dicts, settings),
-        "p": p_name,
-    }
-    names |= {"system": "mean"} if by_system else {}
-    heads = [names.get(column.head, column.head) for column in shown]
-    body: list[list[Cell]] = []
     if by_system:
-        mean = brief(dicts[0]["mean_baseline"])
-        body.append([str(baseline), *(mean if column.head == "system" else "" for column in shown)])
-    pairs = {(row["system"], row["baseline"]) for row in dicts}
-    for row in dicts:
-        name = str(row["system"]) if by_system else pair_name(row)
-        if settings["by"] is not None:
-            name = group_name(row["group"]) + ("" if len(pairs) == 1 else f": {name}")
-        body.append([name, *(_pair_cell(column, row, level) for column in shown)])
-    if settings["by"] is not None:
-        head = f"{head}, by {settings['by']}"
-    stays = {"system"} if by_system else set()
-    leaving = sorted(
-        (at for at, column in enumerate(shown, 1) if column.leaves and column.head not in stays),
-        key=lambda at: (-shown[at - 1].leaves, -at),
+        place = {name: at for at, name in enumerate(system_order(rows, design))}
+        dicts.sort(key=lambda row: place[row["system"]])
+    users, level = rows["users"].unique().to_list(), level_of(dicts)
+    heads = {
+        "verdict": "",
+        "users": design.unit.rows,
+        "interval": _interval_head(level, dicts, design),
+        "p": adjusted_p_name(dicts, design),
+        **({"system": "mean"} if by_system else {}),
+    }
+    return finding_view(
+        dicts,
+        IN_PAIR_TABLE,
+        name=_row_namer(dicts, design, by_system=by_system),
+        corner=_corner(str(dicts[0]["metric"]), users, design),
+        heads=heads,
+        level=level,
+        hidden={*(["users"] if len(users) == 1 else []), *(["baseline"] if by_system else [])},
+        staying={"system"} if by_system else (),
+        above=[(str(baseline), {"system": brief(dicts[0]["mean_baseline"])})] if by_system else (),
     )
-    return TableView((head, *heads), body, left=(0, len(heads)), leaving=leaving)
 
 
-_MARKS = {"better": " ▲", "worse": " ▼", "different": " ◆"}
-_TONES: dict[str, Style] = {"better": "better", "worse": "worse"}
+def _corner(metric: str, users: Sequence[int], design: Design) -> str:
+    """Return the metric with its sample, if all rows have one, and the grouping."""
+    head = f"{metric}, {design.unit.counted(users[0])}" if len(users) == 1 else metric
+    return head if design.by is None else f"{head}, by {design.by}"
+
+
+def _row_namer(
+    rows: Sequence[Mapping[str, Any]], design: Design, *, by_system: bool
+) -> Callable[[Mapping[str, Any]], str]:
+    """Return what names a row: its system or pair, within groups first the group."""
+    one_pair = len({(row["system"], row["baseline"]) for row in rows}) == 1
+
+    def name(row: Mapping[str, Any]) -> str:
+        pair = str(row["system"]) if by_system else pair_name(row)
+        if design.by is None:
+            return pair
+        return group_name(row["group"]) + ("" if one_pair else f": {pair}")
+
+    return name
 
 
 def _other_view(
-    rows: pl.DataFrame, settings: Mapping[str, Any], baseline: str | None, order: Sequence[str]
+    rows: pl.DataFrame, design: Design, baseline: str | None, order: Sequence[str]
 ) -> TableView:
     """Return exploratory metrics, one row each: values of systems, or changes within groups."""
     dicts = rows.to_dicts()
-    groups = settings["by"] is not None or settings["data_sets"]
+    groups = design.by is not None or design.data_sets
     pairs = list(dict.fromkeys((row["system"], row["baseline"]) for row in dicts))
     by_metric: dict[str, dict[str, Cell]] = {}
     for row in dicts:
-        mark, tone = _MARKS.get(row["verdict"], "  "), _TONES.get(row["verdict"], "")
+        mark, tone = f" {VERDICT_MARKS.get(row['verdict'], ' ')}", verdict_tone(row["verdict"])
         if groups:
             name = str(row["metric"]) + ("" if len(pairs) == 1 else f", {pair_name(row)}")
             column = (
-                "all"
-                if settings["data_sets"] and row["group"] is None
-                else group_name(row["group"])
+                "all" if design.data_sets and row["group"] is None else group_name(row["group"])
             )
             by_metric.setdefault(name, {})[column] = Marked(change(row["lift"]) + mark, tone)
             continue
@@ -435,81 +401,56 @@ def _other_view(
     )
 
 
-def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
+def pair_view(table: pl.DataFrame, design: Design) -> TableView:
     """Return one row per pair and metric with every column and note, the primary metric first."""
-    ordered = table.sort("primary", descending=True, maintain_order=True)
-    dicts = ordered.to_dicts()
+    dicts = table.sort("primary", descending=True, maintain_order=True).to_dicts()
     several = {row["primary"] for row in dicts} == {True, False}
     level = math.nan if several else level_of(dicts)
-    rows = [
-        (
-            f"{metric_name(row, settings)}  {pair_name(row)}",
-            *(_pair_cell(column, row, level) for column in IN_PAIR_TABLE),
-        )
-        for row in dicts
-    ]
-    heads = {"interval": _interval_head(level, dicts, settings)}
-    heads |= {"p": "p adjusted" if several else adjusted_p_name(dicts, settings)}
-    heads |= {"users": SamplingUnit.of_comparison(settings).rows}
-    head = ("", *(heads.get(column.head, column.head) for column in IN_PAIR_TABLE))
-    return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
+    return finding_view(
+        dicts,
+        IN_PAIR_TABLE,
+        name=lambda row: f"{metric_name(row, design)}  {pair_name(row)}",
+        heads={
+            "interval": _interval_head(level, dicts, design),
+            "p": "p adjusted" if several else adjusted_p_name(dicts, design),
+            "users": design.unit.rows,
+        },
+        level=level,
+        may_leave=False,
+        notes=_notes(table, design),
+    )
 
 
-def level_of(rows: Sequence[Mapping[str, Any]]) -> float:
-    """Return the confidence level of a family's intervals, except equivalence; NaN if several."""
-    levels = {row["confidence"] for row in rows if row["verdict"] != "equivalent"}
-    levels = levels or {row["confidence"] for row in rows}
-    levels.discard(None)
-    return float(levels.pop()) if len(levels) == 1 else math.nan
-
-
-def _correction_of(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str | None:
+def _correction_of(rows: Sequence[Mapping[str, Any]], design: Design) -> str | None:
     """Return the name of the correction of a family; None if a single test needs none."""
-    if len(rows) + settings.get("earlier", 0) < 2:
+    if len(rows) + design.earlier < 2:
         return None
-    return CORRECTIONS.get(settings["correction"] if rows[0]["primary"] else "bh")
+    return CORRECTIONS.get(design.correction if rows[0]["primary"] else "bh")
 
 
-def adjusted_p_name(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+def adjusted_p_name(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Return the label of the p-value beside a verdict, with the correction if there is one."""
-    correction = _correction_of(rows, settings)
+    correction = _correction_of(rows, design)
     return "p" if correction is None else f"p ({correction})"
 
 
-def _interval_head(
-    level: float, rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
-) -> str:
+def _interval_head(level: float, rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Return the head of intervals: the level, and the correction if the level depends on one."""
     if math.isnan(level):
         return "interval"
-    correction = _correction_of(rows, settings)
-    joint = settings["correction"] in ("max_t", "tukey") and rows[0]["primary"]
-    named = correction is not None and (joint or abs(level - 1 + settings["alpha"]) > 1e-9)
+    correction = _correction_of(rows, design)
+    joint = design.correction in ("max_t", "tukey") and rows[0]["primary"]
+    named = correction is not None and (joint or abs(level - 1 + design.alpha) > 1e-9)
     return f"{level_text(level)} interval" + (f" ({correction})" if named else "")
 
 
-def _pair_cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
-    """Return the cell of a pair; an interval names its level if different from the head's."""
-    text = column.text(row)
-    if column.head == "p" and (mark := margin_mark(row)):
-        return f"{text}{mark}"
-    if (
-        column.head != "interval"
-        or text == "–"
-        or is_missing(row["confidence"])
-        or row["confidence"] == level
-    ):
-        return text
-    return f"{text} ({level_text(row['confidence'])})"
-
-
-def metric_name(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def metric_name(row: Mapping[str, Any], design: Design) -> str:
     """Return the metric of a row, with its group of users or data set."""
-    if settings["data_sets"]:
+    if design.data_sets:
         return f"{row['metric']}, {row['group'] or 'mean of data sets'}"
-    if settings["by"] is None:
+    if design.by is None:
         return str(row["metric"])
-    return f"{row['metric']}, {settings['by']} {group_name(row['group'])}"
+    return f"{row['metric']}, {design.by} {group_name(row['group'])}"
 
 
 def tests_of(table: pl.DataFrame) -> str:
@@ -517,20 +458,20 @@ def tests_of(table: pl.DataFrame) -> str:
     return ", ".join(table["test"].drop_nulls().unique(maintain_order=True))
 
 
-def labels_of(settings: Mapping[str, Any]) -> list[str]:
+def labels_of(design: Design) -> list[str]:
     """Return the labels of systems whose values are over sampled candidates."""
-    return [f"{name}: {label}" for name, label in settings["labels"].items() if label]
+    return [f"{name}: {label}" for name, label in design.labels.items() if label]
 
 
-def method_line(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
+def method_line(table: pl.DataFrame, design: Design) -> str:
     """Return how the pairs were tested, and over how many pairs p-values are corrected."""
     family, others = table.filter(pl.col("primary")), table.filter(~pl.col("primary"))
     tests = tests_of(family) or tests_of(table)
     text = f"{tests[:1].upper()}{tests[1:]}"
-    pairs = len(family) + settings.get("earlier", 0)
-    correction = CORRECTIONS.get(settings["correction"])
+    pairs = len(family) + design.earlier
+    correction = CORRECTIONS.get(design.correction)
     if pairs > 1:
-        where = "" if settings["by"] is None else f" and groups by {settings['by']}"
+        where = "" if design.by is None else f" and groups by {design.by}"
         text += (
             ", without correction"
             if correction is None
@@ -554,41 +495,39 @@ def _levels(rows: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(texts)
 
 
-def _notes(table: pl.DataFrame, settings: Mapping[str, Any], most: int | None = None) -> list[str]:
+def _notes(table: pl.DataFrame, design: Design, most: int | None = None) -> list[str]:
     """Return the method, the metrics not compared, and caveats (at most ``most``)."""
     notes = [
-        method_line(table, settings),
-        *sample_notes(table, settings),
-        *_ranks(settings),
-        *_reuse(settings),
+        method_line(table, design),
+        *sample_notes(table, design),
+        *_ranks(design),
+        *_reuse(design),
     ]
-    notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
+    notes += [", ".join(f"{name}: {source}" for name, source in design.sources.items())]
     notes += [
-        *settings.get("plans", ()),
-        *settings["unchecked"],
-        *not_compared_notes(settings["not_compared"]),
+        *design.plans,
+        *design.unchecked,
+        *not_compared_notes(design.not_compared),
     ]
-    lines = _caveats(table, settings, left_out=() if most is None else (WIDE,))
+    lines = _caveats(table, design, left_out=() if most is None else (WIDE,))
     more = (
         []
         if most is None or len(lines) <= most
         else [f"… and {count_of(len(lines) - most, 'more note')}"]
     )
-    return [note for note in (*notes, *labels_of(settings), *lines[:most], *more) if note]
+    return [note for note in (*notes, *labels_of(design), *lines[:most], *more) if note]
 
 
-def _caveats(
-    table: pl.DataFrame, settings: Mapping[str, Any], left_out: Sequence[str] = ()
-) -> list[str]:
+def _caveats(table: pl.DataFrame, design: Design, left_out: Sequence[str] = ()) -> list[str]:
     """Return the flags of rows, each with its rows, except the flags in ``left_out``."""
     caveats: dict[str, dict[str, dict[str, None]]] = {}
     pairs: dict[str, set[str]] = {}
     for row in table.iter_rows(named=True):
-        metric, pair = metric_name(row, settings), pair_name(row)
+        metric, pair = metric_name(row, design), pair_name(row)
         pairs.setdefault(metric, set()).add(pair)
         dropped = [row["dropped_because"]] if row["dropped_because"] else []
         for flag in (*row["flags"], *dropped):
-            if flag not in ("exploratory", ALL_LISTS, *left_out):
+            if flag not in left_out:
                 caveats.setdefault(flag, {}).setdefault(metric, {})[pair] = None
     return [
         f"{first_names([_where(metric, list(those), len(pairs[metric])) for metric, those in where.items()])}: {flag}"
@@ -601,38 +540,38 @@ def _where(metric: str, flagged: Sequence[str], pairs: int) -> str:
     return metric if len(flagged) == pairs else f"{metric} of {first_names(flagged)}"
 
 
-def _ranks(settings: Mapping[str, Any]) -> list[str]:
+def _ranks(design: Design) -> list[str]:
     """Return the confidence intervals of the ranks of the first ten systems."""
-    ranks = settings["ranks"]
+    ranks = design.ranks
     if not ranks:
         return []
     texts = [
-        f"{row['system']} {row['rank_low']}"
-        + ("" if row["rank_low"] == row["rank_high"] else f" to {row['rank_high']}")
-        for row in ranks[:10]
+        f"{rank.system} {rank.rank_low}"
+        + ("" if rank.rank_low == rank.rank_high else f" to {rank.rank_high}")
+        for rank in ranks[:10]
     ]
     more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
-    about = ", approximate for the skewness of differences" if settings["ranks_approximate"] else ""
-    return [f"Ranks, {_rank_claim(settings)}{about}: {', '.join(texts)}{more}."]
+    about = ", approximate for the skewness of differences" if design.ranks_approximate else ""
+    return [f"Ranks, {_rank_claim(design)}{about}: {', '.join(texts)}{more}."]
 
 
-def _rank_claim(settings: Mapping[str, Any]) -> str:
+def _rank_claim(design: Design) -> str:
     """Describe the error control of ranks: family-wise, false discovery rate, or per pair."""
-    correction = settings["correction"]
+    correction = design.correction
     if correction == "none":
-        return f"each pair at level {settings['alpha']:g}, without correction"
+        return f"each pair at level {design.alpha:g}, without correction"
     if correction in ("bh", "by"):
-        return f"with a false discovery rate of {settings['alpha']:g} ({CORRECTIONS[correction]})"
-    return f"together with {level_text(1 - settings['alpha'])} confidence"
+        return f"with a false discovery rate of {design.alpha:g} ({CORRECTIONS[correction]})"
+    return f"together with {level_text(1 - design.alpha)} confidence"
 
 
-def _reuse(settings: Mapping[str, Any]) -> list[str]:
+def _reuse(design: Design) -> list[str]:
     """Return how often the ground truth was used before, and whether the correction knows."""
-    earlier, notes = settings.get("earlier", 0), []
+    earlier, notes = design.earlier, []
     if earlier:
         pairs = "1 pair that was" if earlier == 1 else f"{earlier:,} pairs that were"
         notes.append(f"P-values are corrected for {pairs} compared earlier on this test set, too.")
-    uses = settings.get("test_set", {})
+    uses = design.test_set
     others = uses.get("systems", 0) - uses.get("compared", 0)
     if others > earlier:
         notes.append(
@@ -643,16 +582,15 @@ def _reuse(settings: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def sample_of(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+def sample_of(rows: Sequence[Mapping[str, Any]], unit: SamplingUnit) -> str:
     """Describe the sample of the means: the users of all rows, or their requests.
 
     >>> rows = [{"users": 233, "clusters": 80}, {"users": 213, "clusters": 80}]
-    >>> sample_of(rows, {"clusters": "user", "unit": "request"})
+    >>> sample_of(rows, SamplingUnit("request", "user"))
     '213 to 233 requests of 80 users'
-    >>> sample_of([{"users": 9, "clusters": None}], {"clusters": None}), sample_of([], {"clusters": None})
+    >>> sample_of([{"users": 9, "clusters": None}], SamplingUnit()), sample_of([], SamplingUnit())
     ('9 users', 'no users')
     """
-    unit = SamplingUnit.of_comparison(settings)
     if not rows:
         return f"no {unit.rows}"
     text = _spread([row["users"] for row in rows], unit.row)
@@ -666,12 +604,12 @@ def _spread(counts: Sequence[int], noun: str) -> str:
     return count_of(high, noun) if low == high else f"{low:,} to {count_of(high, noun)}"
 
 
-def sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+def sample_notes(table: pl.DataFrame, design: Design) -> list[str]:
     """Return notes on random samples besides users: clusters of users, seeds and data sets."""
     notes = []
-    if settings["clusters"] and table["clusters"].drop_nulls().len():
-        unit, sizes = SamplingUnit.of_comparison(settings), table["clusters"].drop_nulls().to_list()
-        each = "" if settings["by"] is None else " in each group"
+    if design.clusters and table["clusters"].drop_nulls().len():
+        unit, sizes = design.unit, table["clusters"].drop_nulls().to_list()
+        each = "" if design.by is None else " in each group"
         if unit.is_of_requests:
             notes.append(
                 f"Lists are of requests: those of {_spread(sizes, 'user')}{each}, the sampling "
@@ -683,19 +621,19 @@ def sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
                 f"{unit.rows.title()} are in {spread} by {unit.clusters}{each}, which are the "
                 "sampling units."
             )
-    if settings["data_sets"]:
+    if design.data_sets:
         notes.append(
-            f"Over {len(settings['data_sets'])} data sets, as a random sample with equal "
+            f"Over {len(design.data_sets)} data sets, as a random sample with equal "
             "weights; results on each alone are exploratory."
         )
-    if settings["seeds"]:
-        numbers = settings["seeds"]["counts"]
+    if design.seeds:
+        numbers = design.seeds.counts
         counts = ", ".join(f"{name}: {count}" for name, count in numbers.items())
         counts = (
             f"{next(iter(numbers.values()))} each" if len(set(numbers.values())) == 1 else counts
         )
         notes.append(
-            f"Values are means over seeds ({counts}), {settings['seeds']['design']} between "
+            f"Values are means over seeds ({counts}), {design.seeds.design} between "
             "systems; intervals and tests generalise to other users and other seeds."
         )
     return notes

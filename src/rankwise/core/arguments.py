@@ -44,7 +44,9 @@ TRAIN_GROUP_NAMES: dict[str, tuple[str, ...]] = {
 SMALL_GROUP = 30
 """The number of users below which a group is marked as small, by default."""
 
-Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
+CorrectionMethod: TypeAlias = Literal[
+    "none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"
+]
 GroupStatistic: TypeAlias = Literal["gap", "ratio", "mean_difference"]
 """The highest minus the lowest group mean, the lowest over the highest, the mean difference over pairs."""
 Missing: TypeAlias = Literal["error", "zero", "common"]

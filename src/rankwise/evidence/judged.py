@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import (
+from rankwise.comparison.comparability import (
     check_choices,
     check_comparable,
     check_ids,
-    systems_of,
     without_force,
 )
+from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Sampled, check_choice
 from rankwise.core.terminal import (
     TableDisplay,

@@ -11,14 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import check_comparable, common_cells, systems_of, without_force
-from rankwise.comparison.comparison import Comparison, check_plain_design
+from rankwise.comparison.comparability import check_comparable, common_cells, without_force
+from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.pairwise import (
     ClusteredPairwiseTests,
     bounds_of,
     check_zero,
     ranks_of_users,
 )
+from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Missing, check_choice, check_positive
 from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, level_text
 from rankwise.errors import MetricError, ParameterError
@@ -272,7 +273,7 @@ def rank_agreement(
 def _results_of(side: Any, name: str) -> dict[str, Result]:
     """Return the results of each system by name."""
     if isinstance(side, Comparison):
-        check_plain_design(side.settings, "an order of systems", over_requests=True)
+        side.design.check_is_plain("an order of systems", over_requests=True)
         side = side.results
     if (
         not isinstance(side, Mapping)

@@ -19,9 +19,11 @@ from typing import Any, TypeVar, get_args
 import polars as pl
 from pydantic import ValidationError
 
-from rankwise.comparison.alignment import common_cells, systems_of
-from rankwise.comparison.compare import MEANS_OF_GROUPS, check_options
-from rankwise.comparison.decision import deciding_cell, rule_for
+from rankwise.comparison.comparability import common_cells
+from rankwise.comparison.design import CompareOptions
+from rankwise.comparison.parts import MEANS_OF_GROUPS
+from rankwise.comparison.rule import deciding_cell, rule_for
+from rankwise.comparison.systems import systems_of
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import TrainGroup
 from rankwise.encoding.lists import check_kept
@@ -659,7 +661,9 @@ def check_comparisons(
             )
         named = {key: value for key, value in options.items() if key not in _NOT_CHECKED}
         mistakes.tried_together(
-            place, named, lambda subset: check_options(systems_of((expected,)), **subset)
+            place,
+            named,
+            lambda subset: CompareOptions(**subset).check(systems_of((expected,))),
         )
 
 

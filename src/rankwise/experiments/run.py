@@ -18,8 +18,10 @@ import yaml
 from rankwise.candidates import Candidates, these
 from rankwise.candidates import sampled as sampled_candidates
 from rankwise.comparison.compare import compare
-from rankwise.comparison.comparison import Comparison, folder_names, result_folders, write_head
-from rankwise.comparison.decision import Decision, decide, held_to_plan
+from rankwise.comparison.comparison import Comparison
+from rankwise.comparison.decide import decide, held_to_plan
+from rankwise.comparison.decision import Decision
+from rankwise.comparison.storage import folder_names, result_folders, write_head
 from rankwise.convention.convention import Convention
 from rankwise.core import __version__
 from rankwise.core.saved_forms import CONFIGURATION
@@ -532,7 +534,7 @@ def _write_comparisons(
     """Write comparisons of saved results."""
     write_head(out, comparisons[0].to_dict(), results)
     for at, other in enumerate(comparisons[1:], start=2):
-        name = f"comparison-{at}-{other.settings['test']}-{other.settings['correction']}.json"
+        name = f"comparison-{at}-{other.design.test}-{other.design.correction}.json"
         write_text(out / name, other.export("json"))
 
 

@@ -39,7 +39,7 @@ from pydantic import (
 )
 
 from rankwise.comparison.compare import compare
-from rankwise.comparison.decision import decide
+from rankwise.comparison.decide import decide
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import TimeUnit
 from rankwise.core.saved_forms import CONFIGURATION

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from rankwise.core.terminal import Cell, brief
 
+_Row = TypeVar("_Row")
 _TYPES: dict[str, Any] = {
     "str": pl.String,
     "bool": pl.Boolean,
@@ -65,9 +66,13 @@ def column(
     return field(default=default, metadata=metadata)
 
 
+HIDDEN = {"hidden": True}
+"""The metadata of a field for later computations that is not a column."""
+
+
 def hidden(default: Any) -> Any:
     """Declare a field for later computations that is not a column."""
-    return field(default=default, metadata={"hidden": True})
+    return field(default=default, metadata=HIDDEN)
 
 
 def columns_of(row: type) -> dict[str, Column]:
@@ -123,3 +128,20 @@ def table_of(rows: Sequence[Any], row: type) -> pl.DataFrame:
     schema = {name: column.dtype for name, column in columns_of(row).items()}
     columns = {name: list(map(attrgetter(path), rows)) for name, path in _paths(row).items()}
     return pl.DataFrame(columns, schema=schema)
+
+
+def rows_of(table: pl.DataFrame, row: type[_Row]) -> list[_Row]:
+    """Return the rows of a table that `table_of` made; fields that are no columns have defaults."""
+    return [_read_row(values, row) for values in table.iter_rows(named=True)]
+
+
+def _read_row(values: Mapping[str, Any], row: type[_Row]) -> _Row:
+    read: dict[str, Any] = {}
+    for entry in fields(row):  # type: ignore[arg-type]
+        if is_dataclass(entry.default):
+            section: Any = type(entry.default)
+            read[entry.name] = _read_row(values, section)
+        elif "hidden" not in entry.metadata:
+            value = values[entry.name]
+            read[entry.name] = tuple(value) if isinstance(value, list) else value
+    return row(**read)

@@ -5,70 +5,182 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeVar
 
-from rankwise.core.arguments import Family
-from rankwise.findings.finding import Finding, Limits, Means, TestOutcome, within_sign
-from rankwise.stats.many_systems import adjust, level_left
+from rankwise.findings.finding import Finding, Limits, MarginTests, Means, TestOutcome, within_sign
+from rankwise.stats.many_systems import Correction, adjust, level_left
+
+NO_TEST = "no test"
+"""Why nothing was concluded, where no p-value could be computed."""
+_RATES = {
+    "none": "per comparison",
+    "bonferroni": "family-wise",
+    "holm": "family-wise",
+    "hochberg": "family-wise",
+    "bh": "false discovery rate",
+    "by": "false discovery rate",
+}
+_F = TypeVar("_F", bound=Finding)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """How the findings of a family are corrected together.
+
+    Attributes
+    ----------
+    method : str
+        The correction of p-values.
+    alpha : float
+        The significance level.
+    earlier : int, default=0
+        Earlier tests that count among them, none of which was significant.
+    is_joint : bool, default=False
+        Whether p-values are adjusted already, by one test of all findings together.
+    margin_is_one_sided : bool, default=False
+        Whether a difference that loses less than the margin has a verdict, ``"not worse"``, and not
+        only one that is smaller than the margin on both sides, ``"equivalent"``.
+    """
+
+    method: Correction
+    alpha: float
+    earlier: int = 0
+    is_joint: bool = False
+    margin_is_one_sided: bool = False
+
+    @property
+    def error_rate(self) -> str:
+        """The error rate that the correction controls."""
+        return _RATES[self.method]
+
+    @property
+    def is_family_wise(self) -> bool:
+        """Whether all claims of the family hold together."""
+        return self.is_joint or self.error_rate == "family-wise"
+
+    def adjust(self, p: Sequence[float]) -> tuple[list[float], float]:
+        """Return p-values adjusted with the earlier tests, and the level left to each test."""
+        if not p:
+            return [], self.alpha
+        together = [*p, *[1.0] * self.earlier]
+        adjusted: list[float] = adjust(together, self.method)[: len(p)].tolist()
+        return adjusted, level_left(together, self.method, self.alpha)
+
+    def adjust_joint(self, p: Sequence[float]) -> list[float]:
+        """Return joint p-values with the earlier tests."""
+        more = 1 + self.earlier / max(len(p), 1)
+        return [min(value * more, 1.0) for value in p]
 
 
 @dataclass(frozen=True)
-class Corrected:
-    """The correction of one test: the adjusted p-value, and the level of the matching interval.
+class _Adjusted:
+    """The adjusted p-values of one finding, and the levels of the intervals that match them."""
 
-    ``family_wise`` says whether the correction controls the family-wise error rate over several
-    tests.
-    """
-
-    p: float
+    difference: float
     level: float
-    p_equivalence: float
+    equivalence: float
     equivalence_level: float
-    error_rate: str
-    family_wise: bool = False
+    not_worse: float
+    not_worse_level: float
 
 
-def with_verdict(row: Finding, corrected: Corrected, alpha: float) -> Finding:
-    """Return a row with its adjusted p-values, verdict, error rate and adjusted intervals."""
-    p, p_equivalence = corrected.p, corrected.p_equivalence
-    verdict = _verdict(row, p, p_equivalence, alpha)
-    row = replace(
-        row,
-        test=replace(row.test, p_adjusted=p, error_rate=corrected.error_rate, verdict=verdict),
-        equivalence=replace(
-            row.equivalence,
-            p_equivalence_adjusted=p_equivalence,
-            within_margin=p_equivalence < alpha,
+def conclude(findings: Sequence[_F], family: Family) -> list[_F]:
+    """Return the findings of one family with adjusted p-values, verdicts and their intervals."""
+    differences, level = family.adjust([finding.test.p for finding in findings])
+    if family.is_joint:
+        differences = family.adjust_joint([finding.test.p_adjusted for finding in findings])
+    margins = [finding.margin for finding in findings]
+    equivalence, equivalence_level = family.adjust([tests.p_equivalence for tests in margins])
+    not_worse, not_worse_level = [math.nan] * len(findings), family.alpha
+    if family.margin_is_one_sided:
+        not_worse, not_worse_level = family.adjust([tests.p_non_inferior for tests in margins])
+    return [
+        _conclude(
+            finding, _Adjusted(p, level, same, equivalence_level, other, not_worse_level), family
+        )
+        for finding, p, same, other in zip(
+            findings, differences, equivalence, not_worse, strict=True
+        )
+    ]
+
+
+def _conclude(finding: _F, adjusted: _Adjusted, family: Family) -> _F:
+    verdict = _verdict(finding, adjusted, family.alpha)
+    why = finding.why
+    if verdict == "not checked" and not why:
+        why = NO_TEST
+    concluded = replace(
+        finding,
+        test=replace(
+            finding.test,
+            p_adjusted=adjusted.difference,
+            error_rate=family.error_rate,
+            verdict=verdict,
         ),
+        margin=_margin_tests(finding.margin, adjusted, family.alpha),
+        why=why,
         flags=(
-            *row.flags,
-            *_unbounded_flags(row.test, verdict, alpha),
-            *_opposite_flags(row, p, alpha),
+            *finding.flags,
+            *_unbounded_flags(finding.test, verdict, family.alpha),
+            *_opposite_flags(finding, shown=adjusted.difference < family.alpha),
         ),
     )
-    return replace(row, means=_decided(row, corrected, verdict, shown=p < alpha))
+    return replace(concluded, means=_means(concluded, adjusted, family))
 
 
-def _decided(row: Finding, corrected: Corrected, verdict: str, *, shown: bool) -> Means:
-    """Return the means of a row with the intervals of the test and the level of its verdict."""
-    means = row.means
-    if row.limits_of is None:
-        return means
-    confidence = 1 - corrected.level
-    if row.joint is not None:
-        confidence, limits = row.joint_confidence, row.joint
-    else:
-        limits = row.limits_of(confidence)
-    limits = within_sign(limits, means.difference, shown=shown)
-    together = Limits(means.low_together, means.high_together)
-    together = (
-        within_sign(together, means.difference, shown=shown) if corrected.family_wise else limits
+def _margin_tests(tests: MarginTests, adjusted: _Adjusted, alpha: float) -> MarginTests:
+    is_known = not math.isnan(adjusted.equivalence)
+    return replace(
+        tests,
+        p_equivalence_adjusted=adjusted.equivalence,
+        p_non_inferior_adjusted=adjusted.not_worse,
+        within_margin=adjusted.equivalence < alpha if is_known else None,
     )
-    if row.joint is not None or math.isnan(means.low_together):
-        together = limits
-    if verdict == "equivalent" and row.margin_limits_of is not None:
-        confidence = 1 - 2 * corrected.equivalence_level
-        limits = row.margin_limits_of(confidence)
+
+
+def _verdict(finding: Finding, adjusted: _Adjusted, alpha: float) -> str:
+    """Return the word of a finding.
+
+    A significant difference is never hidden: within the margin it is still better or worse. Where
+    the median is on the other side of 0 than the mean, neither system is called better.
+    """
+    if finding.why:
+        return "not checked"
+    if adjusted.difference < alpha:
+        if finding.higher_is_better is None or finding.is_opposed:
+            return "different"
+        return "better" if finding.is_gain else "worse"
+    if adjusted.equivalence < alpha:
+        return "equivalent"
+    if adjusted.not_worse < alpha:
+        return "not worse"
+    return "not checked" if math.isnan(adjusted.difference) else "not shown"
+
+
+def _means(finding: Finding, adjusted: _Adjusted, family: Family) -> Means:
+    """Return the means with the intervals of the test and the level of the verdict."""
+    means = finding.means
+    if finding.limits_of is None:
+        return means
+    if finding.joint is None:
+        confidence, limits = 1 - adjusted.level, finding.limits_of(adjusted.level)
+    else:
+        confidence, limits = finding.joint_confidence, finding.joint
+    shown = adjusted.difference < family.alpha
+    limits = within_sign(limits, means.difference, shown=shown)
+
+    together = limits
+    if family.is_family_wise and finding.joint is None and not math.isnan(means.low_together):
+        of_all = Limits(means.low_together, means.high_together)
+        together = within_sign(of_all, means.difference, shown=shown)
+
+    margin_level = {
+        "equivalent": adjusted.equivalence_level,
+        "not worse": adjusted.not_worse_level,
+    }.get(finding.test.verdict or "")
+    if margin_level is not None and finding.margin_limits_of is not None:
+        confidence = 1 - 2 * margin_level
+        limits = finding.margin_limits_of(2 * margin_level)
     return replace(
         means,
         low=limits.low,
@@ -81,88 +193,15 @@ def _decided(row: Finding, corrected: Corrected, verdict: str, *, shown: bool) -
     )
 
 
-def _verdict(row: Finding, p: float, p_equivalence: float, alpha: float) -> str:
-    """Return the verdict of a row: better, worse, different, equivalent or not shown.
-
-    A significant difference is never hidden: within the margin it is still better or worse. Where
-    the median is on the other side of 0 than the mean, neither system is called better.
-    """
-    if not p < alpha:
-        return "equivalent" if p_equivalence < alpha else "not shown"
-    if row.better is None or _is_opposite(row):
-        return "different"
-    return "better" if (row.means.difference > 0) == row.better else "worse"
-
-
-def _is_opposite(row: Finding) -> bool:
-    """Return whether a test of the median and the mean difference disagree in sign."""
-    return not math.isnan(row.side) and not row.side * row.means.difference > 0
-
-
-def _opposite_flags(row: Finding, p: float, alpha: float) -> tuple[str, ...]:
-    if not p < alpha or not _is_opposite(row):
+def _opposite_flags(finding: Finding, *, shown: bool) -> tuple[str, ...]:
+    if not shown or not finding.is_opposed:
         return ()
-    return (f"{row.test.test}: most differences are on the other side of 0 than their mean",)
+    return (f"{finding.test.test}: most differences are on the other side of 0 than their mean",)
 
 
 def _unbounded_flags(test: TestOutcome, verdict: str, alpha: float) -> tuple[str, ...]:
     """Return the caveat of a significant difference that the range of the metric does not carry."""
     if verdict not in ("better", "worse", "different") or not test.p_bound >= alpha:
         return ()
-    return (
-        (
-            f"{verdict} by {test.test} alone: a rare large difference that was not drawn is not "
-            "excluded"
-        ),
-    )
-
-
-_RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
-
-
-_RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
-
-
-def correct_rows(
-    rows: Sequence[Finding],
-    correction: Family,
-    alpha: float,
-    *,
-    joint: bool = False,
-    earlier: Sequence[int] = (0, 0),
-) -> list[Finding]:
-    """Adjust the p-values, verdicts and intervals of rows for multiple comparisons.
-
-    Of the primary metric they are corrected over pairs and groups, of all others together. Holm
-    stands in for tests of all pairs together where there are no per-user values. ``earlier`` tests
-    of the primary metric, and of the others, count as tests that were not significant.
-    """
-    corrected: dict[int, Finding] = {}
-    for primary, before in zip((True, False), earlier, strict=True):
-        places = [at for at, row in enumerate(rows) if row.primary is primary]
-        family = [rows[at] for at in places]
-        method: Any = ("holm" if correction in JOINT else correction) if primary else "bh"
-        adjusted, level = _adjusted([row.test.p for row in family], method, before, alpha)
-        if primary and joint:  # adjusted for these pairs already
-            more = 1 + before / max(len(family), 1)
-            adjusted = [min(row.test.p_adjusted * more, 1.0) for row in family]
-        of_margins = [row.equivalence.p_equivalence for row in family]
-        equivalent, margin_level = _adjusted(of_margins, method, before, alpha)
-        together = primary and (joint or _RATES[method] == "family-wise")
-        for at, row, p, p_equivalence in zip(places, family, adjusted, equivalent, strict=True):
-            made = Corrected(p, level, p_equivalence, margin_level, _RATES[method], together)
-            corrected[at] = with_verdict(row, made, alpha)
-    return [corrected[at] for at in range(len(rows))]
-
-
-def _adjusted(p: list[float], method: Any, earlier: int, alpha: float) -> tuple[list[float], float]:
-    """Return p-values adjusted together with non-significant earlier tests, and the level left."""
-    if not p:
-        return [], alpha
-    together = [*p, *[1.0] * earlier]
-    adjusted: list[float] = adjust(together, method)[: len(p)].tolist()
-    return adjusted, level_left(together, method, alpha)
-
-
-JOINT = ("max_t", "tukey")
-"""The corrections that test all pairs together, from their users' values."""
+    caveat = "a rare large difference that was not drawn is not excluded"
+    return (f"{verdict} by {test.test} alone: {caveat}",)

@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankwise.core.terminal import Cell, Marked, Style, signed
-from rankwise.findings.columns import column, columns_of, hidden
+from rankwise.core.terminal import Cell, Marked, signed
+from rankwise.findings.columns import HIDDEN, column, hidden
 from rankwise.findings.words import (
+    VERDICT_STYLES,
     change_text,
     deciding_p,
     interval_text,
@@ -25,25 +26,17 @@ from rankwise.findings.words import (
 )
 from rankwise.stats.equivalence import UNBOUNDED, Bounds
 
-ALL_LISTS = "of all lists together"
-"""The flag of values that are no means over users."""
-
-
-_STYLES: Mapping[str, Style] = {
-    "better": "better",
-    "worse": "worse",
-    "different": "bold",
-    "equivalent": "bold",
-}
+REWARD = "reward"
+"""The metric of logged impressions."""
 
 
 def _verdict_text(row: Mapping[str, Any]) -> Cell:
     """Return the verdict of a row, with a note if a shown difference is within the margin."""
     verdict = str(row["verdict"])
-    if verdict == "not shown" and is_missing(row["p_adjusted"]):
-        return "not tested"
+    if verdict == "not checked" and row["why"]:
+        return f"{verdict} ({row['why']})"
     within = ", within" if verdict != "equivalent" and row["within_margin"] else ""
-    return Marked(verdict + within, _STYLES.get(verdict, ""))
+    return Marked(verdict + within, VERDICT_STYLES.get(verdict, ""))
 
 
 @dataclass(frozen=True)
@@ -69,7 +62,7 @@ NO_LIMITS = Limits()
 
 
 LimitsOf: TypeAlias = Callable[[float], Limits]
-"""The limits of a pair at any confidence level."""
+"""The limits of a pair at any level: one minus their confidence."""
 
 
 def within_sign(limits: Limits, difference: float, *, shown: bool) -> Limits:
@@ -154,7 +147,7 @@ class EffectSizes:
 
 @dataclass(frozen=True)
 class MarginTests:
-    """Equivalence and non-inferiority with a margin.
+    """Equivalence and non-inferiority with a margin, which is a number here.
 
     ``margin_low`` to ``margin_high`` are one-sided limits of the difference, each at level alpha
     (of confidence 1 − 2 alpha together), and ``margin_lift_low`` to ``margin_lift_high`` those of
@@ -162,10 +155,12 @@ class MarginTests:
     the loss does.
     """
 
+    margin: float = math.nan
     p_equivalence: float = math.nan
     p_equivalence_adjusted: float = math.nan
     within_margin: bool | None = None
     p_non_inferior: float = math.nan
+    p_non_inferior_adjusted: float = math.nan
     users_needed: int | None = None
     margin_low: float = math.nan
     margin_high: float = math.nan
@@ -173,51 +168,30 @@ class MarginTests:
     margin_lift_high: float = math.nan
 
 
-@dataclass(frozen=True)
-class Seeds:
-    """Seeds: their numbers, standard deviations, and share in the variance of the difference."""
-
-    seeds_baseline: int | None = None
-    seeds_system: int | None = None
-    deviation_baseline: float = math.nan
-    deviation_system: float = column(math.nan, in_systems=" ± {}")
-    share_of_seeds: float = math.nan
-    seeds_to_halve: int | None = None
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """The number of clusters of users."""
-
-    clusters: int | None = None
-
-
-@dataclass(frozen=True)
-class DataSets:
-    """The number of data sets, and the standard deviation of true differences between them."""
-
-    data_sets: int | None = None
-    tau: float = math.nan
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One pair of systems on one metric, over a group of users, all of them, or all data sets.
+    """The difference of two systems on one metric, over everybody or within one group.
 
     Attributes
     ----------
-    metric, group, baseline, system, primary, flags
-        Columns that belong to no section.
-    means, test, effect, equivalence, seeds, clusters, data_sets
+    metric, by, group, baseline, system : str
+        Which difference: ``group`` of the grouping ``by``, both None for everybody.
+    higher_is_better : bool or None
+        Whether a higher value is better; None if neither is.
+    primary : bool or None
+        Whether the row is of the primary metric; else it is exploratory.
+    means, test, effect, margin
         Sections, each with the columns of one subject; without a value these are NaN or null.
-    better : bool or None
-        Whether a higher value is better; None if neither is. It is no column, as what follows.
-    error : float
-        The standard error of the difference.
+    why : str
+        Why nothing was concluded; empty unless the verdict is ``"not checked"``.
+    flags : tuple of str
+        Caveats for readers.
+    std_error : float
+        The standard error of the difference; NaN if the test has none.
     bounds : tuple of float
-        The smallest and the largest value of a user.
+        The smallest and the largest value of a user. It is no column, as all that follows.
     limits_of, margin_limits_of : callable or None
-        The limits of the test, and of the tests of a margin, at any level of confidence.
+        The limits of the test, and of the tests of a margin, at any level.
     joint : Limits or None
         The limits of a test of all pairs together, which takes the place of ``limits_of``.
     side : float
@@ -225,111 +199,88 @@ class Finding:
     """
 
     metric: str
-    group: str | None
+    by: str | None = None
+    group: str | None = None
     baseline: str
     system: str
+    higher_is_better: bool | None = None
     primary: bool | None = None
     means: Means = Means()
     test: TestOutcome = TestOutcome()
     effect: EffectSizes = EffectSizes()
-    equivalence: MarginTests = MarginTests()
-    seeds: Seeds = Seeds()
-    clusters: Clusters = Clusters()
-    data_sets: DataSets = DataSets()
+    margin: MarginTests = MarginTests()
+    why: str = ""
     flags: tuple[str, ...] = ()
-    better: bool | None = hidden(None)
-    error: float = hidden(math.nan)
-    bounds: Bounds = field(default=UNBOUNDED, metadata={"hidden": True})
-    limits_of: LimitsOf | None = field(default=None, metadata={"hidden": True})
-    margin_limits_of: LimitsOf | None = field(default=None, metadata={"hidden": True})
-    joint: Limits | None = field(default=None, metadata={"hidden": True})
-    joint_confidence: float = field(default=math.nan, metadata={"hidden": True})
-    side: float = field(default=math.nan, metadata={"hidden": True})
+    std_error: float = math.nan
+    bounds: Bounds = field(default=UNBOUNDED, metadata=HIDDEN)
+    limits_of: LimitsOf | None = field(default=None, metadata=HIDDEN)
+    margin_limits_of: LimitsOf | None = field(default=None, metadata=HIDDEN)
+    joint: Limits | None = field(default=None, metadata=HIDDEN)
+    joint_confidence: float = hidden(math.nan)
+    side: float = hidden(math.nan)
 
     @property
     def largest(self) -> float:
         """The largest difference that the range of the metric allows."""
         return self.bounds[1] - self.bounds[0]
 
+    @property
+    def is_opposed(self) -> bool:
+        """Whether a test of the median and the mean difference disagree in sign."""
+        return not math.isnan(self.side) and not self.side * self.means.difference > 0
 
-_DECLARED = columns_of(Finding)
-
-
-COLUMNS: dict[str, Any] = {name: column.dtype for name, column in _DECLARED.items()}
-"""The data type of each column of a comparison."""
-
-
-IN_PAIR_TABLE = sorted(
-    (c for c in _DECLARED.values() if c.head), key=lambda column: column.head == "verdict"
-)
-"""The columns of pairs for readers, the verdict last: it concludes from the others."""
-
-
-IN_SYSTEM_TABLE = {
-    name.removesuffix("_system"): column.in_systems
-    for name, column in _DECLARED.items()
-    if column.in_systems
-}
-"""The formats of values of each system, by the name without its side."""
-
-
-_SWAPPED = (
-    *(("baseline", "system"), ("mean_baseline", "mean_system"), ("wins", "losses")),
-    *(("seeds_baseline", "seeds_system"), ("deviation_baseline", "deviation_system")),
-)
+    @property
+    def is_gain(self) -> bool:
+        """Whether the difference is one for the better; a metric without a direction has none."""
+        return self.higher_is_better is not None and (
+            (self.means.difference > 0) == self.higher_is_better
+        )
 
 
 _NEGATED = ("difference", "d_z", "cliffs_delta")
-
-
 _LIMITS = (
     ("low", "high"),
     ("low_alone", "high_alone"),
     ("low_together", "high_together"),
     ("margin_low", "margin_high"),
 )
-
-
 _LIFTS = (("lift_low", "lift_high"), ("margin_lift_low", "margin_lift_high"))
-
-
-_UNKNOWN = {"p_non_inferior": math.nan, "users_needed": None}
+_UNKNOWN = {"p_non_inferior": math.nan, "p_non_inferior_adjusted": math.nan, "users_needed": None}
 """Columns about a loss of the system, which say nothing of a loss of the baseline."""
-
-
-_OPPOSITE = {"better": "worse", "worse": "better"}
+_OPPOSITE = {"better": "worse", "worse": "better", "not worse": "not shown"}
 
 
 def oriented(row: Mapping[str, Any], baseline: str) -> dict[str, Any]:
-    """Return a row of a comparison with ``baseline`` as the baseline; every column is converted.
+    """Return a row of findings with ``baseline`` as the baseline; every column is converted.
 
-    >>> row = values_of(Finding("mrr", None, "b", "a", means=Means(0.4, 0.5, 0.1, low=0.05, high=0.3, lift=0.25),
-    ...                         test=TestOutcome(verdict="better"), effect=EffectSizes(0.2, wins=3, losses=1)))
-    >>> turned = oriented(row, "a")
+    >>> finding = Finding(
+    ...     metric="mrr", baseline="b", system="a", means=Means(0.4, 0.5, 0.1, low=0.05, high=0.3, lift=0.25),
+    ...     test=TestOutcome(verdict="better"), effect=EffectSizes(0.2, wins=3, losses=1),
+    ... )
+    >>> turned = oriented(values_of(finding), "a")
     >>> turned["system"], turned["difference"], turned["low"], turned["verdict"], turned["lift"], turned["wins"]
     ('b', -0.1, -0.3, 'worse', -0.2, 1)
     """
     if row["baseline"] == baseline:
         return dict(row)
-    turned = dict(row)
-    for one, other in _SWAPPED:
-        turned |= {one: row[other], other: row[one]}
+    turned = dict(row) | {"baseline": row["system"], "system": row["baseline"]}
+    turned |= {"wins": row["losses"], "losses": row["wins"]}
+    for name in [name for name in row if name.endswith("_baseline")]:
+        other = name.removesuffix("_baseline") + "_system"
+        turned |= {name: row[other], other: row[name]}
     turned |= {name: _negative(row[name]) for name in _NEGATED}
     for low, high in _LIMITS:
         turned |= {low: _negative(row[high]), high: _negative(row[low])}
+
     mean = turned["mean_baseline"]
     lift = math.nan if not mean or is_missing(mean) else round(turned["difference"] / abs(mean), 12)
     turned |= {"lift": lift, **_UNKNOWN, "verdict": _OPPOSITE.get(row["verdict"], row["verdict"])}
     for low, high in _LIFTS:
         ends = (row[low], row[high])
-        known = (
-            not any(map(is_missing, ends)) and ends[0] > -1 and not is_missing(mean) and mean > 0
-        )
-        turned |= (
-            {low: _inverse(ends[1]), high: _inverse(ends[0])}
-            if known
-            else {low: math.nan, high: math.nan}
-        )
+        is_known = not any(map(is_missing, ends)) and ends[0] > -1
+        turned |= {low: math.nan, high: math.nan}
+        if is_known and not is_missing(mean) and mean > 0:
+            turned |= {low: _inverse(ends[1]), high: _inverse(ends[0])}
     return turned
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from rankwise.core.terminal import brief, change, decimals, level_text
+from rankwise.core.terminal import Style, brief, change, decimals, level_text
 
 
 def is_missing(value: float | None) -> bool:
@@ -58,28 +58,69 @@ def interval_text(
     return " to ".join(text(row[name], places(row)) for name in ("low", "high"))
 
 
+NO_LIST = "no list from either system"
+"""Why nothing is checked in a group without lists."""
+VERDICT_STYLES: Mapping[str, Style] = {
+    "better": "better",
+    "worse": "worse",
+    "different": "bold",
+    "equivalent": "bold",
+    "not worse": "bold",
+}
+"""How verdicts are set."""
+VERDICT_MARKS = {"better": "▲", "worse": "▼", "different": "◆"}
+"""The signs beside values that a verdict is about."""
+OPEN_VERDICTS = ("not shown", "not checked")
+"""The verdicts that say nothing of either side."""
+_P_OF_MARGIN = {"equivalent": "p_equivalence_adjusted", "not worse": "p_non_inferior_adjusted"}
+
+
+def verdict_tone(verdict: str | None) -> Literal["", "better", "worse"]:
+    """Return the colour of a verdict in reports and charts."""
+    if verdict == "better":
+        return "better"
+    return "worse" if verdict == "worse" else ""
+
+
+def limits_text(low: float, high: float, text: Callable[[float], str]) -> str:
+    """Return the limits of an interval as text; a dash where it is not known.
+
+    >>> limits_text(-0.25, 0.5, signed), limits_text(math.nan, 0.5, signed)
+    ('−0.250 to +0.500', '–')
+    """
+    return "–" if math.isnan(low) else f"{text(low)} to {text(high)}"
+
+
+def level_of(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Return the confidence level of a family's intervals, except of margins; NaN if several."""
+    levels = {row["confidence"] for row in rows if row["verdict"] not in _P_OF_MARGIN}
+    levels = {level for level in levels or {row["confidence"] for row in rows} if level == level}
+    levels.discard(None)
+    return float(levels.pop()) if len(levels) == 1 else math.nan
+
+
 def deciding_p(row: Mapping[str, Any]) -> float:
-    """Return the adjusted p-value behind a verdict; for equivalence, from the margin's tests."""
-    name = "p_equivalence_adjusted" if row["verdict"] == "equivalent" else "p_adjusted"
+    """Return the adjusted p-value behind a verdict; for a margin, of its tests."""
+    name = _P_OF_MARGIN.get(row["verdict"], "p_adjusted")
     return math.nan if row[name] is None else float(row[name])
 
 
 def margin_mark(row: Mapping[str, Any]) -> str:
-    """Return the mark of a p-value from the tests of the margin; empty without equivalence.
+    """Return the mark of a p-value from the tests of the margin; empty for other verdicts.
 
     >>> margin_mark({"verdict": "equivalent"}), margin_mark({"verdict": "better"})
     (' (margin)', '')
     """
-    return " (margin)" if row["verdict"] == "equivalent" else ""
+    return " (margin)" if row["verdict"] in _P_OF_MARGIN else ""
 
 
 def margin_level(row: Mapping[str, Any]) -> str:
-    """Return the level of an equivalence interval, in parentheses; empty without equivalence.
+    """Return the level of the interval of a margin, in parentheses; empty for other verdicts.
 
     >>> margin_level({"verdict": "equivalent", "confidence": 0.9}), margin_level({"verdict": "better"})
     (' (90 %)', '')
     """
-    return f" ({level_text(row['confidence'])})" if row["verdict"] == "equivalent" else ""
+    return f" ({level_text(row['confidence'])})" if row["verdict"] in _P_OF_MARGIN else ""
 
 
 def places(row: Mapping[str, Any]) -> int:

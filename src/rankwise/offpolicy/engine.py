@@ -28,6 +28,7 @@ import polars as pl
 from rankwise.core.arguments import check_choice
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import ColumnError, InputError, ParameterError
+from rankwise.findings.columns import table_of
 from rankwise.findings.margins import Margin, check_margin
 from rankwise.offpolicy.exposures import (
     KEYS,
@@ -38,6 +39,7 @@ from rankwise.offpolicy.exposures import (
     read_outcomes,
     request_of_several_users,
 )
+from rankwise.offpolicy.finding import LogFinding
 from rankwise.offpolicy.policies import (
     TOLERANCE,
     Kind,
@@ -441,9 +443,10 @@ class Job:
         values = [summary.values() for summary in summaries]
         tables, supports = zip(*map(Summary.table, summaries, values), strict=True)
         differences = map(Summary.differences, summaries, values, supports)
+        findings = [finding for part in differences for finding in part]
         frames = {
             "table": pl.concat(tables),
-            "differences": pl.concat(differences),
+            "differences": table_of(findings, LogFinding),
             "sensitivity": summaries[0].sensitivity(values[0], supports[0]),
             "positions": positions_of(values[0], supports[0]),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
@@ -13,9 +13,14 @@ import polars as pl
 
 from rankwise.core.arguments import check_choice
 from rankwise.core.saved_forms import INTERLEAVING
-from rankwise.core.terminal import TableView, level_text
+from rankwise.core.terminal import Detail, TableView, level_text
 from rankwise.errors import ColumnError, InputError, ParameterError
-from rankwise.findings.words import p_value
+from rankwise.findings.columns import table_of
+from rankwise.findings.conclude import Family, conclude
+from rankwise.findings.finding import EffectSizes, Finding, Limits, Means, TestOutcome
+from rankwise.findings.sentences import pair_sentence
+from rankwise.findings.tables import ResultTable, columns_for_readers, finding_view
+from rankwise.findings.words import level_of, p_value
 from rankwise.offpolicy.exposures import (
     OnMissing,
     check_outcomes,
@@ -23,7 +28,7 @@ from rankwise.offpolicy.exposures import (
     read_outcomes,
     read_rows,
 )
-from rankwise.offpolicy.result import SavedTables, doubts_of, limits_text, notes_of, signed
+from rankwise.offpolicy.result import doubts_of, notes_of
 from rankwise.stats.differences import MANY, check_level
 from rankwise.stats.equivalence import users_needed
 from rankwise.stats.intervals import sign_flip_interval
@@ -37,17 +42,33 @@ Credits: TypeAlias = Literal["sum", "winner"]
 _CHECKED = 3
 
 
+@dataclass(frozen=True)
+class Credit:
+    """The share of all credit of both teams, and the users who would show a difference so large."""
+
+    share: float = math.nan
+    users_to_find: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamFinding(Finding):
+    """A finding of an interleaving experiment: the difference in credit of two teams."""
+
+    credit: Credit = Credit()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Interleaving(SavedTables):
+class Interleaving(ResultTable):
     """The result of `rankwise.interleaving`.
 
     Attributes
     ----------
     table : polars.DataFrame
-        One row per pair of teams: the mean ``difference`` of credit per user (``team`` minus
-        ``other``) with its interval ``low`` to ``high``, ``p`` and ``p_adjusted`` (max-T over
-        pairs), ``verdict``, ``wins``, ``ties`` and ``losses`` of users, the ``share`` of all credit
-        (a description), and ``users_needed`` to find this difference.
+        One row per pair of teams, with the columns of a comparison: the mean credit per user of
+        ``system`` and of ``baseline``, their ``difference`` with its interval, ``p`` and
+        ``p_adjusted`` (max-T over pairs), ``verdict`` (not checked if the draft was not fair),
+        ``wins``, ``ties`` and ``losses`` of users; and the ``share`` of all credit (a description)
+        with ``users_to_find``, the users who show a difference of this size with power 0.8.
     draft : polars.DataFrame
         The check of the draft: for each odd position, how often the first team was there, and the
         p-value (Holm).
@@ -67,25 +88,46 @@ class Interleaving(SavedTables):
     form = INTERLEAVING
 
     @property
-    def views(self) -> list[TableView]:
-        """The table for readers, with notes."""
-        head = ("", "difference per user", "interval", "p", "wins, ties, losses", "verdict")
-        rows = [
-            (
-                f"{row['team']} − {row['other']}",
-                signed(row["difference"]),
-                limits_text(row["low"], row["high"]),
-                p_value(row["p_adjusted"]),
-                f"{row['wins']:,}, {row['ties']:,}, {row['losses']:,}",
-                row["verdict"],
+    def sentences(self) -> list[str]:
+        """The verdict on each pair of teams, as one sentence each."""
+        several = len(self.table) > 1
+        return [
+            pair_sentence(
+                row,
+                per=" per user",
+                p_name="p (max-T)" if several else "p",
+                alpha=self.settings["alpha"],
             )
             for row in self.table.iter_rows(named=True)
         ]
-        return [
-            TableView(
-                head, rows, self._notes(), left=(0, 5), caption="\n".join(doubts_of(self.counts))
-            )
-        ]
+
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the verdicts alone, with the table of pairs, or with every column.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        caption = "\n".join([*doubts_of(self.counts), *self.sentences])
+        if detail == "verdict":
+            return [TableView((), (), caption=caption)]
+        rows = self.table.to_dicts()
+        level = level_of(rows)
+        view = finding_view(
+            rows,
+            columns_for_readers(TeamFinding),
+            heads={
+                "interval": "interval" if math.isnan(level) else f"{level_text(level)} interval",
+                "p": "p (max-T)" if len(rows) > 1 else "p",
+                "verdict": "",
+            },
+            level=level,
+            hidden=() if detail == "full" else ("test", "p alone", "d_z", "users"),
+            may_leave=detail != "full",
+            notes=self._notes(),
+        )
+        return [replace(view, caption=caption)]
 
     def _notes(self) -> list[str]:
         users = len(self.per_user)
@@ -96,11 +138,10 @@ class Interleaving(SavedTables):
         )
         notes = [f"{head} Intervals: {level_text(1 - self.settings['alpha'])}."]
         notes += [
-            f"{row['team']} has {row['share']:.1%} of the credit of both; a difference of this "
-            "size is found with "
-            f"{row['users_needed']:,} users"
+            f"{row['system']} has {row['share']:.1%} of the credit of both; a difference of this "
+            f"size is found with {row['users_to_find']:,} users"
             for row in self.table.iter_rows(named=True)
-            if row["users_needed"] is not None
+            if row["users_to_find"] is not None
         ]
         notes += [
             f"position {row['position']}: {row['team']} was there in {row['share']:.1%} of "
@@ -159,8 +200,8 @@ def interleaving(
     --------
     >>> import rankwise as rw
     >>> credits = {"user": range(40), "credit_a": [1] * 30 + [0] * 10, "credit_b": [0] * 30 + [1] * 10}
-    >>> rw.interleaving(credits).table.select("wins", "losses", "verdict").row(0)
-    (30, 10, 'A is preferred')
+    >>> rw.interleaving(credits).table.select("system", "wins", "losses", "verdict").row(0)
+    ('A', 30, 10, 'better')
     """
     check_level("alpha", alpha)
     check_choice("credit", credit, Credits)
@@ -177,9 +218,10 @@ def interleaving(
     )
     per_user = sums.sort("user")
     fair = bool(draft["fair"].all())
-    table, test = _pairs(per_user, names, alpha, fair)
+    findings = _findings(per_user, names, alpha, fair=fair)
+    test = findings[0].test.test
     settings = {"teams": list(names), "credit": credit, "alpha": alpha, "test": test}
-    return Interleaving(table, draft, per_user, counts, settings)
+    return Interleaving(table_of(findings, TeamFinding), draft, per_user, counts, settings)
 
 
 def _credits(
@@ -304,51 +346,75 @@ def _credit_columns(exposures: Any) -> tuple[pl.DataFrame, list[str]] | None:
     return values.insert_column(0, user.alias("user")), names
 
 
-def _pairs(
-    per_user: pl.DataFrame, names: Sequence[str], alpha: float, fair: bool
-) -> tuple[pl.DataFrame, str]:
-    """Return one row per pair of teams, and the name of the test."""
+def _findings(
+    per_user: pl.DataFrame, names: Sequence[str], alpha: float, *, fair: bool
+) -> list[TeamFinding]:
+    """Return one finding per pair of teams, tested together by the largest t."""
     pairs = list(combinations(names, 2))
     gaps = np.column_stack([(per_user[one] - per_user[other]).to_numpy() for one, other in pairs])
-    large = len(per_user) >= MANY
-    tests = [paired_t(gap) if large else sign_flip(gap) for gap in gaps.T]
-    intervals = [
-        (t_interval if large else sign_flip_interval)(gap, confidence=1 - alpha) for gap in gaps.T
+    tested = [_test_pair(per_user, pair, alpha) for pair in pairs]
+    p = [finding.test.p for finding in tested]
+    joint = p if len(p) == 1 or np.isnan(p).any() else max_t(gaps).tolist()
+    findings = [
+        replace(
+            finding,
+            test=replace(finding.test, p_adjusted=adjusted),
+            why="" if fair else "the draft was not fair",
+        )
+        for finding, adjusted in zip(tested, joint, strict=True)
     ]
-    p = [test.p for test in tests]
-    adjusted = p if len(p) == 1 or np.isnan(p).any() else max_t(gaps).tolist()
-    rows = []
-    for at, (one, other) in enumerate(pairs):
-        gap, mean = gaps[:, at], float(gaps[:, at].mean())
-        deviation = float(gap.std(ddof=1)) if len(gap) > 1 else math.nan
-        effect = abs(mean) / deviation if deviation > 0 else 0.0
-        total = float(per_user[one].sum()) + float(per_user[other].sum())
-        row: dict[str, Any] = {
-            "team": one,
-            "other": other,
-            "difference": mean,
-            "low": intervals[at].low,
-            "high": intervals[at].high,
-        }
-        row |= {"error": deviation / math.sqrt(len(gap)), "p": p[at], "p_adjusted": adjusted[at]}
-        row |= {
-            "wins": int((gap > 0).sum()),
-            "ties": int((gap == 0).sum()),
-            "losses": int((gap < 0).sum()),
-        }
-        row |= {
-            "share": float(per_user[one].sum()) / total if total else math.nan,
-            "users": len(gap),
-        }
-        row["users_needed"] = users_needed(effect, alpha=alpha) if effect > 1e-3 else None
-        better = one if mean > 0 else other
-        decided = f"{better} is preferred" if adjusted[at] < alpha else "not shown"
-        row["verdict"] = decided if fair else "no verdict (the draft was not fair)"
-        rows.append(row)
-    table = pl.DataFrame(
-        rows, schema_overrides={"users_needed": pl.Int64}, infer_schema_length=None
+    return conclude(findings, Family(method="holm", alpha=alpha, is_joint=True))
+
+
+def _test_pair(per_user: pl.DataFrame, pair: tuple[str, str], alpha: float) -> TeamFinding:
+    """Return the test of one pair of teams over users."""
+    one, other = pair
+    gap = (per_user[one] - per_user[other]).to_numpy()
+    large = len(gap) >= MANY
+    test = paired_t(gap) if large else sign_flip(gap)
+    interval_of = t_interval if large else sign_flip_interval
+
+    def limits_of(level: float) -> Limits:
+        interval = interval_of(gap, confidence=1 - level)
+        return Limits(interval.low, interval.high)
+
+    alone = limits_of(alpha)
+    mean, before = float(gap.mean()), float(per_user[other].mean())  # type: ignore[arg-type]
+    deviation = float(gap.std(ddof=1)) if len(gap) > 1 else math.nan
+    effect = abs(mean) / deviation if deviation > 0 else 0.0
+    total = float(per_user[one].sum()) + float(per_user[other].sum())
+    return TeamFinding(
+        metric="credit",
+        baseline=other,
+        system=one,
+        higher_is_better=True,
+        primary=True,
+        means=Means(
+            before,
+            float(per_user[one].mean()),  # type: ignore[arg-type]
+            mean,
+            low=alone.low,
+            high=alone.high,
+            confidence=1 - alpha,
+            low_alone=alone.low,
+            high_alone=alone.high,
+            lift=mean / before if before else math.nan,
+        ),
+        test=TestOutcome("paired t" if large else "sign flips", test.p),
+        effect=EffectSizes(
+            mean / deviation if deviation > 0 else math.nan,
+            wins=int((gap > 0).sum()),
+            ties=int((gap == 0).sum()),
+            losses=int((gap < 0).sum()),
+            users=len(gap),
+        ),
+        credit=Credit(
+            float(per_user[one].sum()) / total if total else math.nan,
+            users_needed(effect, alpha=alpha) if effect > 1e-3 else None,
+        ),
+        std_error=deviation / math.sqrt(len(gap)),
+        limits_of=limits_of,
     )
-    return table, "paired t" if large else "sign flips"
 
 
 def _draft_check(frame: pl.DataFrame | None, names: Sequence[str]) -> pl.DataFrame:

@@ -5,24 +5,34 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import polars as pl
 
-from rankwise.core.arguments import check_path
-from rankwise.core.saved_forms import OFF_POLICY, SavedForm
-from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, level_text
+from rankwise.core.saved_forms import OFF_POLICY
+from rankwise.core.terminal import (
+    Detail,
+    TableView,
+    brief,
+    format_number,
+    json_safe,
+    level_text,
+)
 from rankwise.errors import MissingValueError, ParameterError
-from rankwise.findings.words import p_value
+from rankwise.findings.columns import rows_of
+from rankwise.findings.sentences import pair_sentence
+from rankwise.findings.tables import ResultTable, columns_for_readers, finding_view
+from rankwise.findings.words import level_of, limits_text, pair_name
 from rankwise.offpolicy.exposures import CHECK
+from rankwise.offpolicy.finding import LogFinding
 from rankwise.offpolicy.intervals import METHOD
+from rankwise.offpolicy.support import SUPPORTS
 from rankwise.results.methods import logged_plots
 from rankwise.stats.differences import Interval, check_above_zero
-from rankwise.tables.storage import read_folder, write_folder
 
 LOGGED = "logged"
 """The name of the logging policy in results."""
@@ -30,82 +40,8 @@ NO_GROUP = "–"
 """The name of the group of rows without a value."""
 
 
-def signed(value: float | None) -> str:
-    """Return a difference as text, with its sign.
-
-    >>> signed(0.25), signed(float("nan"))
-    ('+0.2500', '–')
-    """
-    return "–" if value is None or math.isnan(value) else f"{value:+.4f}"
-
-
-def limits_text(low: float, high: float, text: Callable[[float], str] = signed) -> str:
-    """Return the limits of an interval as text.
-
-    >>> limits_text(-0.25, 0.5), limits_text(float("nan"), 0.5)
-    ('-0.2500 to +0.5000', '–')
-    """
-    return "–" if math.isnan(low) else f"{text(low)} to {text(high)}"
-
-
-class SavedTables(TableDisplay):
-    """A result of tables and plain values, which is shown, exported, saved and read."""
-
-    form: ClassVar[SavedForm]
-    """The form in which it is saved."""
-    table: pl.DataFrame
-
-    def _parts(self) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
-        """Return the tables, and the plain values, by name."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        frames = {name: part for name, part in parts.items() if isinstance(part, pl.DataFrame)}
-        return frames, {name: part for name, part in parts.items() if name not in frames}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but the values of users as plain values, ready for JSON."""
-        frames, values = self._parts()
-        tables = {name: frame.to_dicts() for name, frame in frames.items() if name != "per_user"}
-        data: dict[str, Any] = json_safe({**tables, **values})
-        return data
-
-    def save(self, folder: str | Path) -> Path:
-        """Write ``result.json`` and the tables into a folder, which `load` reads.
-
-        Parameters
-        ----------
-        folder : str or Path
-            The folder, made if it does not exist.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import rankwise as rw
-        >>> log = {"item": [1, 2], "propensity": [0.5, 0.5], "click": [1, 0], "p_new": [1.0, 0.0]}
-        >>> result = rw.off_policy(log, targets={"new": "p_new"})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     rw.OffPolicy.load(result.save(folder)).table["support"].to_list()
-        ['observed', 'none']
-        """
-        path, (frames, values) = check_path("folder", folder), self._parts()
-        write_folder(path, {self.form.key: self.form.version, **values}, frames)
-        return path
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """Read a result that `save` wrote.
-
-        Parameters
-        ----------
-        folder : str or Path
-            The folder.
-        """
-        head, frames = read_folder(check_path("folder", folder), cls.form)
-        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        return cls(**{name: frames[name] if name in frames else head[name] for name in names})
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class OffPolicy(SavedTables):
+class OffPolicy(ResultTable):
     """The result of `rankwise.off_policy`: values of policies, and how well the log supports them.
 
     ``result["new"]`` is the value of a target: NaN where its support is none.
@@ -120,13 +56,14 @@ class OffPolicy(SavedTables):
         perplexity, Pareto k, mass without support, and item calibration. With ``by`` also ``by``
         and ``group``.
     differences : polars.DataFrame
-        One row per pair: ``baseline``, ``system``, the means of both, the paired ``difference``
-        with the interval of the test and the level of its verdict (``confidence``), and that of the
-        pair alone (``low_alone`` to ``high_alone``), ``p``, ``p_adjusted``, ``p_non_inferior`` (of
-        a loss of the margin or more) with its one-sided limits, ``p_equivalence``,
-        ``p_margin_adjusted`` (of what the margin shows, after correction), ``verdict``, the
-        ``minimum_detectable`` difference (power 0.8), ``users``, whether it is ``primary``,
-        ``flips_at`` (the largest clip of the weights at which the sign turns) and ``flags``.
+        One row per pair and group, with the columns of a comparison: both means, the paired
+        ``difference`` with the interval of the test and the level of its verdict (``confidence``),
+        and that of the pair alone (``low_alone`` to ``high_alone``); ``p`` and ``p_adjusted``; with
+        a ``margin``, ``p_non_inferior`` (of a loss of the margin or more) and ``p_equivalence``,
+        also adjusted; the ``verdict`` (better, worse, equivalent, not worse, not shown, not
+        checked) and ``why`` it was not checked; the ``minimum_detectable`` difference (power 0.8),
+        ``users``, whether it is ``primary``, the support of both policies, ``flips_at`` (the
+        largest clip of the weights at which the sign turns) and ``flags``.
     sensitivity : polars.DataFrame
         One row per policy, ``method`` (ips, clip, switch, shrink, dm, standard) and ``parameter``:
         the ``value`` by estimators whose bias is unknown, and its ``difference`` from the printed
@@ -260,52 +197,29 @@ class OffPolicy(SavedTables):
         tables = {role: card.get("sha256") for role, card in self.sources.items()}
         return {"tables": tables, "settings": json_safe(self.settings), "per_user": values}
 
-    def pair_rows(self, reward: str, baseline: str, system: str) -> list[dict[str, Any]]:
-        """Return a pair's rows in the form of a comparison: all requests first, then each group.
-
-        Where support is weak or none a row has no p-value: nothing is shown.
-        """
+    def findings(self, baseline: str, system: str) -> list[LogFinding]:
+        """Return the findings of a pair of policies: all requests first, then each group."""
         chosen = self.differences.filter(pl.col("system") == system, pl.col("baseline") == baseline)
         if chosen.is_empty():
             raise ParameterError(
                 f"{system} was not compared with {baseline}",
                 hint=f"off_policy(…, baseline={baseline!r})",
             )
-        rows = []
-        for row in chosen.iter_rows(named=True):
-            group = row.get("group")
-            supports = {name: self.row(name, group) for name in (system, baseline)}
-            weak = [
-                f"support of {name} is {each['support']}"
-                for name, each in supports.items()
-                if each["support"] not in ("observed", "sound")
-            ]
-            unknown: dict[str, Any] = {"p": math.nan, "p_non_inferior": math.nan} if weak else {}
-            unknown["users"] = supports[system]["users"]
-            head = {
-                "metric": reward,
-                "by": None if group is None else row["by"],
-                "group": group,
-                "up": True,
-            }
-            more = {"p_bound": math.nan, "users_needed": None, "flags": [*weak, *row["flags"]]}
-            more |= {
-                "level": self.settings["alpha"],
-                "margin_lift_low": math.nan,
-                "margin_lift_high": math.nan,
-            }
-            more |= {"margin_low": row["low_non_inferior"], "margin_high": row["high_non_inferior"]}
-            rows.append({**row, **head, **more, **unknown})
-        return rows
+        return rows_of(chosen, LogFinding)
 
-    @property
-    def views(self) -> list[TableView]:
-        """The tables for readers: values, differences, and notes."""
-        values = _value_view(self.table)
-        return [
-            replace(values, caption="\n".join([*self.doubts, *self.sentences])),
-            _difference_view(self),
-        ]
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the verdicts alone, with values and differences, or with every column.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        caption = "\n".join([*self.doubts, *self.sentences])
+        if detail == "verdict":
+            return [TableView((), (), caption=caption)]
+        values = replace(_value_view(self.table), caption=caption)
+        return [values, _difference_view(self, full=detail == "full")]
 
 
 def is_off_policy(path: Path) -> bool:
@@ -357,7 +271,7 @@ def of_all_requests(table: pl.DataFrame) -> pl.DataFrame:
 
 def worth(row: Mapping[str, Any]) -> int:
     """Rank the support of a policy, given its row of the table, from 0 (none) to 3 (observed)."""
-    return ("none", "weak", "sound", "observed").index(row["support"])
+    return SUPPORTS.index(row["support"])
 
 
 def _group(row: Mapping[str, Any]) -> str:
@@ -365,73 +279,50 @@ def _group(row: Mapping[str, Any]) -> str:
     return "" if row.get("group") is None else f" [{row['by']}={row['group']}]"
 
 
-def _deciding_p(row: Mapping[str, Any]) -> float:
-    """Return the adjusted p-value that decided a pair's verdict: of the margin or of the test."""
-    return float(
-        row[
-            "p_margin_adjusted"
-            if row["verdict"] in ("equivalent", "within the margin")
-            else "p_adjusted"
-        ]
+def _difference_view(result: OffPolicy, *, full: bool) -> TableView:
+    """Return one row per pair and group, with the columns that a log fills, or the main ones."""
+    rows = result.differences.to_dicts()
+    level = level_of(rows)
+    several = len(rows) > 1 and result.settings["correction"] != "none"
+    return finding_view(
+        rows,
+        _COLUMNS,
+        name=lambda row: f"{pair_name(row)}{_group(row)}",
+        heads={
+            "interval": "interval" if math.isnan(level) else f"{level_text(level)} interval",
+            "p": "p adjusted" if several else "p",
+            "verdict": "",
+        },
+        level=level,
+        hidden=() if full else ("test", "p alone"),
+        may_leave=not full,
+        notes=_notes(result),
     )
 
 
-def _level_beside(row: Mapping[str, Any], level: float) -> str:
-    """Return the confidence level of an interval in brackets; empty if equal to ``level``."""
-    if math.isnan(row["low"]) or row["confidence"] == level:
-        return ""
-    return f" ({level_text(row['confidence'])})"
-
-
-def _difference_view(result: OffPolicy) -> TableView:
-    levels = {
-        row["confidence"]
-        for row in result.differences.to_dicts()
-        if not math.isnan(row["confidence"])
-    }
-    level = levels.pop() if len(levels) == 1 else math.nan
-    several = len(result.differences) > 1 and result.settings.get("correction") != "none"
-    p_name = "p adjusted" if several else "p"
-    rows = [
-        (
-            f"{row['system']} − {row['baseline']}{_group(row)}",
-            signed(row["difference"]),
-            limits_text(row["low"], row["high"]) + _level_beside(row, level),
-            p_value(_deciding_p(row), result.settings["alpha"]),
-            row["verdict"],
-        )
-        for row in result.differences.iter_rows(named=True)
-    ]
-    head = (
-        "",
-        "difference",
-        "interval" if math.isnan(level) else f"{level_text(level)} interval",
-        p_name,
-        "verdict",
-    )
-    return TableView(head, rows, _notes(result), left=(0, 4))
+_COLUMNS = columns_for_readers(LogFinding)
 
 
 def _sentence(result: OffPolicy, row: Mapping[str, Any]) -> str:
-    """Return the verdict on a pair as a sentence."""
-    system, baseline, verdict = row["system"], row["baseline"], row["verdict"]
-    target = min((result.row(name) for name in (system, baseline)), key=worth)
-    if verdict == "no number":
+    """Return the verdict on a pair as a sentence; support comes first."""
+    target = min((result.row(name) for name in (row["system"], row["baseline"])), key=worth)
+    if target["support"] == "none":
         return (
             f"The log cannot say what {target['policy']} would have earned: {target['reasons'][0]}."
         )
-    means = f"{format_number(row['mean_system'])} against {format_number(row['mean_baseline'])} per {result.per}"
-    if verdict in ("better", "worse"):
-        return f"{system} is {verdict} than {baseline}: {means}."
-    if verdict in ("equivalent", "within the margin"):
-        said = "differs from" if verdict == "equivalent" else "loses against"
-        return f"{system} {said} {baseline} by less than {format_number(row['margin'])}: {means}."
-    if "weak" in verdict:
+    if target["support"] == "weak":
+        means = f"{brief(row['mean_system'])} against {brief(row['mean_baseline'])}"
         return (
             f"No verdict on {target['policy']}, which the log supports weakly "
-            f"({target['reasons'][0]}): {means}."
+            f"({target['reasons'][0]}): {means} per {result.per}."
         )
-    return f"{system} is not shown to differ from {baseline}: {means}."
+    several = len(result.primary) > 1 and result.settings["correction"] != "none"
+    return pair_sentence(
+        row,
+        per=f" per {result.per}",
+        p_name="adjusted p" if several else "p",
+        alpha=result.settings["alpha"],
+    )
 
 
 _ESTIMATORS = {

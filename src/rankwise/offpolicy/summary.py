@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from rankwise.core.terminal import decimals, signed
+from rankwise.findings.conclude import Family, conclude
+from rankwise.findings.finding import (
+    REWARD,
+    EffectSizes,
+    Limits,
+    LimitsOf,
+    MarginTests,
+    Means,
+    TestOutcome,
+)
 from rankwise.findings.margins import Margin, check_margin, size_of
-from rankwise.offpolicy.intervals import Estimate
+from rankwise.offpolicy.finding import LogFinding, PairSupport
+from rankwise.offpolicy.intervals import METHOD, Estimate
 from rankwise.offpolicy.result import LOGGED
 from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums, over_positions
 from rankwise.offpolicy.support import (
+    SUPPORTS,
     Support,
     decide_support,
     diagnostics_of,
@@ -32,7 +46,7 @@ from rankwise.offpolicy.values import (
 )
 from rankwise.stats.differences import Floats
 from rankwise.stats.equivalence import minimum_detectable
-from rankwise.stats.many_systems import Correction, adjust, level_left
+from rankwise.stats.many_systems import Correction
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,132 +112,118 @@ class Summary:
             }
             row |= {"low": float(low), "high": float(high), "support": support, "reasons": reasons}
             rows.append(row | {"n": self.sums.n, "users": users} | asdict(diagnostics))
-        return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None), supports
+        types: Any = {"reasons": pl.List(pl.String), "group": pl.String}
+        return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None), supports
 
     def differences(
         self, values: Mapping[str, Value], supports: Mapping[str, Support]
-    ) -> pl.DataFrame:
-        """Return one row per pair: pairs with the baseline first, then pairs of two targets."""
-        targets = [name for name in values if name != LOGGED]
-        pairs = [(name, self.baseline, True) for name in values if name != self.baseline]
-        pairs += [
-            (one, other, False)
-            for at, one in enumerate(targets)
-            for other in targets[at + 1 :]
-            if self.baseline not in (one, other)
-        ]
+    ) -> list[LogFinding]:
+        """Return one finding per pair: pairs with the baseline first, then pairs of two targets."""
         curves = {name: clip_curve(self.sums, name, self.estimator) for name in self.sums.policies}
         curves[LOGGED] = np.full(len(CLIPS), values[LOGGED].value)
-        rows: list[dict[str, Any]] = []
-        for system, baseline, primary in pairs:
-            row: dict[str, Any] = {
-                "baseline": baseline,
-                "system": system,
-                **self.head,
-                "primary": primary,
-            }
-            row |= dict.fromkeys(_NUMBERS, math.nan) | _WITHOUT
-            if "none" not in (supports[system], supports[baseline]):
-                row |= self._pair(
-                    values[system], values[baseline], curves[system] - curves[baseline]
-                )
-            rows.append(row)
-        for primary, method in ((True, self.correction), (False, "bh")):
-            family = [row for row in rows if row["primary"] == primary and not math.isnan(row["p"])]
-            self._correct(family, method, values)
-        for row in rows:
-            words = [supports[row["system"]], supports[row["baseline"]]]
-            row["verdict"] = self._verdict(row, words)
-            if row["verdict"] in ("equivalent", "within the margin"):
-                row |= {
-                    "low": row["margin_low"],
-                    "high": row["margin_high"],
-                    "confidence": row["margin_confidence"],
-                }
-        names = ("margin_low", "margin_high", "margin_confidence")
-        table = [{name: value for name, value in row.items() if name not in names} for row in rows]
-        return pl.DataFrame(table, schema_overrides=_TYPES, infer_schema_length=None)
+        primary = [(self.baseline, name) for name in values if name != self.baseline]
+        targets = [name for name in values if name not in (LOGGED, self.baseline)]
+        others = [(other, one) for one, other in combinations(targets, 2)]
 
-    def _correct(
-        self, family: list[dict[str, Any]], method: Correction, values: Mapping[str, Value]
-    ) -> None:
-        """Correct the tests of a family of pairs and its margins, and the levels of intervals."""
-        if not family:
-            return
-        p = [row["p"] for row in family]
-        level = level_left(p, method, self.alpha)
-        margins = {
-            name: [row[name] for row in family] for name in ("p_non_inferior", "p_equivalence")
-        }
-        adjusted = {name: adjust(tests, method).tolist() for name, tests in margins.items()}
-        levels = {name: level_left(tests, method, self.alpha) for name, tests in margins.items()}
-        for at, (row, p_adjusted) in enumerate(
-            zip(family, adjust(p, method).tolist(), strict=True)
-        ):
-            estimate = difference_of(values[row["system"]], values[row["baseline"]])
-            row["p_adjusted"] = p_adjusted
-            low, high = estimate.limits(level)
-            row |= {"low": float(low), "high": float(high), "confidence": 1 - level}
-            if self.margin is None:
-                continue
-            row["within_margin"] = adjusted["p_non_inferior"][at] < self.alpha
-            row["equivalent"] = adjusted["p_equivalence"][at] < self.alpha
-            of_word = "p_equivalence" if row["equivalent"] else "p_non_inferior"
-            row["p_margin_adjusted"], margin_level = adjusted[of_word][at], levels[of_word]
-            low, high = estimate.limits(2 * margin_level)
-            row |= {
-                "margin_low": float(low),
-                "margin_high": float(high),
-                "margin_confidence": 1 - 2 * margin_level,
-            }
-
-    def _pair(self, system: Value, baseline: Value, curve: Floats) -> dict[str, Any]:
-        """Return the numbers of one pair, except its adjusted p-value and verdict."""
-        estimate = difference_of(system, baseline)
-        low, high = estimate.limits(self.alpha)
-        error, users = estimate.cr2[0], len(estimate.base)
-        detectable = math.nan
-        if users > 2:
-            detectable = minimum_detectable(users, alpha=self.alpha) * error * math.sqrt(users)
-        row = {
-            "mean_baseline": baseline.value,
-            "mean_system": system.value,
-            "difference": estimate.value,
-            "low": float(low),
-            "high": float(high),
-            "confidence": 1 - self.alpha,
-            "low_alone": float(low),
-            "high_alone": float(high),
-            "error": error,
-            "p": float(estimate.p(0.0)),
-            "minimum_detectable": detectable,
-            "users": users,
-            "flips_at": _flip(curve, estimate.value),
-        }
-        if self.margin is not None:
-            margin = size_of(check_margin(self.margin), baseline.value)  # type: ignore[arg-type]
-            row["margin"] = margin
-            p = (
-                (math.nan, math.nan)
-                if margin is None
-                else (estimate.p_above(-margin), estimate.p_below(margin))
+        findings: list[LogFinding] = []
+        for is_primary, family in ((True, primary), (False, others)):
+            tested = [
+                self._pair(pair, values, supports, curves, len(family), primary=is_primary)
+                for pair in family
+            ]
+            findings += conclude(
+                tested,
+                Family(
+                    method=self.correction if is_primary else "bh",
+                    alpha=self.alpha,
+                    margin_is_one_sided=True,
+                ),
             )
-            row |= {"p_non_inferior": p[0], "p_equivalence": max(p)}
-            low, high = estimate.limits(2 * self.alpha)
-            row |= {"low_non_inferior": float(low), "high_non_inferior": float(high)}
-        return row | {"flags": _flags(estimate, row, self.alpha)}
+        return findings
 
-    def _verdict(self, row: Mapping[str, Any], supports: list[Support]) -> str:
-        """Return the words of a pair, which never exceed the support of either side."""
-        if "none" in supports:
-            return "no number"
-        if "weak" in supports:
-            return "not shown (weak support)"
-        if row["p_adjusted"] < self.alpha:
-            return "better" if row["difference"] > 0 else "worse"
-        if row["equivalent"]:
-            return "equivalent"
-        return "within the margin" if row["within_margin"] else "not shown"
+    def _pair(
+        self,
+        pair: tuple[str, str],
+        values: Mapping[str, Value],
+        supports: Mapping[str, Support],
+        curves: Mapping[str, Floats],
+        n_pairs: int,
+        *,
+        primary: bool,
+    ) -> LogFinding:
+        """Return the tests of one pair, before any correction."""
+        baseline, system = pair
+        group = self.head.get("group")
+        finding = LogFinding(
+            metric=REWARD,
+            by=None if group is None else self.head["by"],
+            group=group,
+            baseline=baseline,
+            system=system,
+            higher_is_better=True,
+            primary=primary,
+            effect=EffectSizes(users=len(self.sums.requests)),
+            support=PairSupport(supports[baseline], supports[system]),
+            why=_why(pair, supports),
+        )
+        if "none" in (supports[baseline], supports[system]):
+            return finding
+
+        after, before = values[system], values[baseline]
+        estimate = difference_of(after, before)
+        curve = curves[system] - curves[baseline]
+        flips_at = _flip(curve, estimate.value)
+
+        def limits_of(level: float) -> Limits:
+            low, high = estimate.limits(level)
+            return Limits(float(low), float(high))
+
+        alone, together = limits_of(self.alpha), limits_of(self.alpha / n_pairs)
+        p, users = float(estimate.p(0.0)), len(estimate.base)
+        error = estimate.cr2[0]
+        return replace(
+            finding,
+            means=Means(
+                before.value,
+                after.value,
+                estimate.value,
+                low=alone.low,
+                high=alone.high,
+                confidence=1 - self.alpha,
+                low_alone=alone.low,
+                high_alone=alone.high,
+                low_together=together.low,
+                high_together=together.high,
+                lift=estimate.value / abs(before.value) if before.value else math.nan,
+            ),
+            test=TestOutcome(METHOD, p),
+            effect=EffectSizes(
+                users=users, minimum_detectable=_detectable(users, error, self.alpha)
+            ),
+            margin=self._margin_tests(estimate, before.value, limits_of),
+            support=replace(finding.support, flips_at=flips_at),
+            flags=tuple(_flags(estimate, alone, p, flips_at, self.alpha)),
+            std_error=error,
+            limits_of=limits_of,
+            margin_limits_of=limits_of,
+        )
+
+    def _margin_tests(
+        self, estimate: Estimate, mean_baseline: float, limits_of: LimitsOf
+    ) -> MarginTests:
+        """Return the tests of the margin, if there is one."""
+        margin = size_of(None if self.margin is None else check_margin(self.margin), mean_baseline)  # type: ignore[arg-type]
+        if margin is None:
+            return MarginTests()
+        above, below = estimate.p_above(-margin), estimate.p_below(margin)
+        limits = limits_of(2 * self.alpha)
+        return MarginTests(
+            margin=margin,
+            p_equivalence=max(above, below),
+            p_non_inferior=above,
+            margin_low=limits.low,
+            margin_high=limits.high,
+        )
 
     def sensitivity(
         self, values: Mapping[str, Value], supports: Mapping[str, Support]
@@ -264,45 +264,19 @@ class Summary:
         )
 
 
-_TYPES: dict[str, Any] = {
-    "reasons": pl.List(pl.String),
-    "flags": pl.List(pl.String),
-    "group": pl.String,
-    "flips_at": pl.Float64,
-    "margin": pl.Float64,
-}
-_NUMBERS = (
-    *(
-        "mean_baseline",
-        "mean_system",
-        "difference",
-        "low",
-        "high",
-        "confidence",
-        "low_alone",
-        "high_alone",
-    ),
-    *(
-        "error",
-        "p",
-        "p_adjusted",
-        "p_non_inferior",
-        "p_equivalence",
-        "p_margin_adjusted",
-        "low_non_inferior",
-        "high_non_inferior",
-    ),
-    "minimum_detectable",
-)
-_WITHOUT: dict[str, Any] = {
-    "users": 0,
-    "margin": None,
-    "within_margin": False,
-    "equivalent": False,
-    "flips_at": None,
-    "flags": [],
-}
-"""What a pair has of which no number is shown."""
+def _why(pair: tuple[str, str], supports: Mapping[str, Support]) -> str:
+    """Return why nothing is concluded of a pair: the weaker support of its two policies."""
+    weaker = min(pair, key=lambda name: SUPPORTS.index(supports[name]))
+    if supports[weaker] in ("observed", "sound"):
+        return ""
+    return f"{'no' if supports[weaker] == 'none' else 'weak'} support of {weaker}"
+
+
+def _detectable(users: int, error: float, alpha: float) -> float:
+    """Return the difference that is found with power 0.8; NaN for two users or fewer."""
+    if users <= 2:
+        return math.nan
+    return minimum_detectable(users, alpha=alpha) * error * math.sqrt(users)
 
 
 def _flip(curve: Floats, difference: float) -> float | None:
@@ -311,18 +285,20 @@ def _flip(curve: Floats, difference: float) -> float | None:
     return float(CLIPS[turned[-1]]) if difference and len(turned) else None
 
 
-def _flags(estimate: Estimate, row: Mapping[str, Any], alpha: float) -> list[str]:
+def _flags(
+    estimate: Estimate, limits: Limits, p: float, flips_at: float | None, alpha: float
+) -> list[str]:
     """Return caveats of a difference: limits that one unseen request decides, and a sign flip."""
     flags = []
     seen = estimate.student(alpha)
-    for name, limit, other in (("upper", row["high"], seen.high), ("lower", row["low"], seen.low)):
-        if abs(limit - row["difference"]) > 3 * abs(other - row["difference"]) > 0:
+    for name, limit, other in (("upper", limits.high, seen.high), ("lower", limits.low, seen.low)):
+        if abs(limit - estimate.value) > 3 * abs(other - estimate.value) > 0:
             flags.append(
                 f"the {name} limit allows for one unseen request as heavy as the heaviest; "
-                f"without, {other:+.4f}"
+                f"without, {signed(other, decimals(estimate.value))}"
             )
-    if row["flips_at"] is not None and row["p"] < alpha:
-        flags.append(f"the sign turns where weights are clipped at {row['flips_at']:g}")
+    if flips_at is not None and p < alpha:
+        flags.append(f"the sign turns where weights are clipped at {flips_at:g}")
     return flags
 
 

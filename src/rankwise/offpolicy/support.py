@@ -15,6 +15,8 @@ from rankwise.stats.bounded_means import probability_above
 from rankwise.stats.differences import Floats
 
 Support: TypeAlias = Literal["observed", "sound", "weak", "none"]
+SUPPORTS: tuple[Support, ...] = ("none", "weak", "sound", "observed")
+"""The kinds of support, the weakest first."""
 """Whether the log supports an estimate; ``observed`` for the logging policy itself."""
 
 USERS, REWARDED, SHARE, Z, MEAN, MASS, CALIBRATION = 100, 20, 0.05, 3.0, 0.2, 0.01, 0.01

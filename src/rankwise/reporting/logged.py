@@ -12,10 +12,27 @@ import polars as pl
 
 from rankwise.comparison.decision import Decision
 from rankwise.core import __version__
-from rankwise.core.terminal import TableView, brief, change, format_number, level_text, signed
+from rankwise.core.terminal import (
+    TableView,
+    brief,
+    change,
+    decimals,
+    format_number,
+    level_text,
+    signed,
+)
 from rankwise.errors import ParameterError
-from rankwise.findings.words import is_missing, named_p
-from rankwise.offpolicy.result import LOGGED, OffPolicy, limits_text, of_all_requests, worth
+from rankwise.findings.columns import values_of
+from rankwise.findings.words import (
+    deciding_p,
+    interval_text,
+    is_missing,
+    limits_text,
+    named_p,
+    places,
+    verdict_tone,
+)
+from rankwise.offpolicy.result import LOGGED, OffPolicy, of_all_requests, worth
 from rankwise.reporting.forest import Forest, ForestRow, value_axis
 from rankwise.reporting.plots import charts
 from rankwise.reporting.report_data import Block, Figure, Grid, Notes, Section, Text
@@ -50,13 +67,12 @@ def pair_frame(result: OffPolicy) -> pl.DataFrame:
     """Return every target's difference from the baseline with its interval, one row per target."""
     rows = []
     for row in result.primary.iter_rows(named=True):
-        value = signed(row["difference"])
-        tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
-        limits = limits_text(row["low"], row["high"])
+        value = signed(row["difference"], places(row))
+        limits = interval_text(row, signed)
         text = f"{row['system']} − {row['baseline']}: {value} ({limits}), {row['verdict']}"
         names = {
             "name": row["system"],
-            "tone": tone,
+            "tone": verdict_tone(row["verdict"]),
             "right": f"{value}  {row['verdict']}",
             "text": text,
         }
@@ -240,11 +256,7 @@ def logged_head(
     row = next(rows)
     if decision is not None:
         rule = decision.record["rule"]
-        row = next(
-            row
-            for row in result.pair_rows("reward", rule["baseline"], rule["system"])
-            if row["by"] is None
-        )
+        row = values_of(result.findings(rule["baseline"], rule["system"])[0])
     return Head(kick, state, verdict, more, _facts(result, row), unseen)
 
 
@@ -265,15 +277,20 @@ def _facts(result: OffPolicy, row: Mapping[str, Any]) -> list[Fact]:
     )
     if is_missing(row["difference"]):
         return [Fact("Gain", "–", f"{system} against {baseline} has no number."), support]
-    lift = row["difference"] / abs(row["mean_baseline"]) if row["mean_baseline"] else math.nan
-    size = signed(row["difference"]) if math.isnan(lift) else change(lift)
+    size = change(row["lift"])
+    if is_missing(row["lift"]):
+        size = signed(row["difference"], places(row))
     means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])} per {result.per}"
-    tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
     limits = (
-        f"{level_text(1 - alpha)} interval of the difference "
-        f"{limits_text(row['low'], row['high'])}."
+        f"{level_text(row['confidence'])} interval of the difference {interval_text(row, signed)}."
     )
-    gain = Fact("Difference", size, f"{means}, {system} against {baseline}.", limits, tone=tone)
+    gain = Fact(
+        "Difference",
+        size,
+        f"{means}, {system} against {baseline}.",
+        limits,
+        tone=verdict_tone(row["verdict"]),
+    )
     flips = row["flips_at"]
     turns = Fact("Robust", "Yes", "No clip of the weights turns the sign.")
     if flips is not None:
@@ -283,14 +300,14 @@ def _facts(result: OffPolicy, row: Mapping[str, Any]) -> list[Fact]:
             "is the clip of the weights at which the sign turns.",
             tone="worse",
         )
-    p, verdict = row["p_adjusted"], row["verdict"]
+    p = deciding_p(row)
     how = Fact(
         "How sure", sure(p, alpha), f"{named_p('p', p, alpha)}.", f"Level {alpha:g}, two-sided."
     )
     if table["support"] == "weak":
         turns = Fact("Robust", "Unknown", "Few users carry the weight.")
         how = Fact(
-            "How sure", "No verdict", f"{verdict}.", "The interval holds, and decides nothing."
+            "How sure", "No verdict", f"{row['why']}.", "The interval holds, and decides nothing."
         )
     return [gain, support, turns, how]
 
@@ -366,7 +383,7 @@ def logged_sections(result: OffPolicy) -> list[Section]:
             row["method"],
             "" if is_missing(row["parameter"]) else f"{row['parameter']:g}",
             format_number(row["value"]),
-            signed(row["difference"]),
+            signed(row["difference"], decimals(row["value"])),
         ]
         for row in result.sensitivity.iter_rows(named=True)
     ]
@@ -396,7 +413,7 @@ def _forest_rows(result: OffPolicy) -> list[ForestRow]:
     rows: list[ForestRow] = []
     last = None
     for row in result.differences.iter_rows(named=True):
-        group = row.get("group")
+        group = row["group"]
         if group != last:
             rows.append(ForestRow(f"{row['by']} {group}", heading=True))
         last = group
@@ -412,11 +429,11 @@ def _forest_row(row: Mapping[str, Any]) -> ForestRow:
         point=row["difference"],
         low=row["low"],
         high=row["high"],
-        value=signed(row["difference"]) if shown else "",
+        value=signed(row["difference"], places(row)) if shown else "",
         value_small=f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}" if shown else "",
         outcome=row["verdict"],
         outcome_small="" if row["primary"] else "exploratory",
-        tone=row["verdict"] if row["verdict"] in ("better", "worse") else "",
+        tone=verdict_tone(row["verdict"]),
         note="" if shown else "no number",
     )
 

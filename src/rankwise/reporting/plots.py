@@ -16,6 +16,7 @@ import polars as pl
 
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision
+from rankwise.comparison.design import Design
 from rankwise.comparison.view import verdict_sentences
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice
@@ -227,16 +228,14 @@ def slice_frame(
     return pl.DataFrame(rows, schema=SLICES)
 
 
-def difference_frame(
-    pairs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
-) -> pl.DataFrame:
+def difference_frame(pairs: Sequence[Mapping[str, Any]], design: Design) -> pl.DataFrame:
     """Return paired differences with their intervals, from rows of a comparison, the best first.
 
     Thick is the interval of a pair alone, thin that of the level of its verdict, where it is
     another one.
     """
     rows = []
-    baseline = settings.get("baseline")
+    baseline = design.baseline
     for row in sorted(pairs, key=lambda row: (row["metric"], -row["difference"])):
         pair = (
             str(row["system"]) if baseline is not None else f"{row['system']} − {row['baseline']}"
@@ -247,7 +246,7 @@ def difference_frame(
         p = (
             ""
             if is_missing(deciding)
-            else f", {named_p('p', deciding, settings['alpha'])}{margin_mark(row)}"
+            else f", {named_p('p', deciding, design.alpha)}{margin_mark(row)}"
         )
         value = signed(row["difference"], places(row))
         text = (
@@ -579,12 +578,10 @@ class ComparisonPlots:
     have no title, because their caption has it; and ``theme``: ``"light"`` or ``"dark"``.
     """
 
-    def __init__(
-        self, table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]
-    ) -> None:
-        self._table, self._settings, self._results = table, settings, results
-        self._primary: str = settings["primary"]
-        self._estimates = Estimates(results, settings["alpha"])
+    def __init__(self, table: pl.DataFrame, design: Design, results: Mapping[str, Result]) -> None:
+        self._table, self._design, self._results = table, design, results
+        self._primary: str = design.primary
+        self._estimates = Estimates(results, design.alpha)
 
     def differences(self, *metrics: str, size: Size = "web", theme: Theme = "light") -> Chart:
         """Draw paired differences with confidence intervals; by default of the primary metric.
@@ -608,18 +605,18 @@ class ComparisonPlots:
         rows = self._table.filter(pl.col("metric").is_in(names))
         if rows.is_empty():
             raise MetricError("none of these metrics was compared", found=", ".join(names))
-        unit = SamplingUnit.of_comparison(self._settings)
-        base, alpha = self._settings["baseline"], self._settings["alpha"]
+        unit = self._design.unit
+        base, alpha = self._design.baseline, self._design.alpha
         name, baseline = (
             names[0] if len(names) == 1 else "several metrics",
             f" from {base}" if base else "",
         )
         title = (
-            verdict_sentences(self._table, self._settings)[0]
+            verdict_sentences(self._table, self._design)[0]
             if names == [self._primary]
             else f"Difference{baseline}"
         )
-        frame = difference_frame(rows.to_dicts(), self._settings)
+        frame = difference_frame(rows.to_dicts(), self._design)
         chart: Chart = charts().interval_chart(
             frame,
             look=charts().look_of(size, theme),
@@ -670,10 +667,10 @@ class ComparisonPlots:
         >>> chart.to_dict()["title"]["text"]
         ['Difference in recall@2 from a by country']
         """
-        results, settings = self._needed(), self._settings
+        results, design = self._needed(), self._design
         columns = groups_of(results)
         by = _by_of(columns, by, "the results have no groups")
-        baseline = settings["baseline"] or next(iter(results))
+        baseline = design.baseline or next(iter(results))
         cell = next(iter(results.values())).cell(metric or self._primary)
         made = compare(
             dict(results),
@@ -681,10 +678,10 @@ class ComparisonPlots:
             by=by,
             primary=cell,
             metrics=[cell],
-            alpha=settings["alpha"],
-            missing=settings["missing"],
-            clusters=settings["clusters"],
-            force=settings["forced"],
+            alpha=design.alpha,
+            missing=design.missing,
+            clusters=design.clusters,
+            force=design.forced,
         )
         groups = dict(_largest(columns[by]))
         table = made.table.filter(
@@ -692,7 +689,7 @@ class ComparisonPlots:
         )
         order = {group: at for at, group in enumerate(groups)}
         rows = sorted(table.to_dicts(), key=lambda row: order.get(row["group"], len(order)))
-        frame = _slice_differences(rows, settings["alpha"], SamplingUnit.of_comparison(settings))
+        frame = _slice_differences(rows, design.alpha, design.unit)
         name = f"Difference in {cell} from {baseline} by {by}"
         chart: Chart = charts().interval_chart(
             frame,
@@ -700,7 +697,7 @@ class ComparisonPlots:
             axis=f"difference in mean {cell}",
             title=name,
             subtitle=_subtitle(
-                "Number of users in brackets; verdicts corrected over groups", settings["alpha"]
+                "Number of users in brackets; verdicts corrected over groups", design.alpha
             ),
             panel="system",
         )
@@ -719,7 +716,7 @@ class ComparisonPlots:
         marks = {"better": "▲", "worse": "▼", "different": "◆"}
         rows = []
         for row in self._table.filter(pl.col("group").is_null()).iter_rows(named=True):
-            base = self._settings["baseline"]
+            base = self._design.baseline
             name = row["system"] if base is not None else f"{row['system']} − {row['baseline']}"
             shown = f"{change(row['lift'])} {marks.get(row['verdict'], '·')}"
             text = f"{name}: {row['metric']} {shown}, {row['verdict']}"
@@ -736,7 +733,7 @@ class ComparisonPlots:
         if not rows:
             raise MetricError("nothing was compared over all users")
         frame = _frame(rows, "metric", "system", "shown", "tone")
-        baseline = self._settings["baseline"]
+        baseline = self._design.baseline
         title = f"Change against {baseline}" if baseline else "Change between systems"
         subtitle = (
             f"▲ better, ▼ worse, · not shown; all but {self._primary} exploratory\nrankwise "
@@ -854,11 +851,11 @@ class ComparisonPlots:
             y=up,
             up=first.direction(up),
             right=first.direction(across),
-            baseline=self._settings["baseline"],
+            baseline=self._design.baseline,
             look=charts().look_of(size, theme),
             subtitle=_subtitle(
                 "The dashed line joins the systems that no other beats on both",
-                self._settings["alpha"],
+                self._design.alpha,
             ),
         )
         return chart
@@ -900,9 +897,7 @@ class ComparisonPlots:
         """
         results = self._needed()
         best = max(results, key=lambda name: results[name].values.get(self._primary, -math.inf))
-        marked = [
-            name for name in dict.fromkeys((self._settings["baseline"], best)) if name is not None
-        ]
+        marked = [name for name in dict.fromkeys((self._design.baseline, best)) if name is not None]
         return _curve(self._estimates, metrics, size, theme, marked)
 
     def _needed(self) -> Mapping[str, Result]:

@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankwise.comparison.alignment import default_primary, marks
+from rankwise.comparison.comparability import default_primary
 from rankwise.comparison.compare import compare
-from rankwise.comparison.comparison import Comparison, check_plain_design
+from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.decision import Decision
+from rankwise.comparison.design import Design
+from rankwise.comparison.systems import marks
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
@@ -416,7 +418,7 @@ def _sort_key(text: str) -> str:
 
 def make_report(
     results: Mapping[str, Result],
-    comparison: tuple[pl.DataFrame, Mapping[str, Any]] | None,
+    comparison: tuple[pl.DataFrame, Design] | None,
     *,
     not_compared: str = "",
     primary: str | None = None,
@@ -428,7 +430,7 @@ def make_report(
     decision: Any = None,
     evidence: Any = (),
 ) -> Report:
-    """Return the report of results, and of the table and settings of their comparison if any.
+    """Return the report of results, and of the table and design of their comparison if any.
 
     ``runs`` are recommendation lists by system, ``tables`` those of ``truth``, ``train`` and
     ``items``, and ``columns`` the columns of all of these.
@@ -439,7 +441,7 @@ def make_report(
             hint="make the report from the results that were compared",
         )
     if comparison is not None:
-        check_plain_design(comparison[1], "a report", over_requests=True)
+        comparison[1].check_is_plain("a report", over_requests=True)
     unknown = [name for name in runs or {} if name not in results]
     if unknown:
         raise ParameterError(
@@ -466,17 +468,17 @@ def make_report(
             found=", ".join(type(study).__name__ for study in studies),
         )
     other_views = [view for part in views for view in part]
-    table, settings = comparison or (None, {})
-    main = settings.get("primary") or _main(next(iter(results.values())), primary)
+    table, design = comparison or (None, Design())
+    main = design.primary or _main(next(iter(results.values())), primary)
     tables = {role: source for role, source in (tables or {}).items() if source is not None}
     check_columns(columns, ["recommendations", "truth", "train", "items"])
     lists = Lists(results, dict(runs or {}), tables, columns)
     material = ReportData(
-        Estimates(results, settings.get("alpha", 0.05)),
+        Estimates(results, design.alpha),
         main,
         table,
         not_compared,
-        settings,
+        design,
         lists,
         checks,
         decision,
@@ -608,7 +610,7 @@ def report(
     truth, train = truth_and_train(truth, train, columns)
     return make_report(
         named,
-        None if comparison is None else (comparison.table, comparison.settings),
+        None if comparison is None else (comparison.table, comparison.design),
         not_compared=why,
         primary=primary,
         title=title,

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.decision import Decision
+from rankwise.comparison.design import Design
 from rankwise.core.terminal import Marked, TableView, format_number, level_text
 from rankwise.errors import MetricError, RankwiseError
 from rankwise.metrics.base import FAMILIES, Metric
@@ -304,8 +305,8 @@ class ReportData:
         The primary metric.
     pairs : polars.DataFrame or None
         The table of a comparison; None if there is none, for the reason in ``not_compared``.
-    settings : mapping
-        The settings of the comparison.
+    design : Design
+        How the results were compared.
     lists : Lists
         The recommendation lists and tables, where they can be had.
     audit : polars.DataFrame or None
@@ -320,7 +321,7 @@ class ReportData:
     primary: str
     pairs: pl.DataFrame | None
     not_compared: str
-    settings: Mapping[str, Any]
+    design: Design
     lists: Lists
     audit: pl.DataFrame | None
     decision: Decision | None = None

@@ -83,7 +83,7 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
             [material.not_compared] if len(material.results) > 1 else [],
         )
         return Head(kick, "", verdict, more, _single_facts(material), unseen)
-    said = verdict_sentences(material.pairs, material.settings)
+    said = verdict_sentences(material.pairs, material.design)
     if decision is not None:
         row = next(row for row in decision.rows if row["role"] == "success")
         rule = decision.record["rule"]
@@ -103,7 +103,7 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
             [*facts, _how_sure(material, row, pair)],
             unseen,
         )
-    texts = {text for _, text in costs(material.pairs, material.settings)}
+    texts = {text for _, text in costs(material.pairs, material.design)}
     more = [text for text in said[1:] if text not in texts]
     return Head(kick, "", said[0], more, _pair_facts(material), unseen)
 
@@ -115,11 +115,11 @@ def _users_of(result: Result) -> int:
 
 def reference(material: ReportData) -> str:
     """Return the system that differences are from: the baseline, or the one that leads."""
-    baseline = material.settings.get("baseline")
+    baseline = material.design.baseline
     return (
         str(baseline)
         if baseline is not None
-        else system_order(_primary(material), material.settings)[0]
+        else system_order(_primary(material), material.design)[0]
     )
 
 
@@ -319,7 +319,7 @@ def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, A
     other = ""
     if pair is not None and pair["metric"] == row["metric"] and not is_missing(pair["p_adjusted"]):
         pairs = len(_primary(material))
-        method = CORRECTIONS.get(material.settings["correction"])
+        method = CORRECTIONS.get(material.design.correction)
         if pairs > 1 and abs(pair["p_adjusted"] - p) > 1e-9:
             shown = "is shown" if pair["p_adjusted"] < alpha else "is not shown"
             value = named_p("p", pair["p_adjusted"], alpha)
@@ -337,10 +337,10 @@ def sure(p: float, alpha: float) -> str:
 
 def _pair_facts(material: ReportData) -> list[Fact]:
     """Return the facts of the best system against the baseline, or against the second best."""
-    order = system_order(_primary(material), material.settings)
-    baseline = material.settings["baseline"]
+    order = system_order(_primary(material), material.design)
+    baseline = material.design.baseline
     system, other = (order[1], order[0]) if baseline is not None else (order[0], order[1])
-    row, alpha = _pair(material, system, other), material.settings["alpha"]
+    row, alpha = _pair(material, system, other), material.design.alpha
     if row is None:  # groups of users: each has a verdict of its own
         return []
     tone = {"better": "better", "worse": "worse"}.get(row["verdict"], "")
@@ -348,7 +348,7 @@ def _pair_facts(material: ReportData) -> list[Fact]:
     gain = Fact("Difference", size, f"{_means(row)}, {system} against {other}.", limits, tone=tone)
     price = _cost_of_pair(material, system, other, row["metric"])
     p, pairs = deciding_p(row), len(_primary(material))
-    method = CORRECTIONS.get(material.settings["correction"])
+    method = CORRECTIONS.get(material.design.correction)
     over = margin_mark(row) + (f" over {pairs} pairs ({method})" if pairs > 1 and method else "")
     sides = "two one-sided tests" if row["verdict"] == "equivalent" else "two-sided"
     if is_missing(p):
@@ -383,7 +383,7 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
             material.primary,
             *(cell for cell in material.single_cells if cell != material.primary),
         ]
-        said = unserved_words(results, cells, material.settings.get("missing", "error"))
+        said = unserved_words(results, cells, material.design.missing)
         text = (
             f"{most:,} of {all_rows:,} {rows} get no list from "
             f"{names}{f'; each {said}' if said else ''}."
@@ -431,7 +431,7 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
         text = "No groups of users were evaluated: a mean can hide who loses."
         found.append(Gap("groups of users", text, "rankwise evaluate … --users FILE --by COLUMN"))
     reasons: dict[str, list[str]] = {}
-    for metric, reason in material.settings.get("not_compared", {}).items():
+    for metric, reason in material.design.not_compared.items():
         reasons.setdefault(reason, []).append(metric)
     found += [
         Gap(f"{listing(names, 'metrics')} not compared", f"{reason}.")

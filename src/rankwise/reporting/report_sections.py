@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import check_slices
+from rankwise.comparison.comparability import check_slices
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision, levels_of
 from rankwise.comparison.paper import methods
-from rankwise.comparison.view import adjusted_p_name, lead_sentence, means_by_system, pair_view
+from rankwise.comparison.view import adjusted_p_name, means_by_system, pair_view, served_sentence
 from rankwise.core.terminal import (
     Cell,
     Marked,
@@ -220,14 +220,14 @@ def systems(material: ReportData) -> list[Block]:
     """Return systems by metrics with their intervals as bars, sorted by the primary metric."""
     cells = _columns(material)
     order = material.ranked
-    baseline = material.settings.get("baseline")
-    ranks = {row["system"]: row for row in material.settings.get("ranks", ())}
+    baseline = material.design.baseline
+    ranks = {rank.system: rank for rank in material.design.ranks}
     candidate = None if material.decision is None else material.decision.record["rule"]["system"]
     columns = [_board_column(material, cell, order) for cell in cells]
     rows = []
     for at, name in enumerate(order, 1):
         rank = ranks.get(name)
-        place = str(at) if rank is None else _span(rank["rank_low"], rank["rank_high"])
+        place = str(at) if rank is None else _span(rank.rank_low, rank.rank_high)
         note = "baseline" if name == baseline else "candidate" if name == candidate else ""
         rows.append(
             (place, name, note, "cand" if note else "", [column[1][name] for column in columns])
@@ -252,9 +252,7 @@ def _board_column(
     rows = [] if material.pairs is None else material.pairs.filter(metric=cell).to_dicts()
     rows = [row for row in rows if row["group"] is None]
     common = means_by_system(rows) if any(row["users_dropped"] for row in rows) else {}
-    verdicts = (
-        {row["system"]: row["verdict"] for row in rows} if material.settings.get("baseline") else {}
-    )
+    verdicts = {row["system"]: row["verdict"] for row in rows} if material.design.baseline else {}
     estimates = {name: material.estimates.of(name, cell) for name in order}
     ends = [v for e in estimates.values() for v in (e.value, e.low, e.high)]
     axis = Axis.of(ends, brief, zero=False)
@@ -307,13 +305,13 @@ def _from_reference(material: ReportData) -> list[dict[str, Any]]:
 
 def differences(material: ReportData) -> list[Block]:
     """Return differences of the primary metric, with unadjusted and adjusted intervals."""
-    if material.alone or material.settings.get("by") is not None:
+    if material.alone or material.design.by is not None:
         return []
-    rows, alpha = _from_reference(material), material.settings["alpha"]
+    rows, alpha = _from_reference(material), material.design.alpha
     other = reference(material)
     if not rows:
         raise MetricError("no pair with a common system was compared")
-    p_name = adjusted_p_name(_pairs(material).filter("primary").to_dicts(), material.settings)
+    p_name = adjusted_p_name(_pairs(material).filter("primary").to_dicts(), material.design)
     drawn = [
         ForestRow(
             row["system"],
@@ -360,9 +358,7 @@ def differences(material: ReportData) -> list[Block]:
         else ("◀ better than it", f"{other} better ▶")
     )
     notes = [
-        Notes([lead_sentence(lead)])
-        for lead in material.settings.get("leads", ())
-        if lead["decides"]
+        Notes([served_sentence(pair)]) for pair in material.design.served_by_both if pair.decides
     ]
     left = len(_pairs(material).filter("primary")) - len(rows)
     more: list[Block] = (
@@ -379,7 +375,7 @@ def differences(material: ReportData) -> list[Block]:
         if left > 0
         else []
     )
-    frame = difference_frame(rows, material.settings)
+    frame = difference_frame(rows, material.design)
     draw = partial(charts_of, axis=f"difference in mean {material.primary} from {other}")
     figure = Figure("differences", f"Differences in {material.primary} from {other}", frame, draw)
     axis = value_axis(ends)
@@ -391,7 +387,7 @@ def differences(material: ReportData) -> list[Block]:
 
 def other_metrics(material: ReportData) -> list[Block]:
     """Return each further metric's change against the reference in per cent, with its verdict."""
-    if material.alone or material.settings.get("by") is not None:
+    if material.alone or material.design.by is not None:
         return []
     rows = _pairs(material).filter(~pl.col("primary") & pl.col("group").is_null()).to_dicts()
     if not rows:
@@ -421,7 +417,7 @@ def other_metrics(material: ReportData) -> list[Block]:
             )
         body.append(cells)
     share = (
-        f"{100 * float(material.settings['alpha']):g} % of the differences shown are expected "
+        f"{100 * float(material.design.alpha):g} % of the differences shown are expected "
         "to be false."
     )
     text = f"Exploratory: change against {other}, ▲ better, ▼ worse, · not shown; up to {share}"
@@ -437,7 +433,7 @@ def for_whom(material: ReportData) -> list[Block]:
     blocks: list[Block] = []
     rows = (
         _from_reference(material)
-        if material.pairs is not None and material.settings.get("by") is None
+        if material.pairs is not None and material.design.by is None
         else []
     )
     for by, sizes in columns.items():
@@ -464,9 +460,9 @@ def _slice_panels(
     rows: Sequence[Mapping[str, Any]],
 ) -> list[Block]:
     """Return one panel per system: differences from the reference for all users and by group."""
-    other, settings = reference(material), material.settings
+    other, design = reference(material), material.design
     pairs = {name: material.results[name] for name in (other, *(row["system"] for row in rows))}
-    if not settings.get("forced"):
+    if not design.forced:
         check_slices(pairs, by)
     made = compare(
         pairs,
@@ -474,9 +470,9 @@ def _slice_panels(
         by=by,
         primary=material.primary,
         metrics=[material.primary],
-        alpha=settings["alpha"],
-        missing=settings["missing"],
-        clusters=settings["clusters"],
+        alpha=design.alpha,
+        missing=design.missing,
+        clusters=design.clusters,
         force=True,
     )
     inside = {(row["system"], row["group"]): row for row in made.table.iter_rows(named=True)}
@@ -635,7 +631,7 @@ def trade_offs(material: ReportData) -> list[Block]:
             hint='ask for "catalog_coverage@10", "gini@10" or "novelty@10"',
         )
     y, up = material.primary, material.direction(material.primary)
-    baseline = material.settings.get("baseline")
+    baseline = material.design.baseline
     figures = []
     for x in xs:
         frame = pareto_frame(material.drawn, y, [x])
@@ -918,7 +914,7 @@ def method(material: ReportData) -> list[Block]:
     """Return how pairs were tested, who counts, and by which rules, in a paragraph each."""
     blocks: list[Block] = []
     if material.pairs is not None:
-        blocks.append(Text(methods(material.pairs, material.settings, material.results).strip()))
+        blocks.append(Text(methods(material.pairs, material.design, material.results).strip()))
     notes = [
         f"{who}: {label}"
         for label, who in _said_by(material, lambda r: [r.label] if r.label else []).items()
@@ -972,7 +968,7 @@ def pair_table(material: ReportData) -> list[Block]:
         return []
     rows = _pairs(material)
     view = pair_view(
-        rows.sort("primary", descending=True, maintain_order=True).head(_ROWS), material.settings
+        rows.sort("primary", descending=True, maintain_order=True).head(_ROWS), material.design
     )
     view = replace(view, head=("metric and pair", *view.head[1:]))
     more = [f"{len(rows) - _ROWS:,} more rows are in comparison.table"] if len(rows) > _ROWS else []
@@ -987,7 +983,7 @@ def curves(material: ReportData) -> list[Block]:
             "every metric was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"'
         )
     chosen = {name: _thinned(cells) for name, cells in list(cells_by_name.items())[:_PANELS]}
-    marked = [name for name in (material.settings.get("baseline"), *material.ranked[:1]) if name]
+    marked = [name for name in (material.design.baseline, *material.ranked[:1]) if name]
     draw = partial(charts().curve_chart, banded=marked, small=True)
     figures = [
         Figure(f"curve-{name}", f"{name}@k", curve_frame(material.drawn, {name: cells}), draw)

@@ -35,7 +35,7 @@ def comparison_plots(comparison: Comparison) -> ComparisonPlots:
     Install with ``pip install "rankwise[plot]"`` (Altair).
     """
     plots: ComparisonPlots = present(
-        "ComparisonPlots", comparison.table, comparison.settings, comparison.results
+        "ComparisonPlots", comparison.table, comparison.design, comparison.results
     )
     return plots
 
@@ -106,7 +106,7 @@ def report_comparison(
 ) -> Report:
     """Make an HTML report of this comparison; parameters as in `rankwise.report`."""
     tables = {"truth": truth, "train": train, "items": items}
-    compared = (comparison.table, comparison.settings)
+    compared = (comparison.table, comparison.design)
     report: Report = present(
         "make_report",
         comparison.results,

@@ -33,12 +33,12 @@ class Uses:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Uses:
-        """Return the uses in a provenance or in the settings of a comparison; zero by default."""
+        """Return the uses in a provenance or in the design of a comparison; zero by default."""
         uses = content.get(_KEY, {})
         return cls(int(uses.get("systems", 0)), int(uses.get("comparisons", 0)))
 
     def recorded(self, **more: Any) -> dict[str, dict[str, Any]]:
-        """Return the entry of a provenance, or of settings; empty without uses."""
+        """Return the entry of a provenance; empty without uses."""
         uses = {"systems": self.systems, "comparisons": self.comparisons}
         return {_KEY: {**uses, **more}} if self.systems or self.comparisons else {}
 
@@ -108,8 +108,8 @@ def _record(path: str, _state: tuple[int, int, int]) -> _Record:
             if not isinstance(system, str):
                 raise TypeError("a hash is text")
             return _Record(frozenset({truth_of(provenance) or ""}), Uses.of(provenance), system)
-        settings = content["settings"]
-        return _Record(frozenset(map(str, settings["truths"])), Uses.of(settings))
+        design = content["design"]
+        return _Record(frozenset(map(str, design["truths"])), Uses.of(design))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return _Record()
 

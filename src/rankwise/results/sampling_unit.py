@@ -47,16 +47,6 @@ class SamplingUnit:
         )
         return cls("request", "user") if over_requests else cls()
 
-    @classmethod
-    def of_comparison(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the recorded unit of a comparison; clusters by user imply requests."""
-        clusters = settings["clusters"]
-        return cls(settings.get("unit", "request" if clusters == "user" else "user"), clusters)
-
-    def recorded(self) -> dict[str, Any]:
-        """Return the settings of a comparison from which `of_comparison` reads the unit."""
-        return {"clusters": self.clusters} | ({} if self.row == "user" else {"unit": self.row})
-
     def within(self, clusters: str | None) -> Self:
         """Return the unit with the clusters that a caller names; unchanged for None."""
         return self if clusters is None else type(self)(self.row, clusters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -16,21 +16,20 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 
-from rankwise.comparison.alignment import (
-    AlignedUsers,
-    align_values,
+from rankwise.comparison.alignment import AlignedUsers, align_values, some_missing
+from rankwise.comparison.comparability import (
     check_choices,
     check_digests,
     common_cells,
     different_truth,
-    some_missing,
-    systems_of,
     unchecked,
 )
-from rankwise.comparison.compare import pairs_of
 from rankwise.comparison.comparison import Comparison
+from rankwise.comparison.design import Design
 from rankwise.comparison.pairwise import bounds_of, check_zero, ranks_of_pairs
-from rankwise.comparison.rows import row_of
+from rankwise.comparison.plan import list_pairs
+from rankwise.comparison.rows import PairFinding, conclude_pairs, make_pair_finding
+from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.evaluation.evaluate import without_truth
@@ -42,8 +41,8 @@ from rankwise.evaluation.settings import (
     takes_options,
 )
 from rankwise.evaluation.truth_slices import columns_of_truth
-from rankwise.findings.conclude import correct_rows
-from rankwise.findings.finding import Finding, Limits
+from rankwise.findings.columns import table_of
+from rankwise.findings.finding import Limits
 from rankwise.findings.margins import Margin, margin_flags, margin_of, margin_test, margins_by_cell
 from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
@@ -143,7 +142,7 @@ def compare(
     cells, main, not_compared = common_cells(named, metrics, primary, means_only=_MEANS_ONLY)
     first = next(iter(named.values()))
     margins = margins_by_cell(margin, first, cells)
-    pairs = pairs_of(list(named), baseline)
+    pairs = list_pairs(list(named), baseline)
     for cell in cells:
         check_zero(cell, missing, first.direction(cell))
     sums = _summed(named, cells, pairs, missing)
@@ -167,33 +166,27 @@ def compare(
         for cell in cells
         for pair in pairs
     ]
-    rows = correct_rows(rows, correction, alpha)
+    rows = conclude_pairs(rows, correction, alpha)
     ranks = ranks_of_pairs(
         [row for row in rows if row.primary], alpha, better=first.direction(main)
     )
-    settings = {
-        "not_compared": not_compared,
-        "by": None,
-        "baseline": baseline,
-        "primary": main,
-        "alpha": float(alpha),
-        "test": "t",
-        "correction": correction,
-        "margin": margins,
-        "missing": missing,
-        "n_resamples": None,
-        "seed": 0,
-        "forced": force,
-        "unchecked": unchecked(named, (lambda: _check(named)) if force else None),
-        "sources": {},
-        "directions": {cell: first.direction(cell) for cell in cells},
-        "clusters": None,
-        "data_sets": None,
-        "seeds": None,
-        "ranks": [asdict(rank) for rank in ranks],
-        "ranks_approximate": any("skewness" in flag for row in rows for flag in row.flags),
-    }
-    return Comparison.make(systems, rows, settings)
+    design = Design(
+        baseline=baseline,
+        primary=main,
+        alpha=float(alpha),
+        test="t",
+        correction=correction,
+        margin=margins,
+        missing=missing,
+        forced=force,
+        directions={cell: first.direction(cell) for cell in cells},
+        labels=systems.labels,
+        not_compared=not_compared,
+        unchecked=tuple(unchecked(named, (lambda: _check(named)) if force else None)),
+        ranks=tuple(ranks),
+        ranks_approximate=any("skewness" in flag for row in rows for flag in row.flags),
+    )
+    return Comparison(table_of(rows, PairFinding), systems.values(), design, dict(named))
 
 
 def _check(results: Mapping[str, Result]) -> None:
@@ -310,7 +303,7 @@ def _row(
     n_exploratory: int,
     alpha: float,
     margins: Margin,
-) -> Finding:
+) -> PairFinding:
     """Return the row of one pair; ``tests`` is the size of its family, None if exploratory."""
     users, undefined, dropped, filled = sums.users[cell]
     aligned = AlignedUsers(np.empty((0, 0)), users, undefined, dropped, filled)
@@ -322,14 +315,14 @@ def _row(
     largest = bounds[1] - bounds[0]
     options: dict[str, Any] = {"n_resamples": 0, "seed": 0}
 
-    def limits_of(confidence: float) -> Limits:
+    def limits_of(level: float) -> Limits:
         interval = interval_of_test(
-            pair_sums, "t", confidence=confidence, largest=largest, **options
+            pair_sums, "t", confidence=1 - level, largest=largest, **options
         )
         _, *lift = lift_of_test(pair_sums, "t", interval, bounds, **options)
         return Limits(interval.low, interval.high, *lift)
 
-    row = row_of(
+    row = make_pair_finding(
         cell,
         pair,
         pair_sums,
@@ -349,7 +342,6 @@ def _row(
     flags = (
         *row.flags,
         *margin_flags(margin, pair_sums.means[1], bounded=False),
-        *([] if tests else ["exploratory"]),
     )
     return replace(row, primary=tests is not None, flags=flags)
 

@@ -1,0 +1,194 @@
+"""The checks of a decision: success, guardrails, and that nothing gets worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rankwise.comparison.decision import Check
+from rankwise.comparison.evidence import EvidenceRow
+from rankwise.comparison.rule import Rule
+from rankwise.findings.conclude import Family
+from rankwise.findings.finding import Finding, Limits, MarginTests, TestOutcome, within_sign
+from rankwise.findings.margins import size_of
+from rankwise.findings.words import OPEN_VERDICTS
+from rankwise.stats.equivalence import users_to_show
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Deciding:
+    """The test that decides a check: its p-value, and the limits that agree with it."""
+
+    p: float
+    p_name: str
+    limits: Limits
+    confidence: float
+
+
+def check_success(rows: Sequence[EvidenceRow], rule: Rule) -> list[Check]:
+    """Return the checks of success over all users, corrected for the number of metrics.
+
+    A p-value is the larger of the test's and that which holds for any distribution on the range of
+    the metric; the interval is of the same test.
+    """
+    chosen = [row for row in rows if row.by is None and row.metric in rule.success]
+    p_values = [_largest_p(row.finding.test) for row in chosen]
+    adjusted, level = _correct(p_values, rule)
+    checks = []
+    for row, p in zip(chosen, adjusted, strict=True):
+        test = row.finding.test
+        by_bound = test.p_bound > test.p
+        limits = _limits(row.finding, level, rule.alpha, shown=p < rule.alpha, by_bound=by_bound)
+        deciding = _Deciding(p=p, p_name=_p_name(chosen, rule), limits=limits, confidence=1 - level)
+        is_better = p < rule.alpha and row.finding.is_gain
+        outcome, shown = ("passed", "better") if is_better else ("not shown", None)
+        checks.append(_check(row, "success", outcome, deciding, shown=shown))
+    return checks
+
+
+def check_guardrails(rows: Sequence[EvidenceRow], rule: Rule) -> list[Check]:
+    """Return the checks of guardrails, over all users and in slices."""
+    checks = []
+    for row in rows:
+        if row.metric not in rule.guardrails:
+            continue
+        tests = row.finding.margin
+        holds = row.p(tests.p_non_inferior) < rule.alpha
+        deciding = _Deciding(
+            p=row.p(tests.p_non_inferior),
+            p_name="one-sided",
+            limits=Limits(
+                tests.margin_low, tests.margin_high, tests.margin_lift_low, tests.margin_lift_high
+            ),
+            confidence=1 - 2 * rule.alpha,
+        )
+        checks.append(
+            _check(
+                row,
+                "guardrail",
+                "passed" if holds else "not shown",
+                deciding,
+                shown="not worse" if holds else None,
+                margin=size_of(rule.guardrails[row.metric], row.finding.means.mean_baseline),
+                users_needed=None if holds else _needed(tests, rule),
+            )
+        )
+    return checks
+
+
+def check_deterioration(
+    rows: Sequence[EvidenceRow], rule: Rule, checks: Sequence[Check]
+) -> list[Check]:
+    """Return the checks that nothing is significantly worse, anywhere; corrected together.
+
+    A loss that its guardrail, one of ``checks``, is shown to allow is no failure.
+    """
+    harmless = {
+        (check.metric, check.by, check.group)
+        for check in checks
+        if check.role == "guardrail" and check.outcome == "passed"
+    }
+    adjusted, level = _correct([row.p(row.finding.test.p) for row in rows], rule)
+    found = []
+    for row, p in zip(rows, adjusted, strict=True):
+        finding = row.finding
+        is_worse = p < rule.alpha and not finding.is_gain and not finding.is_opposed
+        failed = is_worse and (row.metric, row.by, row.group) not in harmless
+        if not failed and row.metric not in rule.deterioration:
+            continue
+        outcome = "not shown"
+        if is_worse:  # else the loss is one that its guardrail allows
+            outcome = "failed" if failed else "passed"
+        elif not math.isnan(p) and row.users > 1:
+            outcome = "no loss shown"
+        deciding = _Deciding(
+            p=p,
+            p_name=_p_name(rows, rule),
+            limits=_limits(finding, level, rule.alpha, shown=p < rule.alpha),
+            confidence=1 - level,
+        )
+        shown = "worse" if is_worse else None
+        found.append(_check(row, "deterioration", outcome, deciding, shown=shown))
+    return found
+
+
+def open_checks(checks: Sequence[Check]) -> list[Check]:
+    """Return the checks besides success that show neither outcome."""
+    return [check for check in checks if check.role != "success" and check.outcome in OPEN_VERDICTS]
+
+
+def _check(
+    row: EvidenceRow,
+    role: str,
+    outcome: str,
+    deciding: _Deciding,
+    *,
+    shown: str | None,
+    margin: float | None = None,
+    users_needed: int | None = None,
+) -> Check:
+    """Return the check of a finding, with the limits of the deciding test and level."""
+    finding, means = row.finding, row.finding.means
+    if outcome == "not shown" and not row.has_values:
+        outcome = "not checked"
+    return Check(
+        role=role,
+        metric=finding.metric,
+        by=finding.by,
+        group=finding.group,
+        users=row.users,
+        mean_baseline=means.mean_baseline,
+        mean_system=means.mean_system,
+        difference=means.difference,
+        low=deciding.limits.low,
+        high=deciding.limits.high,
+        confidence=deciding.confidence,
+        change=means.difference / abs(means.mean_baseline) if means.mean_baseline else math.nan,
+        change_low=deciding.limits.lift_low,
+        change_high=deciding.limits.lift_high,
+        margin=margin,
+        p=deciding.p,
+        p_name=deciding.p_name,
+        outcome=outcome,
+        shown=shown,
+        users_needed=users_needed,
+        flags=(row.why, *finding.flags) if row.why else finding.flags,
+    )
+
+
+def _largest_p(test: TestOutcome) -> float:
+    return test.p if math.isnan(test.p_bound) else max(test.p, test.p_bound)
+
+
+def _correct(p: Sequence[float], rule: Rule) -> tuple[list[float], float]:
+    """Return Holm-adjusted p-values (with earlier tests), and the level left to each."""
+    return Family(method="holm", alpha=rule.alpha, earlier=rule.earlier * len(p)).adjust(p)
+
+
+def _p_name(rows: Sequence[EvidenceRow], rule: Rule) -> str:
+    """Return the label of a family's p-values: ``Holm``, or empty text for a single test."""
+    return "Holm" if len(rows) * (1 + rule.earlier) > 1 else ""
+
+
+def _limits(
+    finding: Finding, level: float, alpha: float, *, shown: bool, by_bound: bool = False
+) -> Limits:
+    """Return the limits of a finding at the deciding level, by the bound if that test decides.
+
+    Of a log, only the limits at the level of its estimate are known.
+    """
+    limits_of = finding.margin_limits_of if by_bound else finding.limits_of
+    if limits_of is not None:
+        return within_sign(limits_of(level), finding.means.difference, shown=shown)
+    is_known = math.isclose(level, alpha)
+    return Limits(finding.means.low_alone, finding.means.high_alone) if is_known else Limits()
+
+
+def _needed(tests: MarginTests, rule: Rule) -> int | None:
+    """Return the users that show a guardrail, with a power shared among all guardrails."""
+    if tests.users_needed is None:
+        return None
+    power = 1 - 0.2 / len(rule.guardrails)
+    shared, alone = (users_to_show(1.0, 1e3, rule.alpha, power=each) or 0 for each in (power, 0.8))
+    return math.ceil(int(tests.users_needed) * shared / alone)
