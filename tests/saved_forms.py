@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import yaml
 
@@ -350,7 +351,57 @@ def read_interleaving(folder: Path) -> Any:
     return rw.Interleaving.load(folder).to_dict()
 
 
+def judged() -> Any:
+    lists = {user: ["a", "b"] for user in range(40)}
+    labels = {user: {"a": user % 3 > 0, "b": user % 5 == 0} for user in lists}
+    options = {
+        "metrics": "precision@2",
+        "threshold": 1,
+        "population": "judged",
+        "undefined": "zero",
+    }
+    human = rw.evaluate(lists, {user: labels[user] for user in range(0, 40, 3)}, **options)
+    judge = rw.evaluate(lists, {user: {"a": 1, "b": user % 2} for user in lists}, **options)
+    return rw.judged(human=human, judge=judge, sampled="random")
+
+
+def launches() -> Any:
+    effects = np.arange(10) / 100
+    table = pl.DataFrame(
+        {
+            "ndcg": effects,
+            "ndcg_se": [0.01] * 10,
+            "online": effects * 2 + 0.01,
+            "online_se": [0.02] * 10,
+        }
+    )
+    return rw.validate_metrics(table, same_users=False)
+
+
+def agreement() -> Any:
+    truth = {user: {0, user % 7} for user in range(60)}
+    systems = {"a": [0, 1, 2], "b": [1, 0, 2], "c": [5, 6, 0], "d": [8, 9, 5]}
+    results = {
+        name: rw.evaluate(dict.fromkeys(truth, items), truth, ["ndcg@3", "recall@3"])
+        for name, items in systems.items()
+    }
+    return rw.rank_agreement(results, metrics=["ndcg@3", "recall@3"])
+
+
+def study(make: Callable[[], Any]) -> Example:
+    """Return how a study is written and read, whose numbers are its plain values."""
+
+    def write(folder: Path) -> Any:
+        make().save(folder)
+        return rw.load(folder).to_dict()
+
+    return Example(write, lambda folder: rw.load(folder).to_dict(), "result.json")
+
+
 EXAMPLES = {
+    "judged result": study(judged),
+    "validation of metrics": study(launches),
+    "rank agreement": study(agreement),
     "off-policy result": Example(write_off_policy, read_off_policy, "result.json"),
     "interleaving result": Example(write_interleaving, read_interleaving, "result.json"),
     "result": Example(

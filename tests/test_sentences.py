@@ -34,6 +34,7 @@ SAID = {
     "different": "differed from",
     "equivalent": "was equivalent within the margin to",
     "not shown": "was not shown to differ from",
+    "not checked": "was not tested against",
 }
 
 
@@ -70,7 +71,7 @@ class Case:
         self.results, self.comparison, self.by = results, comparison, by
 
     def __repr__(self):
-        return f"Case(\n{self.comparison.settings}\n{self.comparison})"
+        return f"Case(\n{self.comparison.design}\n{self.comparison})"
 
 
 @st.composite
@@ -143,9 +144,9 @@ def levels_of(rows, alpha):
 @fewer(8)
 @given(comparisons())
 def test_levels_counts_and_corrections_are_those_of_the_comparison(case):
-    made, settings = case.comparison, case.comparison.settings
-    levels = levels_of(made.table.to_dicts(), settings["alpha"])
-    family = int(made.table["primary"].sum()) + settings.get("earlier", 0)
+    made, design = case.comparison, case.comparison.design
+    levels = levels_of(made.table.to_dicts(), design.alpha)
+    family = int(made.table["primary"].sum()) + design.earlier
     for text in map(joined, texts_of(made)):
         assert {*LEVEL.findall(text)} <= levels, text
         assert not re.search(r"\b1 pairs", text)
@@ -154,16 +155,16 @@ def test_levels_counts_and_corrections_are_those_of_the_comparison(case):
     for caption in captions:
         assert f"Means over {users_of(made.table.to_dicts(), case.by)}" in caption
     methods, pairs = made.export("methods"), f"{family} pair{'s' * (family != 1)}"
-    if settings["correction"] == "none":
+    if design.correction == "none":
         assert "not corrected" in methods
         assert all("(not corrected)" in caption for caption in captions)
     else:
         assert f"corrected over {pairs} by" in methods
         assert all(f"over {pairs}" in caption for caption in captions)
-        if settings.get("earlier"):
+        if design.earlier:
             assert all("compared earlier" in text for text in (methods, *captions))
-    assert f"α = {settings['alpha']:g}" in methods
-    assert all(f"level {settings['alpha']:g}" in caption for caption in captions)
+    assert f"α = {design.alpha:g}" in methods
+    assert all(f"level {design.alpha:g}" in caption for caption in captions)
 
 
 @fewer(8)
@@ -229,12 +230,12 @@ def test_methods_claim_what_the_results_recorded(case):
 @fewer(8)
 @given(comparisons(by=False))
 def test_the_first_screen_says_what_its_rows_say(case):
-    made, settings = case.comparison, case.comparison.settings
+    made, design = case.comparison, case.comparison.design
     head = rw.report(made).head
     facts = {fact.title: fact for fact in head.facts}
     size, cost = facts["Difference"], facts["Cost"]
     text = " ".join((size.bold, size.rest, cost.bold, cost.rest))
-    assert {*LEVEL.findall(text)} <= levels_of(made.table.to_dicts(), settings["alpha"])
+    assert {*LEVEL.findall(text)} <= levels_of(made.table.to_dicts(), design.alpha)
     system, other = re.search(r", (\w+) against (\w+)\.", size.bold).groups()
     rows = made.table.filter(
         pl.concat_list("system", "baseline").list.sort() == sorted((system, other))
@@ -245,7 +246,7 @@ def test_the_first_screen_says_what_its_rows_say(case):
         if row["verdict"] == ("worse" if row["system"] == system else "better")
     ]
     others = [row["metric"] for row in rows if not row["primary"]]
-    assert (size.tone == "worse") == (settings["primary"] in worse)
+    assert (size.tone == "worse") == (design.primary in worse)
     lost = [name for name in worse if name in others]
     assert (cost.tone == "worse") == bool(lost)
     if lost:
@@ -264,9 +265,9 @@ def test_the_first_screen_says_what_its_rows_say(case):
 @fewer(8)
 @given(comparisons(by=False))
 def test_a_page_names_the_levels_of_rows_and_counts_missing_lists(case):
-    made, settings = case.comparison, case.comparison.settings
+    made, design = case.comparison, case.comparison.design
     page = rw.report(made)
-    levels = levels_of(made.table.to_dicts(), settings["alpha"])
+    levels = levels_of(made.table.to_dicts(), design.alpha)
     words = [
         block.text for part in page.sections for block in part.blocks if hasattr(block, "text")
     ]
@@ -280,7 +281,7 @@ def test_a_page_names_the_levels_of_rows_and_counts_missing_lists(case):
         values = next(
             r.per_user for r in case.results.values() if r.counts.get("users_without_list")
         )
-        unserved = values.filter(pl.col("list_length") == 0)[settings["primary"]]
+        unserved = values.filter(pl.col("list_length") == 0)[design.primary]
         assert "has no value" in gaps[0].text or "scores 0" in gaps[0].text
         assert "scores 0" in gaps[0].text or unserved.is_nan().all()
 

@@ -6,19 +6,27 @@ nor logs.
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
 
 from rankwise.core.arguments import check_path
-from rankwise.core.saved_forms import INTERLEAVING, OFF_POLICY
+from rankwise.core.saved_forms import (
+    AGREEMENT,
+    INTERLEAVING,
+    JUDGED,
+    LAUNCHES,
+    OFF_POLICY,
+    SavedForm,
+)
 from rankwise.errors import FileError
 
 __all__ = ["load"]
 
 
 def load(path: str | Path) -> Any:
-    """Load a saved result, comparison, decision, log evaluation, interleaving or split.
+    """Load what rankwise saved: a result, comparison, decision, study or split.
 
     Parameters
     ----------
@@ -27,7 +35,8 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    Result, Comparison, Decision, OffPolicy, Interleaving, Split or Folds
+    Result, Comparison, Decision, OffPolicy, Interleaving, JudgedResult, MetricValidation, \
+RankAgreement, Split or Folds
         What was saved.
 
     Raises
@@ -88,19 +97,23 @@ def load(path: str | Path) -> Any:
 def _load_tables(folder: Path) -> Any:
     """Read a folder of tables with a ``result.json``, whose version key tells its form."""
     keys = _keys(folder / "result.json")
-    if OFF_POLICY.key in keys:
-        from rankwise.offpolicy.result import OffPolicy
-
-        return OffPolicy.load(folder)
-
-    if INTERLEAVING.key in keys:
-        from rankwise.offpolicy.interleaving import Interleaving
-
-        return Interleaving.load(folder)
+    for form, (module, name) in _STUDIES.items():
+        if form.key in keys:
+            return getattr(importlib.import_module(module), name).load(folder)
 
     from rankwise.results.storage import load as load_result
 
     return load_result(folder)
+
+
+_STUDIES: dict[SavedForm, tuple[str, str]] = {
+    OFF_POLICY: ("rankwise.offpolicy.result", "OffPolicy"),
+    INTERLEAVING: ("rankwise.offpolicy.interleaving", "Interleaving"),
+    JUDGED: ("rankwise.evidence.judged", "JudgedResult"),
+    LAUNCHES: ("rankwise.evidence.launches", "MetricValidation"),
+    AGREEMENT: ("rankwise.evidence.rank_agreement", "RankAgreement"),
+}
+"""The module and class of each form of tables beside a ``result.json``."""
 
 
 def _keys(path: Path) -> frozenset[str]:

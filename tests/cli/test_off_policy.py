@@ -110,7 +110,7 @@ def test_interleaving(folder):
     )
     code, out, _ = run(folder, "credits.csv", "--save", "out", command="interleaving")
     assert code == 0
-    assert "A is preferred" in out
+    assert "A beats B on credit" in out
     assert rw.Interleaving.load(folder / "out").table["wins"][0] == 20
 
 

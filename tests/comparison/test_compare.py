@@ -397,7 +397,10 @@ def test_groups_have_no_direction_of_their_metric():
     }
     assert runs["good"].direction("reo@1") is False
     assert runs["good"].direction("reo@1[item_group=a]") is None
-    assert rw.compare(runs)["reo@1[item_group=a]", "good"]["verdict"] in ("different", "not checked")
+    assert rw.compare(runs)["reo@1[item_group=a]", "good"]["verdict"] in (
+        "different",
+        "not checked",
+    )
 
 
 def test_both_systems_have_the_same_jackknife_groups():

@@ -244,15 +244,14 @@ def test_a_configuration_with_human_labels(tmp_path):
     (tmp_path / "c.yaml").write_text(text)
     done = rankwise_here(tmp_path, "run", "c.yaml")
     assert done.returncode == 0, done.stderr
-    row = json.loads((tmp_path / "rankwise-results" / "judged.json").read_text())["values"][0]
+    row = json.loads((tmp_path / "rankwise-results" / "judged.json").read_text())["table"][0]
     means = human.group_by("user").agg(pl.col("stars").mean())["stars"]
     assert row["human"] == pytest.approx(means.mean())
     assert "prediction-powered" in done.stdout
     again = rankwise_here(tmp_path, "run", "rankwise-results/config.yaml")
     assert again.returncode == 0, again.stderr
     assert (
-        json.loads((tmp_path / "rankwise-results/rerun/judged.json").read_text())["values"][0]
-        == row
+        json.loads((tmp_path / "rankwise-results/rerun/judged.json").read_text())["table"][0] == row
     )
     (tmp_path / "c.yaml").write_text(text.replace(", sampled: random", ""))
     assert "sampled" in rankwise_here(tmp_path, "run", "c.yaml").stderr

@@ -404,7 +404,7 @@ def test_a_configuration_names_launches(tmp_path):
     first = (tmp_path / "rankwise-results" / "launches.json").read_text()
     assert rankwise_here(tmp_path, "run", "rankwise-results/config.yaml").returncode == 0
     again = json.loads((tmp_path / "rankwise-results" / "rerun" / "launches.json").read_text())
-    assert again["metrics"] == json.loads(first)["metrics"]
+    assert again["table"] == json.loads(first)["table"]
     (tmp_path / "c.yaml").write_text(text + "launches: {table: lunches.csv}\n")
     wrong = rankwise_here(tmp_path, "check", "c.yaml")
     assert (

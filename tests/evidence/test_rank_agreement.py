@@ -43,8 +43,8 @@ def test_one_pair_is_swapped():
     assert agreement.table["system"].to_list() == ["s0", "s1", "s2", "s3"]
     assert agreement.table["rank_second"].to_list() == [2, 1, 3, 4]
     assert "s0 − s1" in repr(agreement)
-    assert "6 of 6 pairs are shown in both orders, 1 of them swapped (17%)" in repr(agreement)
-    assert json.loads(json.dumps(agreement.to_dict()))["tau"]["value"] == pytest.approx(4 / 6)
+    assert "6 of 6 pairs are shown in both orders, 1 of them swapped (17 %)" in repr(agreement)
+    assert json.loads(json.dumps(agreement.to_dict()))["tau"]["estimate"] == pytest.approx(4 / 6)
     for form in ("json", "csv", "markdown", "latex"):
         assert "s0" in agreement.export(form)
 
@@ -161,7 +161,7 @@ def test_a_configuration_names_a_second_judgment_or_two_metrics(tmp_path):
     done = rankwise_here(tmp_path, "run", "c.yaml")
     assert done.returncode == 0, done.stderr
     data = json.loads((tmp_path / "out" / "agreement.json").read_text())
-    assert (data["tau"]["value"], data["counts"]["swapped"]) == (-1.0, 1)
+    assert (data["tau"]["estimate"], data["counts"]["swapped"]) == (-1.0, 1)
     assert "Kendall" in (tmp_path / "out" / "report.html").read_text()
     assert rankwise_here(tmp_path, "run", "out/config.yaml").returncode == 0
     again = json.loads((tmp_path / "out" / "rerun" / "agreement.json").read_text())
@@ -170,7 +170,7 @@ def test_a_configuration_names_a_second_judgment_or_two_metrics(tmp_path):
         text + "agreement: {metrics: [recall@1, ndcg@5]}\noutput: {folder: two}\n"
     )
     assert rankwise_here(tmp_path, "run", "c.yaml").returncode == 0
-    assert json.loads((tmp_path / "two" / "agreement.json").read_text())["tau"]["value"] == 1.0
+    assert json.loads((tmp_path / "two" / "agreement.json").read_text())["tau"]["estimate"] == 1.0
     (tmp_path / "c.yaml").write_text(text + "agreement: {truth: modal.csv}\n")
     wrong = rankwise_here(tmp_path, "check", "c.yaml")
     assert "agreement.truth: there is no file modal.csv; did you mean 'model.csv'" in wrong.stderr

@@ -136,7 +136,7 @@ def test_mass_that_the_log_cannot_show():
     target = pl.DataFrame({"item": [1, 2, 3], "probability": [0.4, 0.4, 0.2]})
     row = rw.off_policy(frame, propensity=logging, targets={"new": target}).row("new")
     assert (row["mass_without_support"], row["support"]) == (pytest.approx(0.2), "none")
-    assert "20% of the target's probability is on items the log cannot show" in row["reasons"]
+    assert "20 % of the target's probability is on items the log cannot show" in row["reasons"]
 
 
 def test_files_are_read_like_tables(tmp_path):

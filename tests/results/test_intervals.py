@@ -400,5 +400,5 @@ def test_gaps_between_groups_are_compared_over_all_pairs():
     ]
     assert (
         "by='team'"
-        in rw.compare(dict(zip(("old", "new"), plain, strict=True))).settings["not_compared"][gap]
+        in rw.compare(dict(zip(("old", "new"), plain, strict=True))).design.not_compared[gap]
     )

@@ -10,11 +10,12 @@ import click
 from rankwise.cli.main import examples
 from rankwise.cli.options import (
     PATH,
+    ResultOutput,
     choice_option,
+    metrics_option,
     missing_option,
     named_paths,
-    output_options,
-    write_out,
+    result_options,
 )
 from rankwise.core.arguments import Sampled
 
@@ -53,9 +54,9 @@ confidence_option = click.option(
     "column of covariances.  [default: the table has one]",
 )
 @confidence_option
-@output_options
+@result_options
 def validate_metrics_command(
-    launches: Path, offline: tuple[str, ...], form: str, output: Path | None, **options: Any
+    launches: Path, offline: tuple[str, ...], out: ResultOutput, **options: Any
 ) -> None:
     """Tell which offline metrics predict online effects.
 
@@ -64,9 +65,7 @@ def validate_metrics_command(
     """
     from rankwise.evidence.launches import validate_metrics
 
-    write_out(
-        validate_metrics(str(launches), offline=list(offline) or None, **options), form, output
-    )
+    out.write(validate_metrics(str(launches), offline=list(offline) or None, **options))
 
 
 @click.command(
@@ -93,15 +92,14 @@ def validate_metrics_command(
     help="How the users with human labels were chosen. There is no default.",
 )
 @confidence_option
-@output_options
+@result_options
 @click.pass_context
 def judged_command(
     ctx: click.Context,
     /,
     human: tuple[str, ...],
     judge: tuple[str, ...],
-    form: str,
-    output: Path | None,
+    out: ResultOutput,
     **options: Any,
 ) -> None:
     """Estimate values from few users with human labels and many with labels of a model.
@@ -116,7 +114,7 @@ def judged_command(
     sides = [named_paths(ctx, texts, open_system) for texts in (human, judge)]
     if [len(side) for side in sides] == [1, 1]:
         sides = [{"result": next(iter(side.values()))} for side in sides]
-    write_out(judged(human=sides[0], judge=sides[1], **options), form, output)
+    out.write(judged(human=sides[0], judge=sides[1], **options))
 
 
 @click.command(
@@ -130,17 +128,11 @@ def judged_command(
     metavar="[NAME=]RESULT",
     help="Result of a system by another judgment or split; may be repeated.  [default: the same]",
 )
-@click.option(
-    "--metrics",
-    "-m",
-    multiple=True,
-    metavar="METRIC",
-    help="Metric of both orders, or that of each.  [default: the primary one]",
-)
+@metrics_option("Metric of both orders, or that of each.  [default: the primary one]")
 @missing_option("What to do with users who have a value in one result only.")
 @confidence_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the tests.")
-@output_options
+@result_options
 @click.pass_context
 def agreement_command(
     ctx: click.Context,
@@ -148,8 +140,7 @@ def agreement_command(
     first: tuple[str, ...],
     second: tuple[str, ...],
     metrics: tuple[str, ...],
-    form: str,
-    output: Path | None,
+    out: ResultOutput,
     **options: Any,
 ) -> None:
     """Tell whether two judgments, splits or metrics order systems alike.
@@ -161,6 +152,4 @@ def agreement_command(
     from rankwise.evidence.rank_agreement import rank_agreement
 
     one, other = (named_paths(ctx, texts, open_system) for texts in (first, second))
-    write_out(
-        rank_agreement(one, other or None, metrics=list(metrics) or None, **options), form, output
-    )
+    out.write(rank_agreement(one, other or None, metrics=list(metrics) or None, **options))

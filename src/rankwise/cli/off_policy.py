@@ -13,15 +13,15 @@ import click
 from rankwise.cli.main import examples
 from rankwise.cli.options import (
     PATH,
+    ResultOutput,
     alpha_option,
     choice_option,
     column_option,
     engine_options,
     margin_option,
     named_values,
-    output_options,
+    result_options,
     spark_options,
-    write_out,
 )
 
 if TYPE_CHECKING:
@@ -145,9 +145,8 @@ def _pair_option(
     metavar="NAME: VERDICT",
     help="Exit with 1 unless a target has this verdict: 'new: better'.",
 )
-@click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
 @column_option
-@output_options
+@result_options
 @click.pass_context
 def off_policy_command(
     ctx: click.Context,
@@ -159,10 +158,8 @@ def off_policy_command(
     temperature: dict[str, float],
     reward: dict[str, float],
     require: str | None,
-    save: Path | None,
     report: Path | None,
-    form: str,
-    output: Path | None,
+    out: ResultOutput,
     columns: dict[str, Any],
     within: tuple[str, ...],
     engine: str,
@@ -198,13 +195,11 @@ def off_policy_command(
         from rankwise.offpolicy.off_policy import off_policy
 
         result = off_policy(exposures, outcomes, **options)
-    if save is not None:
-        result.save(save)
     if report is not None:
         from rankwise.reporting.report import report as make_report
 
         make_report(result).save(report)
-    write_out(result, form, output)
+    out.write(result)
     return 0 if condition is None or _holds(result, *condition) else 1
 
 
@@ -266,15 +261,12 @@ def _holds(result: OffPolicy, name: str, verdict: str) -> bool:
     default="error",
     help="What to do with outcomes that belong to no exposure.",
 )
-@click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
 @column_option
-@output_options
+@result_options
 def interleaving_command(
     exposures: str,
     outcomes: str | None,
-    save: Path | None,
-    form: str,
-    output: Path | None,
+    out: ResultOutput,
     columns: Any,
     **options: Any,
 ) -> int:
@@ -287,7 +279,5 @@ def interleaving_command(
     from rankwise.offpolicy.interleaving import interleaving
 
     result = interleaving(exposures, outcomes, columns=columns or None, **options)
-    if save is not None:
-        result.save(save)
-    write_out(result, form, output)
+    out.write(result)
     return 0

@@ -8,6 +8,8 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
@@ -324,6 +326,45 @@ def write_out(shown: Any, form: str, output: Path | None, detail: Detail = "tabl
         with contextlib.redirect_stdout(io.StringIO()):  # a file is as wide as its lines
             write_text(output, text())
 
+
+@dataclass(frozen=True)
+class ResultOutput:
+    """Where a command puts its result: on the terminal or in a file, and in a folder."""
+
+    form: str
+    output: Path | None
+    detail: Detail
+    save: Path | None
+
+    def write(self, result: Any) -> None:
+        """Save the result if a folder was named, and write it out."""
+        if self.save is not None:
+            result.save(self.save)
+        write_out(result, self.form, self.output, self.detail)
+
+
+def result_options(function: _F) -> _F:
+    """Add ``--save``, ``--format``, ``-o``, ``-v`` and ``-q``; the command gets them as ``out``."""
+
+    @wraps(function)
+    def command(
+        *args: Any,
+        form: str,
+        output: Path | None,
+        verbose: bool,
+        quiet: bool,
+        save: Path | None,
+        **options: Any,
+    ) -> Any:
+        detail = detail_of(click.get_current_context(), verbose=verbose, quiet=quiet)
+        return function(*args, out=ResultOutput(form, output, detail, save), **options)
+
+    in_folder = click.option("--save", type=PATH, metavar="DIR", help=_SAVE)
+    decorated: Any = in_folder(output_options(detail_options()(command)))
+    return decorated  # type: ignore[no-any-return]
+
+
+_SAVE = "Save the result in a folder."
 
 table_or_json = choice_option("--format", "form", kind=Literal["table", "json"], default="table")
 

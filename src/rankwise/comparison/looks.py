@@ -13,7 +13,7 @@ from typing import Any
 from rankwise.comparison.alignment import align_users
 from rankwise.comparison.comparison import Comparison
 from rankwise.core.saved_forms import LOOKS
-from rankwise.core.terminal import as_json, level_text
+from rankwise.core.terminal import as_json, level_text, signed
 from rankwise.errors import FileError, ParameterError
 from rankwise.findings.margins import margin_of, size_of
 from rankwise.results.intervals import range_of
@@ -149,9 +149,9 @@ def _looked(
             "outcome": outcome,
         }
     )
-    why = f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, "
+    why = f"look {len(before)}, {pairs.n:,} users: difference {signed(pairs.mean)}, "
     why += f"{level_text(interval.confidence)} confidence sequence, valid at all looks, "
-    why += f"from {interval.low:+.4f} to {interval.high:+.4f}, margin {size:.4g}"
+    why += f"from {signed(interval.low)} to {signed(interval.high)}, margin {size:.4g}"
     return InterimAnalysis(row["system"], row["baseline"], row["metric"], outcome, why)
 
 

@@ -29,6 +29,7 @@ from rankwise.comparison.rows import (
     with_margin_size,
 )
 from rankwise.core.arguments import CorrectionMethod, Missing, Test
+from rankwise.core.terminal import percent
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.findings.finding import NO_LIMITS, EffectSizes, Limits, MarginTests, TestOutcome
 from rankwise.findings.margins import Margin, margin_flags, margin_of, margin_test
@@ -739,7 +740,7 @@ class ClusteredPairwiseTests(PairwiseTests):
                 if more
                 else "no number of them halves the interval"
             )
-            notes.append(f"seeds make up {share:.0%} of the variance: {halve}")
+            notes.append(f"seeds make up {percent(share)} of the variance: {halve}")
         before, after = (
             float(values.std(ddof=1)) if len(values) > 1 else math.nan for values in means
         )

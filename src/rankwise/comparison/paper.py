@@ -789,6 +789,7 @@ def _result_clauses(table: pl.DataFrame, design: Design) -> list[str]:
         "better": "was better than",
         "worse": "was worse than",
         "not shown": "was not shown to differ from",
+        "not checked": "was not tested against",
     }
     said |= {"equivalent": "was equivalent within the margin to", "different": "differed from"}
     texts = []

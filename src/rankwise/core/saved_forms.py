@@ -196,6 +196,27 @@ INTERLEAVING = SavedForm(
     1,
     key="interleaving_version",
 )
+JUDGED = SavedForm(
+    "judged result",
+    "JudgedResult.save",
+    "`result.json`, and a Parquet file per table",
+    1,
+    key="judged_version",
+)
+LAUNCHES = SavedForm(
+    "validation of metrics",
+    "MetricValidation.save",
+    "`result.json`, and a Parquet file per table",
+    1,
+    key="launches_version",
+)
+AGREEMENT = SavedForm(
+    "rank agreement",
+    "RankAgreement.save",
+    "`result.json`, and a Parquet file per table",
+    1,
+    key="agreement_version",
+)
 BUCKETS = SavedForm(
     "table by bucket",
     "rankwise.spark.bucket",
@@ -218,6 +239,9 @@ FORMS = {
         LOOKS,
         OFF_POLICY,
         INTERLEAVING,
+        JUDGED,
+        LAUNCHES,
+        AGREEMENT,
         SPLIT,
         CONFIGURATION,
         PARTIAL,

@@ -200,6 +200,15 @@ def count_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
+def percent(share: float, places: int = 0) -> str:
+    """Format a share in per cent.
+
+    >>> percent(0.123), percent(0.00084, 2), percent(float("nan"))
+    ('12 %', '0.08 %', '–')
+    """
+    return "–" if math.isnan(share) else f"{100 * share:.{places}f} %"
+
+
 def level_text(confidence: float) -> str:
     """Format a confidence level in per cent, exact or with four digits, but never as 100.
 
@@ -381,13 +390,18 @@ def _wrapped(
     return [form.format(line) for note in notes for line in _lines(note, limit, "  ")]
 
 
+_NO_BREAK = "\u00a0%"
+"""A per cent sign that stays with its number."""
+
+
 def _lines(text: str, limit: int, indent: str) -> list[str]:
     """Wrap text at a limit of columns; a joiner makes a wide character as long as its width."""
+    text = text.replace(" %", _NO_BREAK)
     long = "".join(letter + _JOINER * (_columns(letter) - 1) for letter in text)
     lines = textwrap.wrap(
         long, limit, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-    return [line.replace(_JOINER, "") for line in lines]
+    return [line.replace(_JOINER, "").replace(_NO_BREAK, " %") for line in lines]
 
 
 _HTML = _Medium(escape, _styles("<b>{}</b>", "<u>{}</u>"), "<sup>{}</sup>")

@@ -18,16 +18,18 @@ from rankwise.comparison.comparability import (
 )
 from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Sampled, check_choice
+from rankwise.core.saved_forms import JUDGED
 from rankwise.core.terminal import (
-    TableDisplay,
+    Detail,
     TableView,
     count_of,
     format_number,
-    json_safe,
     level_text,
+    signed,
 )
 from rankwise.core.units import REQUEST
 from rankwise.errors import InputError, MetricError, ParameterError
+from rankwise.findings.tables import ResultTable
 from rankwise.results.intervals import group_column
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, check_level
@@ -39,7 +41,7 @@ _BOTH = 'evaluate both with population="judged", undefined="zero"'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JudgedResult(TableDisplay):
+class JudgedResult(ResultTable):
     """The result of `rankwise.judged`.
 
     Attributes
@@ -58,10 +60,24 @@ class JudgedResult(TableDisplay):
     table: pl.DataFrame
     left_out: dict[str, str]
     settings: dict[str, Any]
+    form = JUDGED
 
     @property
-    def views(self) -> list[TableView]:
-        """The table for readers."""
+    def sentences(self) -> list[str]:
+        """What each value, or difference from the first system, is by both kinds of labels."""
+        return [_sentence(row) for row in self.table.iter_rows(named=True)]
+
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the corrected values alone, with a table, or with the numbers of users as well.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        if detail == "verdict":
+            return [TableView((), (), caption="\n".join(self.sentences))]
+        sizes = ("labelled", "others") if detail == "full" else ()
         rows = [
             (
                 row["system"]
@@ -74,6 +90,7 @@ class JudgedResult(TableDisplay):
                 format_number(row["judge"]),
                 f"{row['weight']:.2f}",
                 _equivalent_text(row["as_good_as"]),
+                *(f"{row[name]:,}" for name in sizes),
             )
             for row in self.table.to_dicts()
         ]
@@ -86,6 +103,7 @@ class JudgedResult(TableDisplay):
             "judge alone",
             "weight",
             "as good as",
+            *sizes,
         )
         labelled, others = (self._counted(side) for side in ("labelled", "others"))
         share = f"{labelled}, declared a random sample, and {others}"
@@ -126,13 +144,15 @@ class JudgedResult(TableDisplay):
         adjective = "labelled" if side == "labelled" else "other"
         return f"{count_of(requests, 'request')} of {users:,} {adjective} users"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return settings, values and excluded metrics as plain values."""
-        return {
-            "settings": self.settings,
-            "values": json_safe(self.table.to_dicts()),
-            "left_out": self.left_out,
-        }
+
+def _sentence(row: Mapping[str, Any]) -> str:
+    number = format_number if row["baseline"] is None else signed
+    limits = f"{number(row['low'])} to {number(row['high'])}"
+    text = f"{number(row['value'])} ({limits}); by human labels alone {number(row['human'])}"
+    who = row["system"]
+    if row["baseline"] is not None:
+        who = f"{row['system']} − {row['baseline']}"
+    return f"{who} on {row['metric']}: {text}, by the judge alone {number(row['judge'])}."
 
 
 def _equivalent_text(users: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -12,8 +12,17 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_path
-from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, level_text
+from rankwise.core.saved_forms import LAUNCHES
+from rankwise.core.terminal import (
+    Detail,
+    TableView,
+    format_number,
+    level_text,
+    percent,
+    signed,
+)
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, ParameterError, nearest
+from rankwise.findings.tables import ResultTable
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.errors_in_variables import (
     MethodOfMoments,
@@ -34,7 +43,7 @@ _Verdict: TypeAlias = Literal["follows", "opposes", "cannot tell"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricValidation(TableDisplay):
+class MetricValidation(ResultTable):
     """The result of `rankwise.validate_metrics`.
 
     Attributes
@@ -60,6 +69,7 @@ class MetricValidation(TableDisplay):
     table: pl.DataFrame
     prediction: pl.DataFrame | None
     settings: dict[str, Any]
+    form = LAUNCHES
 
     @property
     def notes(self) -> list[str]:
@@ -87,22 +97,34 @@ class MetricValidation(TableDisplay):
         ]
 
     @property
-    def views(self) -> list[TableView]:
-        """The verdicts, the estimates beside them, and predictions."""
-        title = f"Offline metrics against {self.settings['online']}."
-        views = [_verdict_view(self.table, title), _beside_view(self.table)]
+    def sentences(self) -> list[str]:
+        """Whether each metric follows the online effect, as one sentence each."""
+        online = self.settings["online"]
+        return [_sentence(row, online) for row in self.table.iter_rows(named=True)]
+
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the verdicts alone, with their table, or with other estimates and predictions.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        if detail == "verdict":
+            return [TableView((), (), caption="\n".join(self.sentences))]
+        views = [_verdict_view(self.table, f"Offline metrics against {self.settings['online']}.")]
+        if detail == "full":
+            views.append(_beside_view(self.table))
         if self.prediction is not None:
             views.append(_prediction_view(self.prediction))
         return [*views[:-1], replace(views[-1], notes=self.notes)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return settings, metrics and prediction as plain values."""
-        prediction = None if self.prediction is None else self.prediction.to_dicts()
-        return {
-            "settings": self.settings,
-            "metrics": json_safe(self.table.to_dicts()),
-            "prediction": json_safe(prediction),
-        }
+
+def _sentence(row: Mapping[str, Any], online: str) -> str:
+    said = {"follows": "follows", "opposes": "opposes", "cannot tell": "is not shown to follow"}
+    limits = f"{signed(row['slope_low'])} to {signed(row['slope_high'])}"
+    slope = f"slope {signed(row['slope'])} ({limits})"
+    return f"{row['metric']} {said[row['verdict']]} {online}: {slope}, {row['launches']} launches."
 
 
 def _verdict_view(table: pl.DataFrame, title: str) -> TableView:
@@ -119,13 +141,13 @@ def _verdict_view(table: pl.DataFrame, title: str) -> TableView:
     rows = [
         (
             row["metric"],
-            f"{row['slope']:+.4f}",
+            signed(row["slope"]),
             f"{format_number(row['slope_low'])} to {format_number(row['slope_high'])}",
             (
-                f"{row['correlation']:+.2f} ({row['correlation_low']:+.2f} to "
-                f"{row['correlation_high']:+.2f})"
+                f"{signed(row['correlation'], 2)} ({signed(row['correlation_low'], 2)} to "
+                f"{signed(row['correlation_high'], 2)})"
             ),
-            f"{row['sign_agreement']:.0%}",
+            percent(row["sign_agreement"]),
             f"{row['same_signs']} of {row['launches']}",
             format_number(row["worth_testing"]),
             _verdict_text(row),
@@ -148,9 +170,9 @@ def _beside_view(table: pl.DataFrame) -> TableView:
         (
             row["metric"],
             format_number(row["reliability"]),
-            *(f"{row[name]:+.4f}" for name in ("naive", "total_covariance")),
+            *(signed(row[name]) for name in ("naive", "total_covariance")),
             row["fieller"],
-            f"{row['liml']:+.4f}",
+            signed(row["liml"]),
         )
         for row in table.to_dicts()
     ]
@@ -163,8 +185,8 @@ def _prediction_view(prediction: pl.DataFrame) -> TableView:
     rows = [
         (
             row["metric"],
-            "" if row["weight"] is None else f"{row['weight']:+.4f}",
-            f"{row['share']:.0%}",
+            "" if row["weight"] is None else signed(row["weight"]),
+            percent(row["share"]),
         )
         for row in prediction.to_dicts()
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -21,9 +21,20 @@ from rankwise.comparison.pairwise import (
 )
 from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Missing, check_choice, check_positive
-from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, level_text
+from rankwise.core.saved_forms import AGREEMENT
+from rankwise.core.terminal import (
+    Detail,
+    TableView,
+    count_of,
+    float_of,
+    format_number,
+    level_text,
+    percent,
+    signed,
+)
 from rankwise.errors import MetricError, ParameterError
-from rankwise.findings.words import p_value
+from rankwise.findings.tables import ResultTable
+from rankwise.findings.words import p_value, pair_name
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, Interval, check_level
 from rankwise.stats.many_systems import SystemRanks, pairwise_p, ranks_of
@@ -40,7 +51,7 @@ _MEANS = "an order of systems needs a plain mean over users"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankAgreement(TableDisplay):
+class RankAgreement(ResultTable):
     """The result of `rankwise.rank_agreement`.
 
     Attributes
@@ -68,6 +79,7 @@ class RankAgreement(TableDisplay):
     table: pl.DataFrame
     pairs: pl.DataFrame
     settings: dict[str, Any]
+    form = AGREEMENT
 
     @property
     def counts(self) -> dict[str, int]:
@@ -83,7 +95,7 @@ class RankAgreement(TableDisplay):
         samples = samples if "request" in samples else samples.replace(" users and", " and")
         counts = self.counts
         both = counts["agree"] + counts["swapped"]
-        share = f" ({self.swapped:.0%})" if both else ""
+        share = f" ({percent(self.swapped)})" if both else ""
         in_both = (
             f"{both} of {len(self.pairs)} pairs are shown in both orders, "
             f"{counts['swapped']} of them swapped{share}"
@@ -104,38 +116,67 @@ class RankAgreement(TableDisplay):
         ]
 
     @property
-    def views(self) -> list[TableView]:
-        """The coefficients, the systems, and the pairs that are swapped."""
-        head = ("agreement", "value", "interval")
-        rows = [
-            (name, format_number(i.estimate), f"{format_number(i.low)} to {format_number(i.high)}")
-            for name, i in self._coefficients
+    def sentences(self) -> list[str]:
+        """How far the orders agree, and how many pairs are swapped."""
+        counts = self.counts
+        both = counts["agree"] + counts["swapped"]
+        tau = f"{format_number(self.tau.estimate)} ({_limits(self.tau)})"
+        swapped = counts["swapped"]
+        verb = "is" if swapped == 1 else "are"
+        return [
+            f"Kendall's τ of the two orders is {tau}.",
+            f"{swapped} of {count_of(both, 'pair')} shown in both orders {verb} swapped.",
         ]
+
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the coefficient alone, with the systems and swapped pairs, or with all pairs.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        if detail == "verdict":
+            return [TableView((), (), caption="\n".join(self.sentences))]
+        rows = [(name, format_number(i.estimate), _limits(i)) for name, i in self._coefficients]
         views = [
-            TableView(head, rows, title="Agreement of two orders.", label="rankwise-agreement")
+            TableView(
+                ("agreement", "value", "interval"),
+                rows,
+                title="Agreement of two orders.",
+                label="rankwise-agreement",
+            ),
+            _system_view(self.table),
         ]
-        views.append(_system_view(self.table))
-        swapped = self.pairs.filter(pl.col("agreement") == "swapped")
-        if len(swapped):
-            views.append(_swapped_view(swapped))
+        pairs = self.pairs
+        if detail == "table":
+            pairs = pairs.filter(pl.col("agreement") == "swapped")
+        if len(pairs):
+            views.append(_pair_view(pairs, "pair" if detail == "full" else "swapped pair"))
         return [*views[:-1], replace(views[-1], notes=self.notes)]
 
     @property
     def _coefficients(self) -> list[tuple[str, Interval]]:
         return [("Kendall's τ", self.tau), ("τ_AP", self.tau_ap)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return coefficients, counts, settings, systems and pairs as plain values."""
-        intervals = {"tau": self.tau, "tau_ap": self.tau_ap}
-        values: dict[str, Any] = {
-            name: {"value": i.estimate, "low": i.low, "high": i.high, "flags": list(i.flags)}
-            for name, i in intervals.items()
-        }
-        values |= {"swapped": self.swapped, "counts": self.counts, "settings": self.settings}
-        data: dict[str, Any] = json_safe(
-            values | {"table": self.table.to_dicts(), "pairs": self.pairs.to_dicts()}
-        )
-        return data
+    def _parts(self) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+        frames, values = super()._parts()
+        intervals = {"tau": asdict(self.tau), "tau_ap": asdict(self.tau_ap)}
+        return frames, values | intervals | {"counts": self.counts}
+
+    @classmethod
+    def _read_values(cls, values: dict[str, Any]) -> dict[str, Any]:
+        intervals = {name: _read_interval(values[name]) for name in ("tau", "tau_ap")}
+        return values | intervals | {"swapped": float_of(values["swapped"])}
+
+
+def _read_interval(values: Mapping[str, Any]) -> Interval:
+    numbers = {name: float_of(values[name]) for name in ("estimate", "low", "high")}
+    return Interval(**{**values, **numbers, "flags": tuple(values["flags"])})
+
+
+def _limits(interval: Interval) -> str:
+    return f"{format_number(interval.low)} to {format_number(interval.high)}"
 
 
 def _system_view(table: pl.DataFrame) -> TableView:
@@ -162,20 +203,21 @@ def _range(row: Mapping[str, Any], side: str) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _swapped_view(pairs: pl.DataFrame) -> TableView:
+def _pair_view(pairs: pl.DataFrame, corner: str) -> TableView:
     rows = [
         (
-            f"{row['system']} − {row['baseline']}",
+            pair_name(row),
             *(
                 text
                 for side in ("first", "second")
-                for text in (f"{row[side]:+.4f}", p_value(row[f"p_{side}"]))
+                for text in (signed(row[side]), p_value(row[f"p_{side}"]))
             ),
+            *([row["agreement"]] if corner == "pair" else []),
         )
         for row in pairs.to_dicts()
     ]
-    head = ("swapped pair", "first", "p", "second", "p")
-    return TableView(head, rows, title="Pairs in opposite orders.", label="rankwise-swapped")
+    head = (corner, "first", "p", "second", "p", *(["agreement"] if corner == "pair" else []))
+    return TableView(head, rows, title="Pairs in both orders.", label="rankwise-swapped")
 
 
 def rank_agreement(

@@ -110,8 +110,8 @@ def _cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
 class ResultTable(DetailedDisplay):
     """A result of tables and plain values, which is shown, exported, saved and read.
 
-    A subclass is a dataclass; it implements `views_at`, and `records` if it has parts that are
-    neither tables nor plain values.
+    A subclass is a dataclass; it implements `views_at`. Fields that are neither tables nor plain
+    values are made plain by its `_parts`, and read again by `_read_values`.
     """
 
     form: ClassVar[SavedForm]
@@ -163,4 +163,10 @@ class ResultTable(DetailedDisplay):
         """
         head, frames = read_folder(check_path("folder", folder), cls.form)
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        return cls(**{name: frames[name] if name in frames else head[name] for name in names})
+        values = cls._read_values({name: head[name] for name in names if name not in frames})
+        return cls(**{name: frames[name] if name in frames else values[name] for name in names})
+
+    @classmethod
+    def _read_values(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the plain values that `_parts` returned as the types of the fields."""
+        return values

@@ -13,7 +13,7 @@ import polars as pl
 
 from rankwise.core.arguments import check_choice
 from rankwise.core.saved_forms import INTERLEAVING
-from rankwise.core.terminal import Detail, TableView, level_text
+from rankwise.core.terminal import Detail, TableView, level_text, percent
 from rankwise.errors import ColumnError, InputError, ParameterError
 from rankwise.findings.columns import table_of
 from rankwise.findings.conclude import Family, conclude
@@ -138,13 +138,13 @@ class Interleaving(ResultTable):
         )
         notes = [f"{head} Intervals: {level_text(1 - self.settings['alpha'])}."]
         notes += [
-            f"{row['system']} has {row['share']:.1%} of the credit of both; a difference of this "
+            f"{row['system']} has {percent(row['share'], 1)} of the credit of both; a difference of this "
             f"size is found with {row['users_to_find']:,} users"
             for row in self.table.iter_rows(named=True)
             if row["users_to_find"] is not None
         ]
         notes += [
-            f"position {row['position']}: {row['team']} was there in {row['share']:.1%} of "
+            f"position {row['position']}: {row['team']} was there in {percent(row['share'], 1)} of "
             f"{row['rows']:,} requests "
             f"(p = {p_value(row['p_adjusted'])}): the draft was not fair"
             for row in self.draft.filter(~pl.col("fair")).iter_rows(named=True)

@@ -21,6 +21,7 @@ from rankwise.core.terminal import (
     format_number,
     json_safe,
     level_text,
+    percent,
 )
 from rankwise.errors import MissingValueError, ParameterError
 from rankwise.findings.columns import rows_of
@@ -259,7 +260,7 @@ def _value_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         row["support"],
         f"{row['effective_users']:,.0f}",
         f"{row['effective_rewarded']:,.0f}",
-        "–" if math.isnan(row["largest_share"]) else f"{row['largest_share']:.2%}",
+        "–" if math.isnan(row["largest_share"]) else f"{percent(row['largest_share'], 2)}",
         mean,
     )
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
+from rankwise.core.terminal import percent
 from rankwise.offpolicy.sums import PolicySums, Sums, inverse_propensity, over_positions
 from rankwise.offpolicy.values import exact_columns
 from rankwise.stats.bounded_means import probability_above
@@ -165,13 +166,13 @@ def _none(diagnostics: Diagnostics) -> list[str]:
     elif diagnostics.weighted_users < _FEW:
         reasons.append(f"{diagnostics.weighted_users} users with any weight")
     if diagnostics.largest_share > _MOST_SHARE:
-        reasons.append(f"one request has {diagnostics.largest_share:.0%} of all weight")
+        reasons.append(f"one request has {percent(diagnostics.largest_share)} of all weight")
     z, away = abs(diagnostics.mean_weight_z), abs(diagnostics.mean_weight - 1.0)
     if (z > 5 and away > 0.1) or (z > Z and not 0.5 <= diagnostics.mean_weight <= 2):
         reasons.append(_mean_weight(diagnostics))
     if diagnostics.mass_without_support > _MOST_MASS:
         reasons.append(
-            f"{diagnostics.mass_without_support:.0%} of the target's probability is on items the "
+            f"{percent(diagnostics.mass_without_support)} of the target's probability is on items the "
             "log cannot show"
         )
     return reasons
@@ -191,7 +192,7 @@ def _weak(diagnostics: Diagnostics) -> list[str]:
     if diagnostics.effective_rewarded < REWARDED:
         reasons.append(f"{diagnostics.effective_rewarded:.0f} effective users with a reward")
     if diagnostics.largest_share > SHARE:
-        reasons.append(f"one request has {diagnostics.largest_share:.0%} of all weight")
+        reasons.append(f"one request has {percent(diagnostics.largest_share)} of all weight")
     known = abs(diagnostics.mean_weight - 1.0) + _ONE_SIDED * diagnostics.mean_weight_error
     if not abs(diagnostics.mean_weight_z) <= Z:
         reasons.append(_mean_weight(diagnostics))
@@ -199,7 +200,7 @@ def _weak(diagnostics: Diagnostics) -> list[str]:
         reasons.append(f"the mean weight is only known to ±{known:.2f}")
     if diagnostics.mass_without_support > MASS:
         reasons.append(
-            f"{diagnostics.mass_without_support:.1%} of the target's probability is on items the "
+            f"{percent(diagnostics.mass_without_support, 1)} of the target's probability is on items the "
             "log cannot show"
         )
     if diagnostics.calibration_p < CALIBRATION:

@@ -19,6 +19,7 @@ from rankwise.core.terminal import (
     decimals,
     format_number,
     level_text,
+    percent,
     signed,
 )
 from rankwise.errors import ParameterError
@@ -272,7 +273,7 @@ def _facts(result: OffPolicy, row: Mapping[str, Any]) -> list[Fact]:
         "a reward.",
         f"{reasons}."
         if reasons
-        else f"The heaviest request has {table['largest_share']:.2%} of the weight.",
+        else f"The heaviest request has {percent(table['largest_share'], 2)} of the weight.",
         tone="" if table["support"] in ("sound", "observed") else "worse",
     )
     if is_missing(row["difference"]):

@@ -20,7 +20,15 @@ from rankwise.comparison.design import Design
 from rankwise.comparison.view import verdict_sentences
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice
-from rankwise.core.terminal import brief, change, count_of, format_number, level_text, signed
+from rankwise.core.terminal import (
+    brief,
+    change,
+    count_of,
+    format_number,
+    level_text,
+    percent,
+    signed,
+)
 from rankwise.errors import (
     MetricError,
     ParameterError,
@@ -342,8 +350,8 @@ def lorenz_frame(exposures: Mapping[str, Floats]) -> pl.DataFrame:
         at = np.unique(np.linspace(0, len(shares) - 1, _POINTS).round().astype(int))
         for index in at:
             across = float(index / max(len(shares) - 1, 1))
-            text = f"{system}: the least recommended {across:.1%} of the items get "
-            text += f"{shares[index]:.1%} of the recommendations"
+            text = f"{system}: the least recommended {percent(across, 1)} of the items get "
+            text += f"{percent(shares[index], 1)} of the recommendations"
             rows.append(
                 {
                     "system": system,

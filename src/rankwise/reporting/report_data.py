@@ -15,7 +15,7 @@ import polars as pl
 
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
-from rankwise.core.terminal import Marked, TableView, format_number, level_text
+from rankwise.core.terminal import Marked, TableView, format_number, level_text, percent
 from rankwise.errors import MetricError, RankwiseError
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
@@ -465,12 +465,12 @@ def split(material: ReportData) -> list[Block]:
     ]
     leak = time.get("leak_index", {}).get("mean")
     if leak is not None:
-        notes.append(f"mean share of training that is later than a test row: {leak:.2%}")
+        notes.append(f"mean share of training that is later than a test row: {percent(leak, 2)}")
     cold = (card.get("cold") or {}).get("test") or {}
     if "share_of_users" in cold:
         notes.append(
-            f"test users without training rows: {cold['share_of_users']:.2%}; test items: "
-            f"{cold['share_of_items']:.2%}"
+            f"test users without training rows: {percent(cold['share_of_users'], 2)}; test items: "
+            f"{percent(cold['share_of_items'], 2)}"
         )
     return [Text(tested), Grid(TableView(head, rows)), Notes(notes)]
 
