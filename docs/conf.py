@@ -20,9 +20,9 @@ from sphinx import addnodes
 from rankwise import __version__
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE / "generators"))
 
-from api_reference import write_api  # noqa: E402 - it lies beside this file
+from api_reference import write_api  # noqa: E402 - it lies in the folder generators
 from command_reference import write_commands  # noqa: E402
 from reference import write_pages  # noqa: E402
 

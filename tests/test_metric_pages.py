@@ -13,9 +13,9 @@ from rankwise.metrics import registry
 from rankwise.metrics.description import Description
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path.insert(0, str(ROOT / "docs" / "generators"))
 
-import reference  # noqa: E402 - it lies in the folder docs
+import reference  # noqa: E402 - it lies in docs/generators
 import worked_examples  # noqa: E402
 
 # A metric with its plain definition beside it is new: its page comes later.

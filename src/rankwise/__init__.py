@@ -47,13 +47,12 @@ if TYPE_CHECKING:
     from rankwise.evidence.launches import validate_metrics as validate_metrics
     from rankwise.evidence.rank_agreement import rank_agreement as rank_agreement
     from rankwise.functional.by_name import RecommenderEvaluator as RecommenderEvaluator
+    from rankwise.interleave.analysis import Interleaving as Interleaving
+    from rankwise.interleave.analysis import interleaving as interleaving
     from rankwise.loading import load as load
     from rankwise.metrics import *
     from rankwise.metrics.base import parse as parse
-    from rankwise.offpolicy import interleave as interleave
     from rankwise.offpolicy import policies as policies
-    from rankwise.offpolicy.interleaving import Interleaving as Interleaving
-    from rankwise.offpolicy.interleaving import interleaving as interleaving
     from rankwise.offpolicy.off_policy import off_policy as off_policy
     from rankwise.offpolicy.result import OffPolicy as OffPolicy
     from rankwise.ranking.rank import Ranking as Ranking
@@ -79,7 +78,7 @@ _HOME_OF = {
     "rank_agreement": "rankwise.evidence.rank_agreement",
     "validate_metrics": "rankwise.evidence.launches",
     "off_policy": "rankwise.offpolicy.off_policy",
-    "interleaving": "rankwise.offpolicy.interleaving",
+    "interleaving": "rankwise.interleave.analysis",
     "report": "rankwise.reporting.report",
     "load": "rankwise.loading",
     "from_per_user": "rankwise.results.per_user",
@@ -101,7 +100,7 @@ _HOME_OF = {
     "Comparison": "rankwise.comparison.comparison",
     "Decision": "rankwise.comparison.decision",
     "OffPolicy": "rankwise.offpolicy.result",
-    "Interleaving": "rankwise.offpolicy.interleaving",
+    "Interleaving": "rankwise.interleave.analysis",
     "Audit": "rankwise.splits.audit_parts",
     "Ranking": "rankwise.ranking.rank",
     "Ranks": "rankwise.ranking.rank",
@@ -124,7 +123,8 @@ _PACKAGES = {
         name: f"rankwise.{name}"
         for name in ("metrics", "functional", "splits", "candidates", "stats", "models")
     },
-    **{name: f"rankwise.offpolicy.{name}" for name in ("policies", "interleave")},
+    "policies": "rankwise.offpolicy.policies",
+    "interleave": "rankwise.interleave",
     **{name: f"rankwise.{name}" for name in ("datasets", "errors")},
 }
 """The packages and modules that are public, with their import paths."""

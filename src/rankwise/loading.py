@@ -108,7 +108,7 @@ def _load_tables(folder: Path) -> Any:
 
 _STUDIES: dict[SavedForm, tuple[str, str]] = {
     OFF_POLICY: ("rankwise.offpolicy.result", "OffPolicy"),
-    INTERLEAVING: ("rankwise.offpolicy.interleaving", "Interleaving"),
+    INTERLEAVING: ("rankwise.interleave.analysis", "Interleaving"),
     JUDGED: ("rankwise.evidence.judged", "JudgedResult"),
     LAUNCHES: ("rankwise.evidence.launches", "MetricValidation"),
     AGREEMENT: ("rankwise.evidence.rank_agreement", "RankAgreement"),

@@ -276,7 +276,7 @@ def interleaving_command(
     credit of each team (credit_a, credit_b). Users are the sampling units; an unfair draft has no
     verdict.
     """
-    from rankwise.offpolicy.interleaving import interleaving
+    from rankwise.interleave.analysis import interleaving
 
     result = interleaving(exposures, outcomes, columns=columns or None, **options)
     out.write(result)

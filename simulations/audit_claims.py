@@ -1,6 +1,6 @@
 """How often the audit warns of splits without a leak, and how many planted leaks it finds.
 
-Prints the counts that docs/audit.md states. Run as ``python benchmarks/audit_claims.py``; some
+Prints the counts that docs/audit.md states. Run as ``python simulations/audit_claims.py``; some
 three minutes. The simulation is that of the tests (``tests/clean_splits.py``).
 """
 

@@ -16,7 +16,7 @@ from rankwise.metrics.description import Advice, Description, every_description
 __all__ = ["TYPICAL", "make_anew", "write_pages"]
 
 _NOT_TYPICAL = "not in the :doc:`case study </movietweetings>`"
-TYPICAL = Path(__file__).parent / "typical_values.csv"
+TYPICAL = Path(__file__).parents[1] / "typical_values.csv"
 """The values of every metric in the case study."""
 
 
@@ -145,7 +145,7 @@ The example of all pages
 Every page works its metric out by hand for these three users and eight films. The page builds only if the arithmetic
 agrees with the value that rankwise computes.
 
-.. literalinclude:: ../example_world.py
+.. literalinclude:: ../generators/example_world.py
    :language: python
    :lines: 3-
 

@@ -1,6 +1,6 @@
 """How biased calibration errors are, and how often jackknife intervals of metrics of probabilities hold the value.
 
-Prints the tables of docs/ratings.md. Run as ``python benchmarks/calibration.py`` (some five
+Prints the tables of docs/ratings.md. Run as ``python simulations/calibration.py`` (some five
 minutes; ``--samples 50`` for a first look).
 """
 

@@ -1,7 +1,7 @@
 """How often words, intervals, plans, detectable differences, ranks, looks and gaps between groups are right.
 
 Prints the simulated shares that docs/statistics.md and docstrings of `rankwise.stats` state.
-Run as ``python benchmarks/claims.py``; some two minutes. ``python benchmarks/claims.py words``
+Run as ``python simulations/claims.py``; some two minutes. ``python simulations/claims.py words``
 prints the words alone: how often each is wrong, and what it costs in power.
 """
 

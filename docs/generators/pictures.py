@@ -1,4 +1,4 @@
-"""The pictures of the documentation: ``python docs/pictures.py`` writes them into ``docs/images``.
+"""The pictures of the documentation: ``python docs/generators/pictures.py`` writes them into ``docs/images``.
 
 Charts come from `rankwise demo`; the pictures of a terminal and of a report need Chromium. The
 pictures are kept in the repository, so that the pages build without them. Beside each lies the text
@@ -21,7 +21,7 @@ from rankwise.cli.main import main as command_line
 from rankwise.experiments import demo
 from rankwise.reporting.report import Report
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES = Path(__file__).parents[1] / "images"
 COMMAND = (
     "evaluate",
     "runs/neighbours.csv",

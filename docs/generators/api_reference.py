@@ -65,7 +65,7 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
         ["off_policy", "OffPolicy", "interleaving", "Interleaving"],
     ),
     "policies": ("Policies", [f"offpolicy.policies.{name}" for name in POLICIES]),
-    "interleave": ("Interleaved lists", [f"offpolicy.interleave.{name}" for name in DRAFTS]),
+    "interleave": ("Interleaved lists", [f"interleave.drafts.{name}" for name in DRAFTS]),
     "ranking": ("Ranking", ["rank", "Ranking", "rank_relevant", "Ranks", "correct"]),
     "conventions": (
         "Conventions",

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.errors import ColumnError, InputError, ParameterError
-from rankwise.offpolicy.interleave import allowed_lists, unbiased_probabilities
+from rankwise.interleave.drafts import allowed_lists, unbiased_probabilities
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-GOLDEN = Path(__file__).with_name("golden")
+GOLDEN = Path(__file__).parents[1] / "offpolicy" / "golden"
 VALUES = json.loads((GOLDEN / "values.json").read_text())["interleaving"]
 DRAFTS = VALUES["team draft abcd bcda"]
 MANY = range(4000)

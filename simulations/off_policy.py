@@ -1,11 +1,11 @@
 """Off-policy values against the truth: bias, spread, coverage and error rates, in worlds whose values are known.
 
-    python benchmarks/off_policy.py                # bias, spread and coverage by world, and error rates by support
-    python benchmarks/off_policy.py --logs 400     # more logs per world
-    python benchmarks/off_policy.py --random 200   # error rates of the support rule in this many random worlds
-    python benchmarks/off_policy.py --calibration 20   # logs in which propensities of another request are seen
-    python benchmarks/off_policy.py --speed        # time of 10 million exposures, against plain NumPy passes
-    python benchmarks/off_policy.py --file         # 100 million exposures from Parquet, in chunks: time and memory
+    python simulations/off_policy.py                # bias, spread and coverage by world, and error rates by support
+    python simulations/off_policy.py --logs 400     # more logs per world
+    python simulations/off_policy.py --random 200   # error rates of the support rule in this many random worlds
+    python simulations/off_policy.py --calibration 20   # logs in which propensities of another request are seen
+    python simulations/off_policy.py --speed        # time of 10 million exposures, against plain NumPy passes
+    python simulations/off_policy.py --file         # 100 million exposures from Parquet, in chunks: time and memory
 
 Every world is `rankwise.datasets.logged` with other options; the truth is computed from its
 probabilities.

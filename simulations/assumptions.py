@@ -3,7 +3,7 @@
 Prints the simulated shares of `docs/compare.md`, `docs/choice_of_test.md`, `docs/sampled.md` and of
 docstrings: data sets of which few are unlike the others, ranks of systems of unlike skewness, plans
 from small pilots, medians, seeds with rare failures, intervals of single means, and recall with
-weights. Run as ``python benchmarks/assumptions.py``; some two minutes.
+weights. Run as ``python simulations/assumptions.py``; some two minutes.
 """
 
 from __future__ import annotations
