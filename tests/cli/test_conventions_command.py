@@ -213,7 +213,7 @@ evaluation: {metrics: ["bpref"], convention: %s}
 
 def test_the_lines_of_trec_eval(folder):
     base = ("evaluate", "run.csv", "truth.csv", "--convention", "trec_eval", "--format", "trec")
-    done = rankwise_here(folder, *base, "-m", "num_q", "-m", "P.1,2", "-q", "--depth", "1")
+    done = rankwise_here(folder, *base, "-m", "num_q", "-m", "P.1,2", "--per-topic", "--depth", "1")
     assert done.returncode == 0, done.stderr
     labels = [line.split("\t")[0].strip() for line in done.stdout.splitlines()]
     assert labels[-3:] == ["num_q", "P_1", "P_2"]
@@ -231,7 +231,7 @@ def test_the_lines_of_trec_eval(folder):
             ["--format", "trec", "--convention", "trec_eval", "--require", "map >= 0"],
             "--format trec prints lines only",
         ),
-        (["-q"], "--per-topic and --catalogue-size are of --format trec"),
+        (["--per-topic"], "--per-topic and --catalogue-size are of --format trec"),
     ],
 )
 def test_what_the_format_of_trec_eval_does_not_go_with(folder, options, says):

@@ -124,7 +124,7 @@ def test_chunks_threads_and_a_report(folder):
     )
     one, other = (json.loads(done[1]) for done in (plain, chunks))
     assert one["table"] == other["table"]
-    assert "new is better than logged" in (folder / "page.html").read_text("utf-8")
+    assert "new beats logged" in (folder / "page.html").read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -132,4 +132,4 @@ def test_a_saved_log_is_reported(folder):
     assert run(folder, *LOG, "--target", "new=new.csv", "--save", "ope")[0] == 0
     code, out, _ = run(folder, "ope", "-o", "page.html", command="report")
     assert (code, out.strip()) == (0, "page.html")
-    assert "new is better than logged" in (folder / "page.html").read_text("utf-8")
+    assert "new beats logged" in (folder / "page.html").read_text("utf-8")

@@ -38,7 +38,7 @@ JUDGE = np.repeat([j for _, j, _ in BOTH], [n for *_, n in BOTH]) / 5
 REST = np.repeat([j for j, _ in OTHERS], [n for _, n in OTHERS]) / 5
 OPTIONS = {"metrics": "precision@5", "threshold": 1, "population": "judged", "undefined": "zero"}
 SIMULATED = runpy.run_path(
-    str(Path(__file__).parents[2] / "benchmarks" / "evidence.py"), run_name="evidence"
+    str(Path(__file__).parents[2] / "simulations" / "evidence.py"), run_name="evidence"
 )
 
 

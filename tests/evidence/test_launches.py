@@ -81,7 +81,7 @@ GOLDEN = pl.DataFrame(
 )
 """Twelve simulated launches with independent errors; their values below come from another program."""
 SIMULATED = runpy.run_path(
-    str(Path(__file__).parents[2] / "benchmarks" / "evidence.py"), run_name="evidence"
+    str(Path(__file__).parents[2] / "simulations" / "evidence.py"), run_name="evidence"
 )
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from rankwise.errors import ConfigError, FileError
-from rankwise.experiments.schema import read_document
+from rankwise.experiments.document import read_document
 
 
 def read(tmp_path, text):

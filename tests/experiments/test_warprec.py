@@ -10,7 +10,7 @@ from rankwise.convention.convention import Convention
 from rankwise.errors import ConfigError
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute
-from rankwise.experiments.schema import ComplexMetric, complex_metric
+from rankwise.experiments.warprec import ComplexMetric, complex_metric
 
 HEAD = """\
 data: {truth: split, items: items.csv}

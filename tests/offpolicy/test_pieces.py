@@ -94,20 +94,43 @@ def test_threads_change_no_bit(world, threads):
     assert_same(rw.off_policy(frame, targets=TARGETS, threads=1, **options), several)
 
 
+def test_rows_without_users_are_numbered_by_their_sums_and_not_by_their_piece():
+    frame = pl.DataFrame(
+        {
+            "item": [4, 3],
+            "propensity": [0.5, 0.25],
+            "reward": [0.0, 0.0],
+            "p_new": [0.3, 0.1],
+        }
+    )
+    calls = []
+    with pytest.MonkeyPatch.context() as patch:
+        work = entry.work
+        patch.setattr(entry, "work", lambda *call: calls.append(call) or work(*call))
+        rw.off_policy(frame, targets={"new": "p_new"}, threads=1)
+    [(job, log)] = calls
+    first, second = (entry.work(job, piece) for piece in log.pieces(2))
+
+    one, other = entry.finish(job, [first, second]), entry.finish(job, [second, first])
+
+    assert one.per_user["weight(new)"].to_list() == [0.4, 0.6]
+    assert_same(one, other)
+
+
 @given(logs(), st.randoms(use_true_random=False))
 def test_jobs_and_partials_travel_and_merge_in_any_order(world, random):
     frame, options = world
-    work, calls = entry.Job.work, []
+    work, calls = entry.work, []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entry.Job, "work", lambda *call: calls.append(call) or work(*call))
+        patch.setattr(entry, "work", lambda *call: calls.append(call) or work(*call))
         whole = rw.off_policy(frame, targets=TARGETS, threads=1, **options)
     [(job, log)] = calls
     partials = []
     for piece in log.pieces(4):
         elsewhere, rows = pickle.loads(pickle.dumps((job, piece)))
-        partials.append(pickle.loads(pickle.dumps(elsewhere.work(rows))))
+        partials.append(pickle.loads(pickle.dumps(work(elsewhere, rows))))
     random.shuffle(partials)
-    assert_same(whole, job.finish(partials))
+    assert_same(whole, entry.finish(job, partials))
 
 
 def test_outcomes_join_in_chunks_as_in_one_call(tmp_path):

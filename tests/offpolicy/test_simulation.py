@@ -19,9 +19,9 @@ REAL = ROOT.parent / "shared" / "data" / "open-bandit"
 
 @pytest.fixture(scope="module")
 def benchmark():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    yield runpy.run_path(str(ROOT / "benchmarks" / "off_policy.py"))
-    sys.path.remove(str(ROOT / "benchmarks"))
+    sys.path.insert(0, str(ROOT / "simulations"))
+    yield runpy.run_path(str(ROOT / "simulations" / "off_policy.py"))
+    sys.path.remove(str(ROOT / "simulations"))
 
 
 def check(benchmark, name, logs, least):

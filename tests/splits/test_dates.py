@@ -15,7 +15,8 @@ from command_line import rankwise_here
 from rankwise import splits
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.splits import GlobalTime, LeaveOut
-from rankwise.splits.interactions import _check_time_format, read_times
+from rankwise.splits.dates import check_time_format
+from rankwise.splits.times import read_times
 from rankwise.tables.read import read_table
 
 EITHER = ["02/11/2020", "03/10/2020", "07/12/2020", "08/01/2020"]
@@ -326,10 +327,10 @@ def test_floats_are_whole_ticks_below_2_to_the_53(values, integers):
 
 @pytest.mark.parametrize("time_format", ["%d/%m/%Y", "%Y%m%d", "%m %d %Y %I:%M %p", None])
 def test_a_format_has_a_whole_date(time_format):
-    _check_time_format(time_format)
+    check_time_format(time_format)
 
 
 @pytest.mark.parametrize("time_format", ["%I:%M", "%Y-%m-%d %I:%M", "plain", "", 3])
 def test_half_a_time_or_text_is_no_format(time_format):
     with pytest.raises(ParameterError, match="time_format is the format of dates"):
-        _check_time_format(time_format)
+        check_time_format(time_format)

@@ -12,20 +12,18 @@ import pytest
 from rankwise import splits
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.splits import interactions
+from rankwise.splits.dates import read_compact, shared_format
 from rankwise.splits.interactions import (
     Codes,
-    Duration,
     Grouped,
-    Times,
     check_seed,
     check_share,
     numbered,
-    read_compact,
     read_rows,
     rounded,
-    shared_format,
     spread,
 )
+from rankwise.splits.times import Duration, Times
 
 
 def times(values, unit="s", *, is_date=False, source="given", time_format=None):

@@ -13,27 +13,26 @@ import click
 from rankwise.cli.main import examples
 from rankwise.cli.options import (
     PATH,
-    alpha_option,
-    baseline_option,
-    choice_option,
+    GroupedCommand,
     coloured,
     column_option,
     compare_output_options,
     detail_of,
     detail_options,
     margin,
-    margin_option,
     metrics_option,
-    missing_option,
     named_paths,
     named_values,
     read_seeds,
     read_systems,
     settings_options,
+    signature_options,
     write_out,
 )
-from rankwise.core.arguments import CorrectionMethod, SeedDesign, Test
+from rankwise.comparison.compare import compare
+from rankwise.comparison.decide import decide
 from rankwise.errors import printable
+from rankwise.reporting.report import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,9 +58,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="The file to write.",
 )
-@click.option("--primary", metavar="METRIC", help="The primary metric of the comparison.")
-@baseline_option
-@click.option("--title", help="The title of the page.")
+@signature_options(report, "primary", "baseline", "title")
 @click.option(
     "--recommendations",
     "runs",
@@ -70,11 +67,7 @@ if TYPE_CHECKING:
     help="The lists of a system, for exposure and examples; may be repeated.  [default: the file "
     "that the result names]",
 )
-@click.option("--truth", metavar="FILE", help="The ground truth, or the folder of a split.")
-@click.option(
-    "--train", metavar="FILE", help="Training interactions.  [default: those of the split]"
-)
-@click.option("--items", metavar="FILE", help="Items with their titles.")
+@signature_options(report, "truth", "train", "items")
 @column_option
 @click.option("--audit/--no-audit", default=False, help="Audit TRAIN and TRUTH for leakage.")
 @click.option(
@@ -110,7 +103,6 @@ def report_command(
     from rankwise.comparison.comparison import Comparison
     from rankwise.comparison.storage import is_comparison
     from rankwise.offpolicy.result import OffPolicy, is_off_policy
-    from rankwise.reporting.report import report
 
     subject: Any
     if len(systems) == 1 and is_comparison(Path(systems[0])):
@@ -156,6 +148,14 @@ def _audit(
 
 @click.command(
     "compare",
+    cls=GroupedCommand,
+    groups={
+        "Systems": "metrics baseline truth relevance_threshold train users columns",
+        "Tests": "alpha test correction margin n_resamples seed earlier",
+        "Users": "by missing clusters seeds force",
+        "Gate": "gate looks not_shown",
+        "Output": "form output verbose quiet save",
+    },
     epilog=examples(
         "rankwise compare results/popularity results/neighbours -m ndcg@10",
         "rankwise compare results/neighbours --no-regression results/popularity",
@@ -168,12 +168,7 @@ def _audit(
 @settings_options("relevance_threshold")
 @click.option("--train", metavar="FILE", help="With --truth: training interactions.")
 @click.option("--users", metavar="FILE", help="With --truth: one row per user, for --by.")
-@click.option(
-    "--by",
-    metavar="COLUMN",
-    help="Compare within each group of users. Saved results need to be evaluated with --by.",
-)
-@baseline_option
+@signature_options(compare, "by", "baseline")
 @click.option(
     "--no-regression",
     "gate",
@@ -189,22 +184,20 @@ def _audit(
     help="With --no-regression: record of repeated looks at growing data; decisions are then valid "
     "over all looks together. For metrics with bounds.",
 )
-@alpha_option
-@choice_option(
-    "--test",
-    kind=Test,
-    default="auto",
-    help="Test of each pair; auto: the paired t test from 1,000 users; below, that of a bounded "
-    "mean, "
-    "or sign flips where the metric has no bound.",
+@signature_options(
+    compare,
+    "alpha",
+    "test",
+    "correction",
+    "margin",
+    "missing",
+    "clusters",
+    "seeds",
+    "n_resamples",
+    "seed",
+    "earlier",
+    "force",
 )
-@choice_option(
-    "--correction",
-    kind=CorrectionMethod,
-    default="holm",
-    help="Correction for the number of pairs, on the primary metric.",
-)
-@margin_option("Largest difference that does not matter: 0.005, or 1% of the baseline's mean.")
 @click.option(
     "--not-shown",
     type=click.Choice(["fail", "pass"]),
@@ -213,38 +206,9 @@ def _audit(
     help="With --no-regression: whether too few users to show either end in exit code 5 (fail) or "
     "0 (pass).",
 )
-@missing_option("What to do with users who have a value in one result and none in another.")
-@click.option(
-    "--clusters",
-    metavar="COLUMN",
-    help="Groups in which users are not independent. Saved results need to be evaluated with --by.",
-)
-@choice_option(
-    "--seeds",
-    kind=SeedDesign,
-    default="auto",
-    help="Whether seeds are paired across systems, because each seed has its own random split.",
-)
-@click.option(
-    "--resamples",
-    "n_resamples",
-    type=click.IntRange(1),
-    help="Number of resamples, in tests that use them.  [default: 10,000, or more for many pairs]",
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of resampling."
-)
-@click.option(
-    "--earlier",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Number of pairs that were compared before on this test set: the correction counts them.",
-)
-@click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
 @column_option
 @compare_output_options
-@detail_options()
+@detail_options
 @click.option(
     "--save",
     type=PATH,
@@ -308,8 +272,6 @@ def compare_command(
         baseline = "baseline" if "baseline" not in results else f"{gate} (baseline)"
         seeds = read_seeds(ctx, gate, partial(_read_baseline, read=read, truth=truth))
         results = {baseline: seeds if len(seeds) > 1 else seeds[0], **results}
-    from rankwise.comparison.compare import compare
-
     primary = metrics[0] if metrics else None
     comparison = compare(
         results, baseline=baseline, primary=primary, by=by, metrics=list(metrics) or None, **options
@@ -554,22 +516,8 @@ def _margins(
     metavar="METRIC",
     help="Metric that must not get significantly worse; may be repeated.",
 )
-@click.option(
-    "--slices",
-    multiple=True,
-    metavar="COLUMN",
-    help="Also check each group of users; results need --by.",
-)
-@click.option(
-    "--min-slice-size",
-    type=click.IntRange(2),
-    default=100,
-    show_default=True,
-    help="Groups with fewer users are listed but not checked.",
-)
-@alpha_option
-@missing_option("What to do with users who have a value in one result only.")
-@detail_options()
+@signature_options(decide, "slices", "min_slice_size", "alpha", "missing")
+@detail_options
 @click.option(
     "--record",
     type=PATH,
@@ -594,8 +542,6 @@ def decide_command(
     success metric is better and every guardrail is shown to hold; stop if a metric is worse;
     otherwise hold. Exit codes: ship 0, stop 1, hold 5.
     """
-    from rankwise.comparison.decide import decide
-
     results = named_paths(ctx, (baseline, system), open_system)
     options |= {name: list(options[name]) for name in ("success", "deterioration", "slices")}
     decision = decide(results, **options)

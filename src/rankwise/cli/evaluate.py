@@ -18,6 +18,7 @@ import click
 from rankwise.cli.main import cli, examples, in_options
 from rankwise.cli.options import (
     PATH,
+    GroupedCommand,
     column_option,
     detail_of,
     detail_options,
@@ -275,6 +276,18 @@ def _grades(
 
 @click.command(
     "evaluate",
+    cls=GroupedCommand,
+    groups={
+        "Metrics": "metrics cutoffs convention number",
+        "Tables": "train items users reference columns codes titles chunk_rows",
+        "Relevant items": "relevance_threshold relevance grades",
+        "Users": "population undefined without_list weights mean_over",
+        "Lists": "ties duplicates ranks order_by exclude_seen judged_only depth",
+        "Ids and scores": "ids score_precision catalogue",
+        "Groups and intervals": "by cross min_size intervals jackknife",
+        "Computation": "engine master buckets threads block_size progress",
+        "Output": "form output verbose quiet per_user save gates per_topic catalogue_size",
+    },
     epilog=examples(
         "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
         "rankwise evaluate runs/neighbours.csv split --by activity",
@@ -323,7 +336,7 @@ def _grades(
     is_flag=True,
     help="Show a 95% confidence interval of each value in each group of --by.",
 )
-@detail_options(short=False)
+@detail_options
 @click.option("--per-user", type=PATH, help="Write per-user values: .parquet, .csv or .json.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
 @click.option(

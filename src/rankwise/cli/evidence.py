@@ -11,21 +11,14 @@ from rankwise.cli.main import examples
 from rankwise.cli.options import (
     PATH,
     ResultOutput,
-    choice_option,
     metrics_option,
-    missing_option,
     named_paths,
     result_options,
+    signature_options,
 )
-from rankwise.core.arguments import Sampled
-
-confidence_option = click.option(
-    "--confidence",
-    type=float,
-    default=0.95,
-    show_default=True,
-    help="Confidence level of intervals.",
-)
+from rankwise.evidence.judged import judged
+from rankwise.evidence.launches import validate_metrics
+from rankwise.evidence.rank_agreement import rank_agreement
 
 
 @click.command(
@@ -39,21 +32,13 @@ confidence_option = click.option(
     help="Offline metric; may be repeated.  [default: every column with a column of standard "
     "errors]",
 )
-@click.option(
-    "--online",
-    default="online",
-    show_default=True,
-    metavar="COLUMN",
-    help="Column of the online effects.",
+@signature_options(
+    validate_metrics,
+    "online",
+    "same_users",
+    "confidence",
+    same_users="--same-users/--different-users",
 )
-@click.option(
-    "--same-users/--different-users",
-    default=None,
-    help="Whether offline and online differences of a launch come from the same users; if so, the "
-    "table has a "
-    "column of covariances.  [default: the table has one]",
-)
-@confidence_option
 @result_options
 def validate_metrics_command(
     launches: Path, offline: tuple[str, ...], out: ResultOutput, **options: Any
@@ -63,8 +48,6 @@ def validate_metrics_command(
     LAUNCHES has one row per past launch: columns `online` and `online_se`, and for each metric its
     difference, `METRIC_se` and `METRIC_covariance`.
     """
-    from rankwise.evidence.launches import validate_metrics
-
     out.write(validate_metrics(str(launches), offline=list(offline) or None, **options))
 
 
@@ -86,12 +69,7 @@ def validate_metrics_command(
     metavar="[NAME=]RESULT",
     help="Result by the model's; may be repeated.",
 )
-@choice_option(
-    "--sampled",
-    kind=Sampled,
-    help="How the users with human labels were chosen. There is no default.",
-)
-@confidence_option
+@signature_options(judged, "sampled", "confidence")
 @result_options
 @click.pass_context
 def judged_command(
@@ -109,7 +87,6 @@ def judged_command(
     `--human a=people/a --human b=people/b --judge a=model/a --judge b=model/b`.
     """
     from rankwise.cli.compare import open_system
-    from rankwise.evidence.judged import judged
 
     sides = [named_paths(ctx, texts, open_system) for texts in (human, judge)]
     if [len(side) for side in sides] == [1, 1]:
@@ -129,9 +106,7 @@ def judged_command(
     help="Result of a system by another judgment or split; may be repeated.  [default: the same]",
 )
 @metrics_option("Metric of both orders, or that of each.  [default: the primary one]")
-@missing_option("What to do with users who have a value in one result only.")
-@confidence_option
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the tests.")
+@signature_options(rank_agreement, "missing", "confidence", "n_resamples", "seed")
 @result_options
 @click.pass_context
 def agreement_command(
@@ -149,7 +124,6 @@ def agreement_command(
     Without `--second`, two metrics are compared.
     """
     from rankwise.cli.compare import open_system
-    from rankwise.evidence.rank_agreement import rank_agreement
 
     one, other = (named_paths(ctx, texts, open_system) for texts in (first, second))
     out.write(rank_agreement(one, other or None, metrics=list(metrics) or None, **options))

@@ -6,23 +6,24 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rankwise.cli.main import examples
 from rankwise.cli.options import (
     PATH,
+    GroupedCommand,
     ResultOutput,
-    alpha_option,
-    choice_option,
     column_option,
     engine_options,
-    margin_option,
     named_values,
     result_options,
+    signature_options,
     spark_options,
 )
+from rankwise.interleave.analysis import interleaving
+from rankwise.offpolicy.off_policy import off_policy
 
 if TYPE_CHECKING:
     from rankwise.offpolicy.result import OffPolicy
@@ -60,7 +61,16 @@ def _pair_option(
 
 
 @click.command(
-    "off-policy", epilog=examples("rankwise off-policy log.csv --target new=column:p_new")
+    "off-policy",
+    cls=GroupedCommand,
+    groups={
+        "Policies": "target epsilon temperature baseline propensity within propensities slates items",
+        "Rewards": "reward reward_range window missing predictions columns",
+        "Estimates": "estimator by alpha correction margin",
+        "Computation": "engine master buckets threads chunk_rows progress",
+        "Output": "form output verbose quiet save report require",
+    },
+    epilog=examples("rankwise off-policy log.csv --target new=column:p_new"),
 )
 @click.argument("exposures")
 @click.argument("outcomes", required=False)
@@ -78,65 +88,32 @@ def _pair_option(
 @_pair_option(
     "--temperature", "NAME=NUMBER", "Softmax temperature of a target of scores.", numbers=True
 )
-@click.option(
-    "--baseline",
-    default="logged",
-    show_default=True,
-    metavar="NAME",
-    help="Policy to compare with.",
-)
-@click.option(
-    "--propensity",
-    metavar="TEXT",
-    help="Column, table, uniform or shares.  [default: the column of the log]",
-)
-@click.option(
-    "--within",
-    multiple=True,
-    metavar="COLUMN",
-    help="With shares: columns on which the policy depended.",
-)
-@choice_option(
-    "--propensities",
-    kind=Literal["conditional", "prefix", "list", "marginal"],
-    help="For requests with several rows: what the propensity of a row is of.",
-)
-@choice_option(
-    "--estimator",
-    kind=Literal["auto", "snips", "ips", "beta_ips", "sndr", "dr"],
-    default="auto",
-    help="Estimator; auto: snips, or sndr with predictions.",
-)
-@click.option(
-    "--predictions", metavar="FILE", help="Predicted rewards by request or context, and item."
-)
-@click.option(
-    "--items", metavar="FILE", help="All items that can be shown.  [default: those of the log]"
+@signature_options(
+    off_policy,
+    "baseline",
+    "propensity",
+    "within",
+    "propensities",
+    "slates",
+    "estimator",
+    "predictions",
+    "items",
+    "reward_range",
 )
 @_pair_option(
     "--reward", "KIND=VALUE", "Reward of a kind of outcome, click=1; may be repeated.", numbers=True
 )
-@click.option(
-    "--window",
-    metavar="TEXT",
-    help="How long outcomes count after an exposure, without requests.  [default: 1d]",
-)
-@click.option("--by", metavar="COLUMN", help="Also within each group of a column of the exposures.")
-@alpha_option
-@margin_option("Largest difference that does not matter: 0.005, or 1% of the baseline.")
-@choice_option(
-    "--missing",
-    kind=Literal["error", "drop", "logged"],
-    default="error",
-    help="What to do with outcomes and requests that cannot be joined.",
-)
-@click.option(
-    "--chunk-rows",
-    type=click.IntRange(1),
-    help="Read Parquet in chunks of about this many rows.  [default: all at once]",
-)
-@click.option(
-    "--threads", type=click.IntRange(1), help="Threads to use.  [default: one per processor]"
+@signature_options(
+    off_policy,
+    "window",
+    "by",
+    "alpha",
+    "correction",
+    "margin",
+    "missing",
+    "chunk_rows",
+    "threads",
+    "progress",
 )
 @engine_options
 @click.option("--report", type=PATH, metavar="FILE", help="Write an HTML report.")
@@ -192,8 +169,6 @@ def off_policy_command(
 
         result = off_policy_on_spark(exposures, outcomes, **on_spark, **options)
     else:
-        from rankwise.offpolicy.off_policy import off_policy
-
         result = off_policy(exposures, outcomes, **options)
     if report is not None:
         from rankwise.reporting.report import report as make_report
@@ -251,16 +226,7 @@ def _holds(result: OffPolicy, name: str, verdict: str) -> bool:
 @click.command("interleaving", epilog=examples("rankwise interleaving drafts.csv"))
 @click.argument("exposures")
 @click.argument("outcomes", required=False)
-@choice_option(
-    "--credit", kind=Literal["sum", "winner"], default="sum", help="Credit of a request."
-)
-@alpha_option
-@choice_option(
-    "--missing",
-    kind=Literal["error", "drop", "logged"],
-    default="error",
-    help="What to do with outcomes that belong to no exposure.",
-)
+@signature_options(interleaving, "teams", "credit", "alpha", "window", "missing")
 @column_option
 @result_options
 def interleaving_command(
@@ -276,8 +242,6 @@ def interleaving_command(
     credit of each team (credit_a, credit_b). Users are the sampling units; an unfair draft has no
     verdict.
     """
-    from rankwise.interleave.analysis import interleaving
-
     result = interleaving(exposures, outcomes, columns=columns or None, **options)
     out.write(result)
     return 0

@@ -7,16 +7,27 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from glob import glob
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
 
-from rankwise.core.arguments import Missing, TimeUnit
+from rankwise.core.arguments import TimeUnit
+from rankwise.core.docstrings import first_sentence, parameter_texts
 from rankwise.evaluation.settings import option_fields, option_summary, option_types
 
 if TYPE_CHECKING:
@@ -76,6 +87,36 @@ def _columns(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]
     return named_values(ctx, option, texts, "ROLE=COLUMN", lambda name: name or None)
 
 
+class GroupedCommand(click.Command):
+    """A command whose help lists options in groups.
+
+    Parameters
+    ----------
+    groups : mapping of str to str
+        The options of each group by its title, as they are called in Python, between spaces. Other
+        options are in the last group.
+    """
+
+    def __init__(self, *args: Any, groups: Mapping[str, str], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.groups = {title: names.split() for title, names in groups.items()}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one section per group."""
+        records = {
+            str(option.name): record
+            for option in self.get_params(ctx)
+            if (record := option.get_help_record(ctx)) is not None
+        }
+        sections = {
+            title: [records.pop(name) for name in names] for title, names in self.groups.items()
+        }
+        sections[list(sections)[-1]] += records.values()
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
 def settings_options(*names: str) -> Callable[[_F], _F]:
     """Return a decorator that adds the options of an evaluation, made from `Settings`.
 
@@ -93,28 +134,115 @@ def settings_options(*names: str) -> Callable[[_F], _F]:
 
 def _settings_option(name: str) -> Callable[[_F], _F]:
     field, kind = option_fields()[name], option_types()[name]
-    more: dict[str, Any] = {"default": field.default, "show_default": field.default is not None}
+    more: dict[str, Any] = {"show_default": field.default is not None}
     if "by_default" in field.metadata:
         more["show_default"] = field.metadata["by_default"]
     if "metavar" in field.metadata:
         more["metavar"] = field.metadata["metavar"]
-    flag = field.metadata.get("flag", "--" + name.replace("_", "-"))
+    if name == "by":
+        more |= {"multiple": True, "show_default": False}
+    return _option(
+        field.metadata.get("flag", _flag(name)),
+        name,
+        kind,
+        field.default,
+        help=option_summary(field),
+        least=field.metadata.get("least", 1),
+        **more,
+    )
+
+
+def signature_options(
+    function: Callable[..., Any], *names: str, **flags: str
+) -> Callable[[_F], _F]:
+    """Return a decorator that adds parameters of a function as options.
+
+    Type, default and choices are those of its signature, and the help is the first sentence of
+    its docstring about the parameter.
+
+    Parameters
+    ----------
+    function : callable
+        The function that the command calls.
+    *names : str
+        The parameters.
+    **flags : str
+        The flags of parameters that are not called as in Python.
+    """
+    parameters, kinds = signature(function).parameters, get_type_hints(function)
+    texts = parameter_texts(function)
+
+    def decorate(command: _F) -> _F:
+        for name in reversed(names):
+            default = parameters[name].default
+            command = _option(
+                flags.get(name, _flag(name)),
+                name,
+                kinds[name],
+                default,
+                help=first_sentence(texts[name]),
+                show_default=default is not None and default is not False,
+            )(command)
+        return command
+
+    return decorate
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+_METAVARS = {
+    "baseline": "NAME",
+    "by": "COLUMN",
+    "clusters": "COLUMN",
+    "items": "FILE",
+    "predictions": "FILE",
+    "primary": "METRIC",
+    "slices": "COLUMN",
+    "train": "FILE",
+    "truth": "FILE",
+    "within": "COLUMN",
+}
+"""What the text after an option is, where its name alone does not tell."""
+
+
+def _option(
+    flag: str, name: str, kind: Any, default: Any, *, least: int | None = None, **more: Any
+) -> Callable[[_F], _F]:
+    """Return the option of a parameter, read as its type asks."""
     members = {member for member in get_args(kind) or (kind,) if member is not type(None)}
     choices = [c for member in members for c in get_args(member) if isinstance(c, str)]
     choices = choices or [c for c in get_args(kind) if isinstance(c, str)]
-    if name == "by":
-        more |= {"multiple": True, "show_default": False}
-    elif choices:
+    more = {"metavar": _METAVARS.get(name), "default": default} | more
+    if choices and "multiple" not in more:
         more["type"] = click.Choice(choices)
     elif members == {bool}:
-        flag = flag if field.default is not None else f"{flag}/--no-{flag[2:]}"
-        more |= {"is_flag": True} if field.default is not None else {}
-        more["show_default"] = field.metadata.get("by_default", False)
+        is_switch = default is None and "/" not in flag
+        flag = f"{flag}/--no-{flag[2:]}" if is_switch else flag
+        more |= {"is_flag": True} if default is not None else {}
+        more["show_default"] = isinstance(more["show_default"], str) and more["show_default"]
+    elif {float, str} <= members:
+        more |= {
+            "metavar": "SIZE",
+            "callback": lambda _ctx, _param, size: None if size is None else margin(size),
+        }
+    elif any(get_origin(member) is Sequence for member in (kind, *members)):
+        more |= {
+            "multiple": True,
+            "default": (),
+            "show_default": False,
+            "callback": lambda _ctx, _param, several: several or default,
+        }
+        more["help"] += "; may be repeated"
+    elif get_origin(kind) is tuple or any(get_origin(member) is tuple for member in members):
+        more |= {"nargs": 2, "type": float}
     elif int in members:
-        more["type"] = click.IntRange(field.metadata.get("least", 1))
+        more["type"] = int if least is None else click.IntRange(least)
     elif float in members:
         more["type"] = float
-    return click.option(flag, name, help=f"{option_summary(field)}.", **more)
+    more["help"] += "."
+    return click.option(flag, name, **more)
 
 
 def table_options(function: _F) -> _F:
@@ -195,33 +323,10 @@ def margin(text: str) -> float | str:
         raise click.BadParameter(f"{text!r} is neither a number nor a share such as 1%") from None
 
 
-def margin_option(text: str) -> Callable[[_F], _F]:
-    """Return the option ``--margin``, a number or a share, with its help."""
-    return click.option(
-        "--margin",
-        metavar="SIZE",
-        callback=lambda _ctx, _option, size: None if size is None else margin(size),
-        help=text,
-    )
-
-
-def missing_option(text: str) -> Callable[[_F], _F]:
-    """Return the option ``--missing`` (for users without a value in a result) with its help."""
-    return choice_option("--missing", kind=Missing, default="error", help=text)
-
-
 def metrics_option(text: str) -> Callable[[_F], _F]:
     """Return the option ``--metric`` with its help."""
     return click.option("-m", "--metric", "metrics", multiple=True, metavar="METRIC", help=text)
 
-
-alpha_option = click.option(
-    "--alpha", type=float, default=0.05, show_default=True, help="Significance level."
-)
-
-baseline_option = click.option(
-    "--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]"
-)
 
 column_option = click.option(
     "--column",
@@ -267,7 +372,7 @@ def trec_output_options(function: _F) -> _F:
         help="Number of documents, for utility in --format trec.",
     )
     topics = click.option(
-        "-q", "--per-topic", is_flag=True, help="With --format trec: lines for each topic as well."
+        "--per-topic", is_flag=True, help="With --format trec: lines for each topic as well."
     )
     return output_options(topics(size(function)), _TrecFormat)
 
@@ -282,16 +387,12 @@ def _format(ctx: click.Context, _option: click.Parameter, form: str | None) -> s
     return _SUFFIXES[output.suffix]
 
 
-def detail_options(short: bool = True) -> Callable[[_F], _F]:
-    """Return a decorator that adds ``-v`` and ``-q``, or ``--quiet`` alone if not ``short``."""
-
-    def decorate(function: _F) -> _F:
-        quiet = ("-q", "--quiet") if short else ("--quiet",)
-        function = click.option(*quiet, is_flag=True, help="Print the verdict alone.")(function)
-        text = "Print everything that is known: every column, caveat and input."
-        return click.option("-v", "--verbose", is_flag=True, help=text)(function)
-
-    return decorate
+def detail_options(function: _F) -> _F:
+    """Add ``-v`` and ``-q``."""
+    text = "Print the verdict alone."
+    function = click.option("-q", "--quiet", is_flag=True, help=text)(function)
+    text = "Print everything that is known: every column, caveat and input."
+    return click.option("-v", "--verbose", is_flag=True, help=text)(function)
 
 
 def detail_of(ctx: click.Context, *, verbose: bool, quiet: bool) -> Detail:
@@ -360,7 +461,7 @@ def result_options(function: _F) -> _F:
         return function(*args, out=ResultOutput(form, output, detail, save), **options)
 
     in_folder = click.option("--save", type=PATH, metavar="DIR", help=_SAVE)
-    decorated: Any = in_folder(output_options(detail_options()(command)))
+    decorated: Any = in_folder(output_options(detail_options(command)))
     return decorated  # type: ignore[no-any-return]
 
 

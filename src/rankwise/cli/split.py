@@ -285,7 +285,7 @@ def _stages(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
 @time_unit_option
 @time_format_option
 @choice_option("--format", "form", kind=Literal["table", "json", "markdown"], default="table")
-@detail_options()
+@detail_options
 @click.option("--rows", metavar="CODE", help="Print the rows at fault in one check, as CSV.")
 @click.pass_context
 def audit_command(

@@ -15,15 +15,13 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from rankwise.comparison.comparison import Comparison
+from rankwise.comparison.data_sets import combine_data_sets
 from rankwise.comparison.design import CompareOptions, Design, ServedByBoth, SystemRank
-from rankwise.comparison.pairwise import (
-    ClusteredPairwiseTests,
-    combine_data_sets,
-    ranks_are_approximate,
-    ranks_of_pairs,
-)
+from rankwise.comparison.family import PairFamily
+from rankwise.comparison.pairwise import test_pairs
 from rankwise.comparison.parts import with_users
 from rankwise.comparison.plan import ComparisonPlan, list_pairs, plan_comparison
+from rankwise.comparison.ranks import ranks_are_approximate, ranks_of_pairs
 from rankwise.comparison.rows import JOINT, PairFinding, conclude_pairs
 from rankwise.comparison.systems import SystemResults, Systems, systems_of
 from rankwise.core.arguments import (
@@ -77,8 +75,8 @@ def compare(
         name all pairs.
     by : str, optional
         Compare within each group of users: a column of the users table with which the results were
-        evaluated, ``evaluate(…, users=…, by=…)``. P-values are corrected over all groups together.
-        By default all users are compared at once.
+        evaluated. They need ``evaluate(…, users=…, by=…)``. P-values are corrected over all groups
+        together. By default all users are compared at once.
     primary : str, optional
         The primary metric: its pairs are one family, corrected together. By default ``ndcg@10``,
         or the first metric with per-user values. All other metrics are exploratory: corrected
@@ -171,6 +169,34 @@ def compare(
     return compare_systems(systems_of(results), options).comparison()
 
 
+def compare_groups(
+    results: Mapping[str, Result],
+    design: Design,
+    by: str,
+    *,
+    baseline: str,
+    metric: str | None = None,
+    force: bool = False,
+) -> Comparison:
+    """Compare results with a baseline within groups of users, as they were compared on all users.
+
+    ``metric`` is by default the primary one of the design, whose level, rule of missing values and
+    clusters hold within groups too.
+    """
+    metric = metric or design.primary
+    return compare(
+        dict(results),
+        baseline=baseline,
+        by=by,
+        primary=metric,
+        metrics=[metric],
+        alpha=design.alpha,
+        missing=design.missing,
+        clusters=design.clusters,
+        force=force,
+    )
+
+
 def compare_systems(
     passed: Systems, options: CompareOptions, *, required: Collection[str] = ()
 ) -> Compared:
@@ -193,7 +219,7 @@ class Compared:
     """The findings of a comparison, whose limits are known at any level, and their plan."""
 
     plan: ComparisonPlan
-    families: Sequence[ClusteredPairwiseTests]
+    families: Sequence[PairFamily]
     rows: Sequence[PairFinding]
     not_compared: Mapping[str, str]
 
@@ -222,7 +248,7 @@ class Compared:
 
 
 def _test_pairs(
-    plan: ComparisonPlan, families: Sequence[ClusteredPairwiseTests]
+    plan: ComparisonPlan, families: Sequence[PairFamily]
 ) -> tuple[list[PairFinding], dict[str, str]]:
     """Return one finding per metric, part and pair, and one over all data sets.
 
@@ -243,7 +269,7 @@ def _test_pairs(
 
 
 def _rows(
-    plan: ComparisonPlan, families: Sequence[ClusteredPairwiseTests]
+    plan: ComparisonPlan, families: Sequence[PairFamily]
 ) -> tuple[list[PairFinding], dict[str, str]]:
     """Return the findings of every metric, and why a metric has none in some part."""
     # Exploratory metrics, as those of lists, are compared over the users who have a value in all
@@ -277,18 +303,14 @@ def _rows(
     return [row for rows, _ in by_cell for row in rows], reasons
 
 
-def _rows_of_part(
-    tests: ClusteredPairwiseTests, cell: str, *, may_be_empty: bool
-) -> list[PairFinding]:
-    rows = tests.rows(cell)
+def _rows_of_part(tests: PairFamily, cell: str, *, may_be_empty: bool) -> list[PairFinding]:
+    rows = test_pairs(tests, cell)
     if not rows[0].effect.users and not may_be_empty:
         raise MetricError("no user has a value in every result")
     return rows
 
 
-def _served_by_both(
-    family: ClusteredPairwiseTests, rows: Sequence[PairFinding]
-) -> list[ServedByBoth]:
+def _served_by_both(family: PairFamily, rows: Sequence[PairFinding]) -> list[ServedByBoth]:
     """Return differences without the users to whom only one system of a pair gives a list."""
     served = {name: _served_users(result, family.main) for name, result in family.results.items()}
     pairs = []
@@ -304,9 +326,7 @@ def _served_by_both(
     return pairs
 
 
-def _within(
-    family: ClusteredPairwiseTests, row: PairFinding, users: pl.Series, apart: int
-) -> ServedByBoth:
+def _within(family: PairFamily, row: PairFinding, users: pl.Series, apart: int) -> ServedByBoth:
     """Return the difference of a pair among the users whom both systems serve."""
     pair = (row.baseline, row.system)
     inside = {
@@ -315,7 +335,7 @@ def _within(
         if name in pair
     }
     tests = replace(family, results=inside, pairs=[pair], tests=1, missing="common")
-    (other,) = tests.rows(row.metric)
+    (other,) = test_pairs(tests, row.metric)
     sign = math.copysign(1, row.means.difference) * other.means.difference
     decides = sign <= 0 or (row.test.p < family.alpha) != (other.test.p < family.alpha)
     return ServedByBoth(
@@ -342,7 +362,7 @@ def _served_users(result: Result, cell: str) -> pl.DataFrame | None:
 
 
 def _ranks(
-    family: ClusteredPairwiseTests, rows: Sequence[PairFinding], plan: ComparisonPlan
+    family: PairFamily, rows: Sequence[PairFinding], plan: ComparisonPlan
 ) -> list[SystemRank]:
     """Return the ranks of all systems on the primary metric, from the verdicts of pairs.
 
@@ -362,10 +382,10 @@ def _ranks(
     if others and decided and main == family.main and not plan.systems.data_sets:
         second = replace(family, pairs=others, tests=len(others) + family.earlier)
         further = conclude_pairs(
-            second.rows(main),
+            test_pairs(second, main),
             correction,
             family.alpha,
             joint=correction in JOINT and family.aligned(main) is not None,
             earlier=(family.earlier, 0),
         )
-    return ranks_of_pairs(primary, family.alpha, better=family.better(main), further=further)
+    return ranks_of_pairs(primary, family.alpha, better=family.direction(main), further=further)

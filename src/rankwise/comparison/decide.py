@@ -69,8 +69,8 @@ def decide(
     deterioration : str or list of str, optional
         Further metrics that must not get significantly worse.
     slices : str or list of str, optional
-        Columns of user groups, as passed to ``evaluate(…, by=…)``: guardrails and deterioration
-        are checked in each group as well.
+        Columns of user groups, in each of which guardrails and deterioration are checked as well.
+        Results need ``evaluate(…, by=…)``.
     min_slice_size : int, default=100
         Groups with fewer users are not checked; the decision lists them.
     alpha : float, optional

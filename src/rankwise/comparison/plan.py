@@ -11,7 +11,7 @@ from typing import Any
 
 from rankwise.comparison.comparability import chosen_cells, common_cells, unchecked
 from rankwise.comparison.design import CompareOptions, Design, SeedCounts
-from rankwise.comparison.pairwise import ClusteredPairwiseTests
+from rankwise.comparison.family import PairFamily
 from rankwise.comparison.parts import MEANS_OF_GROUPS, partition_results
 from rankwise.comparison.systems import Systems, paired_seeds
 from rankwise.findings.margins import margins_by_cell
@@ -105,18 +105,18 @@ class ComparisonPlan:
             return pairs * parts, max(pairs * parts * (cells - 1), 1)
         return pairs, pairs * (parts * cells + cells - 1)
 
-    def families(self) -> list[ClusteredPairwiseTests]:
+    def families(self) -> list[PairFamily]:
         """Return the pairs within each part."""
         return [self._family(results, part) for part, results in self.parts.items()]
 
-    def _family(self, results: dict[str, Result], part: str | None) -> ClusteredPairwiseTests:
+    def _family(self, results: dict[str, Result], part: str | None) -> PairFamily:
         """Return the pairs of a part: of single results, or of several seeds per system."""
         options = self.options
         seeds = self.systems.seeds(part or "" if self.systems.data_sets else "")
         several = any(len(names) > 1 for names in seeds.values())
         single = {system: results[names[0]] for system, names in seeds.items()}
         tests, exploratory = self._family_sizes(options.earlier)
-        return ClusteredPairwiseTests(
+        return PairFamily(
             results=results if several else single,
             by=self.part,
             group=part,

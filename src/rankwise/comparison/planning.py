@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.comparison.alignment import align_users
 from rankwise.comparison.comparability import default_primary
-from rankwise.comparison.pairwise import bounds_of
+from rankwise.comparison.family import bounds_of
 from rankwise.core.arguments import check_number
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.margins import check_difference, check_margin, margin_test, size_of

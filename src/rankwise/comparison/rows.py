@@ -21,7 +21,6 @@ from rankwise.findings.finding import (
     Means,
     TestOutcome,
 )
-from rankwise.findings.margins import size_of
 from rankwise.findings.tables import columns_for_readers
 from rankwise.stats.bounded_means import BOUNDED, BoundedMean
 from rankwise.stats.differences import MANY, Differences, PairStatistics, TestResult
@@ -188,32 +187,13 @@ def _margin_tests(
     if margin is None:
         return MarginTests()
     same = equivalence_of(pairs, margin=margin, alpha=alpha, bounds=bounds, cluster=cluster)
-    tests = with_margin_limits(MarginTests(p_equivalence=same.p), limits_of(2 * alpha))
+    tests = MarginTests(p_equivalence=same.p).with_limits(limits_of(2 * alpha))
     if better is None:
         return tests
     no_worse = non_inferiority_of(
         pairs, margin=margin, alpha=alpha, bounds=bounds, higher_is_better=better, cluster=cluster
     )
     return replace(tests, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
-
-
-def with_margin_size(
-    tests: MarginTests, margin: float | str | None, mean_baseline: float
-) -> MarginTests:
-    """Return tests of a margin with its size, of which a relative one is a share of a mean."""
-    size = size_of(margin, mean_baseline)
-    return tests if size is None else replace(tests, margin=size)
-
-
-def with_margin_limits(tests: MarginTests, limits: Limits) -> MarginTests:
-    """Return tests of a margin with their limits."""
-    return replace(
-        tests,
-        margin_low=limits.low,
-        margin_high=limits.high,
-        margin_lift_low=limits.lift_low,
-        margin_lift_high=limits.lift_high,
-    )
 
 
 def _detectable(pairs: PairStatistics, alpha: float, largest: float, *, by_bound: bool) -> float:

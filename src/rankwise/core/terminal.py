@@ -114,20 +114,21 @@ class TableView:
         return ["left" if index in self.left else "right" for index in range(len(self.head))]
 
 
+_MINUS = "−"  # U+2212, as wide as a plus
+
+
 def format_number(value: float | None) -> str:
     """Return a value as text: four decimals, none for whole numbers above 1, a dash for NaN.
 
-    >>> format_number(0.123456), format_number(17.0), number(float("nan"))
-    ('0.1235', '17', '–')
+    >>> format_number(0.123456), format_number(-17.0), format_number(float("nan"))
+    ('0.1235', '−17', '–')
     """
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return f"{value:.0f}" if value == round(value) and abs(value) > 1 else f"{value:.4f}"
-
-
-_MINUS = "−"  # U+2212, as wide as a plus
+        return "inf" if value > 0 else f"{_MINUS}inf"
+    text = f"{value:.0f}" if value == round(value) and abs(value) > 1 else f"{value:.4f}"
+    return text.replace("-", _MINUS)
 
 
 def decimals(*values: float | None) -> int:
@@ -203,10 +204,10 @@ def count_of(count: int, noun: str) -> str:
 def percent(share: float, places: int = 0) -> str:
     """Format a share in per cent.
 
-    >>> percent(0.123), percent(0.00084, 2), percent(float("nan"))
-    ('12 %', '0.08 %', '–')
+    >>> percent(0.123), percent(-0.29), percent(0.00084, 2), percent(float("nan"))
+    ('12 %', '−29 %', '0.08 %', '–')
     """
-    return "–" if math.isnan(share) else f"{100 * share:.{places}f} %"
+    return "–" if math.isnan(share) else f"{brief(100 * share, places)} %"
 
 
 def level_text(confidence: float) -> str:

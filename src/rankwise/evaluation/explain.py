@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.convention.convention import Convention
-from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe
+from rankwise.core.terminal import TableDisplay, TableView, format_number, json_safe, signed
 from rankwise.errors import ParameterError, RankwiseError
 from rankwise.evaluation.across_conventions import Definition
 from rankwise.evaluation.evaluate import read_inputs
@@ -89,7 +89,7 @@ class Explanation(TableDisplay):
                 row["choice"],
                 row["first"],
                 row["second"],
-                f"{row['effect']:+.4f}",
+                signed(row["effect"], 4),
                 format_number(row["value"]),
                 "" if row["users"] is None else f"{row['users']:,}",
                 _bar(row["effect"], largest),

@@ -26,6 +26,7 @@ from typing import (
 )
 
 from rankwise.core.arguments import SMALL_GROUP, check_number, described
+from rankwise.core.docstrings import first_sentence
 from rankwise.core.populations import PopulationName, widest_population
 from rankwise.errors import ParameterError, nearest
 from rankwise.options import (
@@ -562,7 +563,7 @@ def option_fields() -> dict[str, Field[Any]]:
 
 def option_summary(field: Field[Any]) -> str:
     """Return the first sentence about an option, without its full stop and markup."""
-    return str(field.metadata["text"].partition(". ")[0].rstrip(".").replace("``", ""))
+    return first_sentence(field.metadata["text"])
 
 
 _F = TypeVar("_F", bound="Callable[..., Any]")

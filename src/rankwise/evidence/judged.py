@@ -30,6 +30,7 @@ from rankwise.core.terminal import (
 from rankwise.core.units import REQUEST
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.findings.tables import ResultTable
+from rankwise.findings.words import limits_text
 from rankwise.results.intervals import group_column
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, check_level
@@ -85,7 +86,7 @@ class JudgedResult(ResultTable):
                 else f"{row['system']} − {row['baseline']}",
                 row["metric"],
                 format_number(row["value"]),
-                f"{format_number(row['low'])} to {format_number(row['high'])}",
+                limits_text(row["low"], row["high"], format_number),
                 format_number(row["human"]),
                 format_number(row["judge"]),
                 f"{row['weight']:.2f}",
@@ -147,7 +148,7 @@ class JudgedResult(ResultTable):
 
 def _sentence(row: Mapping[str, Any]) -> str:
     number = format_number if row["baseline"] is None else signed
-    limits = f"{number(row['low'])} to {number(row['high'])}"
+    limits = limits_text(row["low"], row["high"], number)
     text = f"{number(row['value'])} ({limits}); by human labels alone {number(row['human'])}"
     who = row["system"]
     if row["baseline"] is not None:

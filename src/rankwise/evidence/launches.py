@@ -23,6 +23,7 @@ from rankwise.core.terminal import (
 )
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, ParameterError, nearest
 from rankwise.findings.tables import ResultTable
+from rankwise.findings.words import limits_text
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.errors_in_variables import (
     MethodOfMoments,
@@ -122,7 +123,7 @@ class MetricValidation(ResultTable):
 
 def _sentence(row: Mapping[str, Any], online: str) -> str:
     said = {"follows": "follows", "opposes": "opposes", "cannot tell": "is not shown to follow"}
-    limits = f"{signed(row['slope_low'])} to {signed(row['slope_high'])}"
+    limits = limits_text(row["slope_low"], row["slope_high"], signed)
     slope = f"slope {signed(row['slope'])} ({limits})"
     return f"{row['metric']} {said[row['verdict']]} {online}: {slope}, {row['launches']} launches."
 
@@ -142,7 +143,7 @@ def _verdict_view(table: pl.DataFrame, title: str) -> TableView:
         (
             row["metric"],
             signed(row["slope"]),
-            f"{format_number(row['slope_low'])} to {format_number(row['slope_high'])}",
+            limits_text(row["slope_low"], row["slope_high"], format_number),
             (
                 f"{signed(row['correlation'], 2)} ({signed(row['correlation_low'], 2)} to "
                 f"{signed(row['correlation_high'], 2)})"
@@ -232,10 +233,11 @@ def validate_metrics(
     offline : str or list of str, optional
         The offline metrics; by default every column that has a column of standard errors.
     online : str, default="online"
-        The online effect.
+        The column of the online effects.
     same_users : bool, optional
-        False: the offline and online differences of a launch come from different users, so that
-        their errors are independent, and columns of covariances are not needed.
+        Whether the offline and online differences of a launch come from the same users; by default
+        if the table has columns of covariances. From different users their errors are independent,
+        and these columns are not needed.
     confidence : float, default=0.95
         The confidence level of intervals; verdicts are at 1 − confidence.
 
@@ -448,10 +450,13 @@ def _limits(name: str, interval: Interval) -> dict[str, float]:
 def _set_text(intervals: tuple[tuple[float, float], ...]) -> str:
     """Return a confidence set as text; an unbounded set is marked ``cannot tell``."""
     if len(intervals) == 1 and math.isfinite(intervals[0][0]):
-        return f"{intervals[0][0]:.4f} to {intervals[0][1]:.4f}"
+        return limits_text(*intervals[0], format_number)
     if len(intervals) == 1:
         return "cannot tell: every slope"
-    return f"cannot tell: below {intervals[0][1]:.4f} or above {intervals[1][0]:.4f}"
+    return (
+        f"cannot tell: below {format_number(intervals[0][1])} or above "
+        f"{format_number(intervals[1][0])}"
+    )
 
 
 def _with_verdicts(table: pl.DataFrame, alpha: float) -> pl.DataFrame:

@@ -13,12 +13,9 @@ import polars as pl
 
 from rankwise.comparison.comparability import check_comparable, common_cells, without_force
 from rankwise.comparison.comparison import Comparison
-from rankwise.comparison.pairwise import (
-    ClusteredPairwiseTests,
-    bounds_of,
-    check_zero,
-    ranks_of_users,
-)
+from rankwise.comparison.family import PairFamily, bounds_of, check_zero
+from rankwise.comparison.pairwise import test_pairs
+from rankwise.comparison.ranks import ranks_of_users
 from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Missing, check_choice, check_positive
 from rankwise.core.saved_forms import AGREEMENT
@@ -34,7 +31,7 @@ from rankwise.core.terminal import (
 )
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.tables import ResultTable
-from rankwise.findings.words import p_value, pair_name
+from rankwise.findings.words import limits_text, p_value, pair_name
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, Interval, check_level
 from rankwise.stats.many_systems import SystemRanks, pairwise_p, ranks_of
@@ -176,7 +173,7 @@ def _read_interval(values: Mapping[str, Any]) -> Interval:
 
 
 def _limits(interval: Interval) -> str:
-    return f"{format_number(interval.low)} to {format_number(interval.high)}"
+    return limits_text(interval.low, interval.high, format_number)
 
 
 def _system_view(table: pl.DataFrame) -> TableView:
@@ -261,9 +258,11 @@ def rank_agreement(
         What to do with users who have a value in some results only, as for `rankwise.compare`.
     confidence : float, default=0.95
         The confidence level.
-    n_resamples, seed : int, default=10_000, 0
-        Number of random draws of the tests, and their seed. Metrics with bounds are tested without
-        them below 1,000 users.
+    n_resamples : int, default=10_000
+        Number of random draws of the tests. Metrics with bounds are tested without draws below
+        1,000 users.
+    seed : int, default=0
+        Random seed of the draws.
 
     Returns
     -------
@@ -412,7 +411,7 @@ def _order(
     check_zero(cell, missing, better)
     unit = next(iter(results.values())).sampling_unit
     sign, level, bounds = (1 if better else -1), (1 - confidence) / 2, bounds_of(results, cell)
-    family = ClusteredPairwiseTests(
+    family = PairFamily(
         results=results,
         group=None,
         pairs=list(combinations(results, 2)),
@@ -455,12 +454,12 @@ def _order(
 
 
 def _ranks_over_requests(
-    family: ClusteredPairwiseTests, cell: str, means: Floats, level: float, sign: int
+    family: PairFamily, cell: str, means: Floats, level: float, sign: int
 ) -> SystemRanks:
     """Return ranks from Holm-corrected tests of all pairs, with users as clusters of requests."""
     systems, k = list(family.results), len(family.results)
     p, gain = np.full((k, k), math.nan), np.zeros((k, k))
-    for row in family.rows(cell):
+    for row in test_pairs(family, cell):
         i, j = systems.index(row.system), systems.index(row.baseline)
         p[i, j] = p[j, i] = row.test.p
         gain[i, j] = sign * row.means.difference

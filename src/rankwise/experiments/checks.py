@@ -1,23 +1,18 @@
-"""Checks of a configuration: all mistakes with their lines, and refusals of a run in advance.
+"""Checks of a configuration: what a run would refuse is told in advance.
 
-What a run would refuse is told by the checks of the run itself, called with what is known before
-it: the names of tables in place of their rows, and results without users in place of results.
-
-``ConfigErrors`` collects the errors that pydantic finds; the invalid parts are then removed and the
-rest is checked, so that one run reports all mistakes.
+It is told by the checks of the run itself, called with what is known before it: the names of tables
+in place of their rows, and results without users in place of results.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import polars as pl
-from pydantic import ValidationError
 
 from rankwise.comparison.comparability import common_cells
 from rankwise.comparison.design import CompareOptions
@@ -29,7 +24,6 @@ from rankwise.core.arguments import TrainGroup
 from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import check_tables
 from rankwise.errors import (
-    ConfigError,
     MetricError,
     MissingValueError,
     OutputError,
@@ -40,21 +34,13 @@ from rankwise.errors import (
 from rankwise.evaluation.evaluate import check_reads_no_truth, check_whole, without_truth
 from rankwise.evaluation.plan import Plan, check_catalogue, check_sampled, plan_passes
 from rankwise.evaluation.settings import DEFAULT_METRICS, Settings
-from rankwise.experiments.schema import (
-    MODELS,
-    Config,
-    Document,
-    LoggedTarget,
-    Place,
-    Source,
-    complex_metric,
-    spelled,
-    tests_of,
-    with_propensity,
-)
+from rankwise.experiments import warprec
+from rankwise.experiments.config_errors import AS_BOOLEAN, ConfigErrors
+from rankwise.experiments.document import Place
+from rankwise.experiments.schema import MODELS, Config, LoggedTarget, Source
+from rankwise.experiments.warprec import complex_metric
 from rankwise.findings.margins import check_margin, margins_by_cell
 from rankwise.metrics.base import LARGEST, Metric, parse_all
-from rankwise.metrics.debiased import ByPropensity
 from rankwise.metrics.values import value_kinds
 from rankwise.offpolicy.result import LOGGED
 from rankwise.results.intervals import CROSSED, is_truth_slice
@@ -68,202 +54,11 @@ from rankwise.tables.table import TableRole
 from rankwise.tables.training import TRAIN_GROUPS
 
 _TRAIN, _TRUTH = "write data: {train: …}, or split", "write data: {truth: …}, or split"  # hints
-_T = TypeVar("_T")
-_V = TypeVar("_V")
-AS_BOOLEAN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
-"""What YAML 1.1 reads as a boolean, and YAML 1.2 as text."""
-
-
-def _works(make: Callable[[], object]) -> bool:
-    """Return whether a function returns; its mistakes are not kept."""
-    try:
-        make()
-    except (RankwiseError, TypeError, ValueError):
-        return False
-    return True
-
-
-class ConfigErrors:
-    """The mistakes found so far, each with its line."""
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self._mistakes: dict[tuple[int, str], None] = {}
-        self._invalid: list[Place] = []
-        for line, place, what in document.mistakes:
-            self._keep(place, what, None, line)
-
-    def add(self, place: Place, what: str, hint: str | None = None) -> None:
-        """Add a mistake, unless a value in the same place is already invalid."""
-        if not self.is_wrong(place):
-            self._keep(place, what, hint)
-
-    def is_wrong(self, place: Place) -> bool:
-        """Return whether the value, a value inside or a value around the place is invalid."""
-        return any(
-            other[: len(place)] == place or place[: len(other)] == other for other in self._invalid
-        )
-
-    def says(self, place: Place) -> bool:
-        """Return whether the file says something there, which may be wrong and left out."""
-        return self.document.has(place) and self.document.value(place) is not None
-
-    def _keep(self, place: Place, what: str, hint: str | None, line: int | None = None) -> None:
-        line = self.document.line(place) if line is None else line
-        text = f"line {line}, {spelled(place)}: {what}" + (f"; {hint}" if hint else "")
-        self._mistakes[line, text] = None
-
-    def tried(self, place: Place, make: Callable[[], _T]) -> _T | None:
-        """Return the result of a function, or None after adding the mistake that is raised."""
-        try:
-            return make()
-        except RankwiseError as error:
-            what = _in_keys(error.what) + (f" ({error.found})" if error.found else "")
-            self.add(place, what, None if error.hint is None else _in_keys(error.hint))
-        except (TypeError, ValueError) as error:
-            self.add(place, str(error))
-        return None
-
-    def tried_together(
-        self,
-        place: Place,
-        options: Mapping[str, _V],
-        make: Callable[[Mapping[str, _V]], _T],
-        places: Mapping[str, Place] | None = None,
-    ) -> _T | None:
-        """Return the result for options that are tried one by one, then together.
-
-        An option that is wrong alone, and beside those that are right, is a mistake with its own
-        path and is left out, so that all others are checked as well. ``places`` has the path of
-        options that stand elsewhere.
-        """
-        right = {
-            name: value for name, value in options.items() if _works(partial(make, {name: value}))
-        }
-        for name, value in options.items():
-            if name in right:
-                continue
-            if _works(partial(make, {**right, name: value})):  # as `cross` does beside `by`
-                right[name] = value
-                continue
-            self.tried((places or {}).get(name, (*place, name)), partial(make, {name: value}))
-        return self.tried(place, lambda: make(right))
-
-    def __len__(self) -> int:
-        return len(self._mistakes)
-
-    def add_pydantic(self, error: ValidationError, schema: dict[str, Any]) -> list[Place]:
-        """Keep the mistakes that pydantic found, and return their places, the innermost only.
-
-        Alternatives of one value are one mistake.
-        """
-        by_place: dict[Place, list[Any]] = {}
-        for problem in error.errors(include_url=False):
-            by_place.setdefault(self._place(problem), []).append(problem)
-        inner = [
-            place
-            for place in by_place
-            if not any(other != place and other[: len(place)] == place for other in by_place)
-        ]
-        for place in inner:
-            self._keep(place, *_describe(place, by_place[place], schema))
-        self._invalid += inner
-        return inner
-
-    def _place(self, problem: Any) -> Place:
-        """Return where the file has the problem, without the names of pydantic's alternatives."""
-        place: Place = ()
-        for part in problem["loc"]:
-            if self.document.has((*place, part)):
-                place = (*place, part)
-        missing = problem["type"] == "missing"
-        return (*place, problem["loc"][-1]) if missing else place
-
-    def check(self) -> None:
-        """Raise if there are any.
-
-        Raises
-        ------
-        ConfigError
-            With every mistake, in the order of the lines.
-        """
-        if self._mistakes:
-            lines = [text for _, text in sorted(self._mistakes)]
-            count = f"{len(lines)} mistakes" if len(lines) > 1 else "a mistake"
-            raise ConfigError(
-                f"this configuration has {count}", where=self.document.name, mistakes=lines
-            )
-
-
-def _describe(place: Place, problems: list[Any], schema: dict[str, Any]) -> tuple[str, str | None]:
-    """Describe the problems in one place, with a suggestion."""
-    kinds = {problem["type"] for problem in problems}
-    first = problems[0]
-    if kinds == {"extra_forbidden"}:
-        keys = _keys(schema, place[:-1])
-        few = f"known: {', '.join(sorted(keys))}" if 0 < len(keys) <= 12 else None
-        return "there is no such key", nearest(str(place[-1]), keys) or few
-    if kinds == {"missing"}:
-        return "this key is missing", None
-    if kinds == {"value_error"}:  # our own
-        return str(first["ctx"]["error"]), None
-    value = repr(first["input"])
-    value = value if len(value) < 60 else value[:57] + "…"
-    meant = AS_BOOLEAN.get(first["input"].lower()) if isinstance(first["input"], str) else None
-    if meant is not None and "bool_type" in kinds:
-        return f"{value} is text, not a boolean", f"write {meant}"
-    if kinds == {"literal_error"}:
-        expected = first["ctx"]["expected"]
-        choices = [choice.strip("' ") for choice in expected.replace(" or ", ", ").split(",")]
-        return f"{value} is none of {', '.join(choices)}", nearest(str(first["input"]), choices)
-    wants = dict.fromkeys(problem["msg"].removeprefix("Input should be ") for problem in problems)
-    return f"{value} is not {' or '.join(wants)}", None
-
-
-def _in_keys(text: str) -> str:
-    """Return a message that names tables and options as a configuration does.
-
-    >>> _in_keys('pass train=, or catalogue="items"')
-    'write data: {train: …}, or catalogue: items'
-    """
-    text = re.sub(r"\bpass (train|items|users|reference)=(?=$|,)", r"write data: {\1: …}", text)
-    text = re.sub(r"\bevaluate\(…, ([^()]*)\)", r"evaluation: {\1}", text)
-    return re.sub(r"""(?<![(,\w])([a-z_]+)=["']?([\w.%]+)["']?""", r"\1: \2", text)
 
 
 def listed(values: Any) -> list[Any]:
     """Return values as a list: a text or a number alone is the only one, None is none."""
     return [values] if isinstance(values, str | int) else list(values or ())
-
-
-def _keys(schema: dict[str, Any], place: Place) -> set[str]:
-    """Return the keys that the schema knows in a place."""
-    here = list(_plain(schema, schema))
-    for part in place:
-        inner = []
-        for node in here:
-            properties = node.get("properties", {})
-            if part in properties:
-                inner.append(properties[part])
-            elif isinstance(node.get("additionalProperties"), dict) and not properties:
-                inner.append(node["additionalProperties"])
-            elif isinstance(part, int) and "items" in node:
-                inner.append(node["items"])
-            elif isinstance(part, int):  # what may be a list of one is written without it
-                inner.append(node)
-        here = [plain for node in inner for plain in _plain(node, schema)]
-    return {key for node in here for key in node.get("properties", {})}
-
-
-def _plain(node: dict[str, Any], schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return a node of the schema, or its alternatives, with references followed."""
-    if "$ref" in node:
-        yield from _plain(schema["$defs"][node["$ref"].rsplit("/", 1)[1]], schema)
-    alternatives = [*node.get("anyOf", ()), *node.get("oneOf", ())]
-    for other in alternatives:
-        yield from _plain(other, schema)
-    if "$ref" not in node and not alternatives:
-        yield node
 
 
 def systems_by_name(config: Config, mistakes: ConfigErrors) -> dict[str, Any]:
@@ -424,20 +219,8 @@ def _check_candidates(
                 "cold items are those of the catalogue without training interactions",
                 "write data: {items: …}",
             )
-    if evaluation.mask_seen == "context":
-        mistakes.add(
-            ("evaluation", "mask_seen"),
-            "tables have no contexts here, so that items seen in another context cannot be told "
-            "apart",
-            "write mask_seen: pair (the same as exclude_seen: true), or none",
-        )
     fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
-    if evaluation.mask_seen == "none" and fitted:
-        mistakes.add(
-            ("evaluation", "mask_seen"),
-            f"baselines never recommend items that a user has seen ({', '.join(fitted)})",
-            "evaluate run files with mask_seen: none",
-        )
+    warprec.check_seen(evaluation, fitted, mistakes)
 
 
 def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:
@@ -769,12 +552,9 @@ def comparisons_of(
     options: list[dict[str, Any]] = []
     section: Place = ("comparison",)
     if evaluation.stat_significance is not None:
-        section = ("evaluation", "stat_significance")
-        options, refused = tests_of(evaluation.stat_significance)
-        for text in refused:
-            mistakes.add(("evaluation", "stat_significance"), text)
-        if config.comparison is not None:
-            mistakes.add(("evaluation", "stat_significance"), "the section comparison is given too")
+        section, options = warprec.comparisons_of_tests(
+            evaluation, mistakes, is_compared=config.comparison is not None
+        )
     elif config.comparison is not None:
         options = [one.model_dump(exclude_unset=True) for one in config.comparison]
     out: list[tuple[Place, dict[str, Any]]] = []
@@ -868,9 +648,7 @@ def _check_names_and_alpha(
 def cutoffs_of(config: Config, mistakes: ConfigErrors) -> list[int]:
     """Return the cut-offs of metrics that name none, without invalid cut-offs."""
     evaluation = config.evaluation
-    if evaluation.k is not None and evaluation.top_k is not None:
-        mistakes.add(("evaluation", "top_k"), "this is the same as k")
-    key = "top_k" if evaluation.k is None else "k"
+    key = warprec.key_of_cutoffs(evaluation, mistakes)
     cutoffs = getattr(evaluation, key)
     right: list[int] = []
     for at, k in enumerate(listed(cutoffs)):
@@ -897,7 +675,7 @@ def metrics_of(
 
     def ask(place: Place, read: Callable[[], Iterable[Metric]]) -> None:
         for metric in mistakes.tried(place, read) or ():
-            places.setdefault(_with_propensity(metric, config, mistakes), place)
+            places.setdefault(warprec.with_propensities(metric, evaluation, mistakes), place)
 
     names = evaluation.metrics
     for at, name in enumerate(listed(names)):
@@ -922,22 +700,6 @@ def metrics_of(
                 text = name.partition("@")[0] if cutoffs else name
                 ask(("evaluation",), partial(_named, text, cutoffs, convention))
     return places
-
-
-def _with_propensity(metric: Metric, config: Config, mistakes: ConfigErrors) -> Metric:
-    """Return a metric with the propensities of the section ``propensity``, if there is one."""
-    propensity = config.evaluation.propensity
-    if propensity is None:
-        return metric
-    weighted = with_propensity(metric, propensity)
-    debiased = any(isinstance(part, ByPropensity) for part in metric.tree)
-    if debiased and propensity.estimator == "uniform":
-        mistakes.add(
-            ("evaluation", "propensity", "estimator"),
-            f"uniform propensities correct nothing, and {metric} is a debiased metric",
-            "write estimator: popularity",
-        )
-    return weighted
 
 
 def _named(

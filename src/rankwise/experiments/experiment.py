@@ -14,8 +14,8 @@ from rankwise.convention.convention import Convention
 from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.evaluation.plan import whole_settings
 from rankwise.evaluation.settings import Settings, check_taken, expand_aliases, option_fields
+from rankwise.experiments import warprec
 from rankwise.experiments.checks import (
-    ConfigErrors,
     check_comparisons,
     check_decision,
     check_files,
@@ -33,7 +33,9 @@ from rankwise.experiments.checks import (
     sources_of,
     systems_by_name,
 )
-from rankwise.experiments.schema import Config, Document, Place, Source, json_schema, read_document
+from rankwise.experiments.config_errors import ConfigErrors
+from rankwise.experiments.document import Document, Place, read_document
+from rankwise.experiments.schema import Config, Source, json_schema
 from rankwise.metrics.base import Metric
 from rankwise.results.intervals import CROSSED
 from rankwise.splits.reading import from_dict
@@ -42,7 +44,6 @@ from rankwise.tables.columns import key_of
 
 _ROUNDS = 3  # what is wrong inside a wrong value shows only when that is gone
 _METRICS = ("metrics", "complex_metrics", "validation_metric", "k", "top_k")
-_NO_EFFECT = ("save_evaluation", "full_evaluation_on_report", "max_metric_per_row")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +182,7 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     assert settings is not None
     notes += [
         f"evaluation.{key} has no effect here"
-        for key in _NO_EFFECT
+        for key in warprec.WITHOUT_EFFECT
         if document.has(("evaluation", key))
     ]
     experiment = Experiment(
@@ -305,18 +306,7 @@ def _options(
     }
     if evaluation.threshold is not None:
         options["threshold"] = evaluation.threshold
-    if evaluation.batch_size is not None:
-        if options.get("block_size") is not None:
-            mistakes.add(("evaluation", "batch_size"), "this is the same as block_size")
-        options["block_size"] = evaluation.batch_size
-    if evaluation.mask_seen is not None:
-        masked = evaluation.mask_seen != "none"
-        if options.get("exclude_seen", masked) != masked:
-            mistakes.add(
-                ("evaluation", "mask_seen"),
-                f"this is the same as exclude_seen: {str(masked).lower()}",
-            )
-        options["exclude_seen"] = masked
+    options = warprec.with_second_keys(options, evaluation, mistakes)
     columns = dict(options.get("columns") or {})
     for role in type(config.data).model_fields:
         source = getattr(config.data, role)
@@ -354,14 +344,6 @@ def _shorthands(
     return convention, rest if read is None else read[1]
 
 
-_SPELLED = {
-    "relevance_threshold": "threshold",
-    "block_size": "batch_size",
-    "exclude_seen": "mask_seen",
-}
-"""Options that have a second key."""
-
-
 def _settings(
     metrics: Mapping[Metric, Place],
     convention: Convention | None,
@@ -371,7 +353,7 @@ def _settings(
     """Return the settings of the evaluation without options that are wrong."""
     places: dict[str, Place] = {
         name: ("evaluation", key)
-        for name, key in _SPELLED.items()
+        for name, key in warprec.SECOND_KEYS.items()
         if mistakes.document.has(("evaluation", key))
         and not mistakes.document.has(("evaluation", name))
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -166,6 +166,20 @@ class MarginTests:
     margin_high: float = math.nan
     margin_lift_low: float = math.nan
     margin_lift_high: float = math.nan
+
+    def with_size(self, size: float | None) -> MarginTests:
+        """Return these tests with the margin as a number; None if there is none."""
+        return self if size is None else replace(self, margin=size)
+
+    def with_limits(self, limits: Limits) -> MarginTests:
+        """Return these tests with their one-sided limits."""
+        return replace(
+            self,
+            margin_low=limits.low,
+            margin_high=limits.high,
+            margin_lift_low=limits.lift_low,
+            margin_lift_high=limits.lift_high,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,6 +48,7 @@ from typing import (
 from rankwise.blocks.block import WHOLE_LIST, Block, Cutoffs
 from rankwise.core.arguments import GroupStatistic, bounded
 from rankwise.core.arrays import Array
+from rankwise.core.docstrings import sections
 from rankwise.core.terminal import TableView, html
 from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
@@ -568,13 +569,6 @@ def metric(
         return cls
 
     return decorate
-
-
-def sections(cls: type[object]) -> dict[str, str]:
-    """Return the sections of a docstring by title; the prose above the first has an empty title."""
-    prose, *parts = re.split(r"\n+(?=\w+\n-{3,}\n)", inspect.cleandoc(cls.__doc__ or ""))
-    titled = (part.split("\n", 2) for part in parts)
-    return {"": prose} | {title: text for title, _, text in titled}
 
 
 def _document(cls: type[Metric]) -> None:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from rankwise import functional
+from rankwise.core.docstrings import sections
 from rankwise.metrics import registry
 from rankwise.metrics.base import (
     FAMILIES,
@@ -20,7 +21,6 @@ from rankwise.metrics.base import (
     direction,
     extra_inputs,
     interval,
-    sections,
     summary,
 )
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from rankwise.core.hashing import id_numbers
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
-from rankwise.splits.interactions import Duration, read_times
+from rankwise.splits.times import Duration, read_times
 from rankwise.tables.columns import Columns, missing_column_error, quoted_columns
 from rankwise.tables.frames import parse_integers, parse_numbers
 from rankwise.tables.ids import align

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeAlias
 
 from rankwise.core.arguments import check_count
 from rankwise.core.kernels import default_threads, map_threads
 from rankwise.core.terminal import progress_bar
 from rankwise.findings.margins import Margin
-from rankwise.offpolicy.engine import Job, Options, Partial, Slates
 from rankwise.offpolicy.exposures import Log, OnMissing
+from rankwise.offpolicy.job import Job
+from rankwise.offpolicy.merge import finish
+from rankwise.offpolicy.options import Options, Slates
+from rankwise.offpolicy.pieces import Partial, work
 from rankwise.offpolicy.policies import Kind, item_series
 from rankwise.offpolicy.result import LOGGED, OffPolicy
 from rankwise.offpolicy.values import Estimator
@@ -169,7 +173,7 @@ def off_policy(
     job, log = job.knowing(job.read(exposures), items)
     threads = threads or default_threads()
     pieces = log.pieces(min(threads, max(log.rows // _ROWS_OF_A_THREAD, 1)))
-    return job.finish(map_threads(job.work, pieces, threads))
+    return finish(job, map_threads(partial(work, job), pieces, threads))
 
 
 def _in_chunks(job: Job, exposures: Any, items: Any, rows: int, progress: bool | None) -> OffPolicy:
@@ -184,11 +188,11 @@ def _in_chunks(job: Job, exposures: Any, items: Any, rows: int, progress: bool |
             log = job.read(table, first)
             if not partials:
                 job = _ahead(job, chunks, log, items)
-            partials.append(job.work(log))
+            partials.append(work(job, log))
             first += log.rows
             bar.update(log.rows)
         card = {**partials[0].source, "rows": chunks.total, "sha256": digest.result()}
-    return job.finish((partials.pop(0) for _ in range(len(partials))), card)
+    return finish(job, (partials.pop(0) for _ in range(len(partials))), card)
 
 
 def _ahead(job: Job, chunks: Chunks, log: Log, items: Any) -> Job:

@@ -22,6 +22,7 @@ from rankwise.core.terminal import (
     json_safe,
     level_text,
     percent,
+    signed,
 )
 from rankwise.errors import MissingValueError, ParameterError
 from rankwise.findings.columns import rows_of
@@ -251,7 +252,7 @@ def _value_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     mean = (
         "1"
         if observed
-        else f"{row['mean_weight']:.3f}" + ("" if math.isnan(z) else f" (z {z:+.1f})")
+        else f"{row['mean_weight']:.3f}" + ("" if math.isnan(z) else f" (z {signed(z, 1)})")
     )
     return (
         f"{row['policy']}{_group(row)}",
@@ -282,7 +283,8 @@ def _group(row: Mapping[str, Any]) -> str:
 
 def _difference_view(result: OffPolicy, *, full: bool) -> TableView:
     """Return one row per pair and group, with the columns that a log fills, or the main ones."""
-    rows = result.differences.to_dicts()
+    # The table of values above has the support that a verdict lacks.
+    rows = [row | {"why": ""} for row in result.differences.to_dicts()]
     level = level_of(rows)
     several = len(rows) > 1 and result.settings["correction"] != "none"
     return finding_view(

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.terminal import percent
+from rankwise.core.terminal import percent, signed
 from rankwise.offpolicy.sums import PolicySums, Sums, inverse_propensity, over_positions
 from rankwise.offpolicy.values import exact_columns
 from rankwise.stats.bounded_means import probability_above
@@ -181,7 +181,7 @@ def _none(diagnostics: Diagnostics) -> list[str]:
 def _mean_weight(diagnostics: Diagnostics) -> str:
     return (
         f"the mean weight is {diagnostics.mean_weight:.3f} (z "
-        f"{diagnostics.mean_weight_z:+.1f}), and should be 1"
+        f"{signed(diagnostics.mean_weight_z, 1)}), and should be 1"
     )
 
 

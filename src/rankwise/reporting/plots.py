@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.compare import compare
+from rankwise.comparison.compare import compare_groups
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
 from rankwise.comparison.view import verdict_sentences
@@ -680,16 +680,8 @@ class ComparisonPlots:
         by = _by_of(columns, by, "the results have no groups")
         baseline = design.baseline or next(iter(results))
         cell = next(iter(results.values())).cell(metric or self._primary)
-        made = compare(
-            dict(results),
-            baseline=baseline,
-            by=by,
-            primary=cell,
-            metrics=[cell],
-            alpha=design.alpha,
-            missing=design.missing,
-            clusters=design.clusters,
-            force=design.forced,
+        made = compare_groups(
+            results, design, by, baseline=baseline, metric=cell, force=design.forced
         )
         groups = dict(_largest(columns[by]))
         table = made.table.filter(

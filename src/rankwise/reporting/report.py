@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankwise.comparison.comparability import default_primary
-from rankwise.comparison.compare import compare
+from rankwise.comparison.comparability import check_slices, default_primary
+from rankwise.comparison.compare import compare, compare_groups
 from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
@@ -40,7 +40,7 @@ from rankwise.offpolicy.result import OffPolicy
 from rankwise.reporting import report_data, report_sections
 from rankwise.reporting.forest import Forest
 from rankwise.reporting.logged import logged_blocks, logged_gaps, logged_head, logged_sections
-from rankwise.reporting.plots import Estimates, charts
+from rankwise.reporting.plots import Estimates, charts, groups_of
 from rankwise.reporting.report_data import (
     Block,
     Figure,
@@ -53,7 +53,7 @@ from rankwise.reporting.report_data import (
     reason,
     section,
 )
-from rankwise.reporting.report_head import Gap, Head, gaps, head
+from rankwise.reporting.report_head import Gap, Head, gaps, head, pairs_with_reference, reference
 from rankwise.results.result import Result
 from rankwise.splits.reading import truth_and_train
 from rankwise.tables.columns import Columns, check_columns
@@ -484,6 +484,7 @@ def make_report(
         decision,
         other_views,
     )
+    material = _with_groups(material)
     heading = (
         title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
     )
@@ -555,10 +556,12 @@ def report(
         The title of the page.
     recommendations : mapping of str to table or path, optional
         The recommendation lists of each result, for item exposure and examples of users.
-    truth, train, items : table or path, optional
-        The ground truth, the training interactions, and the items with their titles. Of a split, or
-        the folder of one, the ground truth is the test part, and ``train`` the training part unless
-        that is given.
+    truth : table or path, optional
+        The ground truth, or a split or the folder of one. Of a split it is the test part.
+    train : table or path, optional
+        The training interactions; by default those of the split.
+    items : table or path, optional
+        The items with their titles.
     columns : mapping of str to str or None, optional
         The columns of tables that are passed here, where their names are not recognised:
         ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.
@@ -688,3 +691,22 @@ def _compared(
         return named, compare(named, primary=primary, baseline=baseline), ""
     except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
         return named, None, reason(error)
+
+
+def _with_groups(material: ReportData) -> ReportData:
+    """Return the data of a report with differences from the reference within groups of users."""
+    rows = pairs_with_reference(material)
+    if not rows:
+        return material
+    baseline = reference(material)
+    compared = {name: material.results[name] for name in (baseline, *(r["system"] for r in rows))}
+    differences, reasons = {}, {}
+    for by in groups_of(material.results):
+        try:
+            if not material.design.forced:
+                check_slices(compared, by)
+            made = compare_groups(compared, material.design, by, baseline=baseline, force=True)
+            differences[by] = made.table
+        except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
+            reasons[by] = reason(error)
+    return replace(material, group_differences=differences, groups_not_compared=reasons)

@@ -315,6 +315,10 @@ class ReportData:
         The decision that the page is about.
     evidence : sequence of TableView
         Tables of other studies: past launches, human labels.
+    group_differences : mapping of str to polars.DataFrame
+        The differences from the reference within groups, by the column of the groups.
+    groups_not_compared : mapping of str to str
+        Why there are none of a column.
     """
 
     estimates: Estimates
@@ -326,6 +330,8 @@ class ReportData:
     audit: pl.DataFrame | None
     decision: Decision | None = None
     evidence: Sequence[TableView] = ()
+    group_differences: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    groups_not_compared: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def results(self) -> Mapping[str, Result]:

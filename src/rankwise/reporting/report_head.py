@@ -113,6 +113,10 @@ def _users_of(result: Result) -> int:
     return result.counts.get("users", len(result.per_user))
 
 
+SYSTEMS = 6
+"""Systems in charts of differences: the others are in the table."""
+
+
 def reference(material: ReportData) -> str:
     """Return the system that differences are from: the baseline, or the one that leads."""
     baseline = material.design.baseline
@@ -121,6 +125,20 @@ def reference(material: ReportData) -> str:
         if baseline is not None
         else system_order(_primary(material), material.design)[0]
     )
+
+
+def pairs_with_reference(material: ReportData) -> list[dict[str, Any]]:
+    """Return at most six pairs of the primary metric with the reference, the best system first.
+
+    There is none if only groups of users were compared.
+    """
+    if material.pairs is None or material.design.by is not None:
+        return []
+    pairs = _primary(material).filter(pl.col("group").is_null()).to_dicts()
+    other = reference(material)
+    rows = [oriented(row, other) for row in pairs if other in (row["system"], row["baseline"])]
+    place = {name: at for at, name in enumerate(material.ranked)}
+    return sorted(rows, key=lambda row: place[row["system"]])[:SYSTEMS]
 
 
 def _primary(material: ReportData) -> pl.DataFrame:

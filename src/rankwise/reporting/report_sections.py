@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.comparability import check_slices
-from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision, levels_of
 from rankwise.comparison.paper import methods
 from rankwise.comparison.view import adjusted_p_name, means_by_system, pair_view, served_sentence
@@ -86,7 +84,7 @@ from rankwise.reporting.report_data import (
     Text,
     section,
 )
-from rankwise.reporting.report_head import reference
+from rankwise.reporting.report_head import SYSTEMS, pairs_with_reference, reference
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import group_column, interval_of, is_truth_slice
 from rankwise.results.result import Result, knows_lists
@@ -101,7 +99,6 @@ _LIST = 20  # items of a list that are shown
 
 _COLUMNS = 9  # metrics of the table of systems, and of the matrix
 _PANELS = 6  # charts side by side
-_SYSTEMS = 6  # in charts of differences: the others are in the table
 _CUTOFFS = 30  # points of a curve
 _ROWS, _VALUES = 150, 400  # rows of a folded table
 _BEYOND = ("coverage", "novelty", "diversity", "popularity", "fairness")
@@ -294,24 +291,16 @@ def _pairs(material: ReportData) -> pl.DataFrame:
     return material.pairs
 
 
-def _from_reference(material: ReportData) -> list[dict[str, Any]]:
-    """Return at most six pairs of the primary metric with the reference, the best system first."""
-    pairs = _pairs(material).filter(pl.col("primary") & pl.col("group").is_null()).to_dicts()
-    other = reference(material)
-    rows = [oriented(row, other) for row in pairs if other in (row["system"], row["baseline"])]
-    place = {name: at for at, name in enumerate(material.ranked)}
-    return sorted(rows, key=lambda row: place[row["system"]])[:_SYSTEMS]
-
-
 def differences(material: ReportData) -> list[Block]:
     """Return differences of the primary metric, with unadjusted and adjusted intervals."""
     if material.alone or material.design.by is not None:
         return []
-    rows, alpha = _from_reference(material), material.design.alpha
+    primary = _pairs(material).filter("primary").to_dicts()
+    rows, alpha = pairs_with_reference(material), material.design.alpha
     other = reference(material)
     if not rows:
         raise MetricError("no pair with a common system was compared")
-    p_name = adjusted_p_name(_pairs(material).filter("primary").to_dicts(), material.design)
+    p_name = adjusted_p_name(primary, material.design)
     drawn = [
         ForestRow(
             row["system"],
@@ -395,7 +384,7 @@ def other_metrics(material: ReportData) -> list[Block]:
     other = reference(material)
     rows = [oriented(row, other) for row in rows if other in (row["system"], row["baseline"])]
     names = [name for name in material.ranked if any(row["system"] == name for row in rows)][
-        :_SYSTEMS
+        :SYSTEMS
     ]
     by_metric: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in rows:
@@ -423,7 +412,7 @@ def other_metrics(material: ReportData) -> list[Block]:
     text = f"Exploratory: change against {other}, ▲ better, ▼ worse, · not shown; up to {share}"
     return [
         Text(text),
-        Grid(TableView(["metric", other, *names], body), compact=len(names) < _SYSTEMS),
+        Grid(TableView(["metric", other, *names], body), compact=len(names) < SYSTEMS),
     ]
 
 
@@ -431,15 +420,15 @@ def for_whom(material: ReportData) -> list[Block]:
     """Return differences within groups, one panel per system, and who gains and loses."""
     columns = groups_of(material.results)
     blocks: list[Block] = []
-    rows = (
-        _from_reference(material)
-        if material.pairs is not None and material.design.by is None
-        else []
-    )
+    rows = pairs_with_reference(material)
     for by, sizes in columns.items():
+        what = f"groups by {by}"
+        if by in material.groups_not_compared:
+            blocks.append(Missing(what, material.groups_not_compared[by]))
+            continue
         panels = partial(_slice_panels, by=by, sizes=sizes, rows=rows)
         values = partial(_slice_values, by=by, sizes=sizes)
-        blocks += section("", "", material, {f"groups by {by}": panels if rows else values}).blocks
+        blocks += section("", "", material, {what: panels if rows else values}).blocks
     counts = [row for row in rows if row["wins"] is not None]
     if counts:
         shares = [(row["system"], row["losses"], row["ties"], row["wins"]) for row in counts]
@@ -460,22 +449,9 @@ def _slice_panels(
     rows: Sequence[Mapping[str, Any]],
 ) -> list[Block]:
     """Return one panel per system: differences from the reference for all users and by group."""
-    other, design = reference(material), material.design
-    pairs = {name: material.results[name] for name in (other, *(row["system"] for row in rows))}
-    if not design.forced:
-        check_slices(pairs, by)
-    made = compare(
-        pairs,
-        baseline=other,
-        by=by,
-        primary=material.primary,
-        metrics=[material.primary],
-        alpha=design.alpha,
-        missing=design.missing,
-        clusters=design.clusters,
-        force=True,
-    )
-    inside = {(row["system"], row["group"]): row for row in made.table.iter_rows(named=True)}
+    other = reference(material)
+    differences = material.group_differences[by]
+    inside = {(row["system"], row["group"]): row for row in differences.iter_rows(named=True)}
     largest = sorted(sizes, key=lambda size: -size[1])[:MOST_GROUPS]
     groups = sorted(largest, key=lambda size: natural_key(size[0]))
     unit = material.unit
@@ -490,7 +466,7 @@ def _slice_panels(
                 total,
                 unit,
                 users=users,
-                no_list=_no_list(pairs, row, by, group),
+                no_list=_no_list(material.results, row, by, group),
             )
             for group, users in groups
         ]
@@ -580,7 +556,7 @@ def _slice_values(
         name: [_value_row(material, name, by, *group, total) for group in groups]
         for name in material.ranked
     }
-    drawn = dict(list(drawn.items())[:_SYSTEMS])
+    drawn = dict(list(drawn.items())[:SYSTEMS])
     ends = [
         v
         for panel in drawn.values()

@@ -26,8 +26,9 @@ from rankwise.comparison.comparability import (
 )
 from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.design import Design
-from rankwise.comparison.pairwise import bounds_of, check_zero, ranks_of_pairs
+from rankwise.comparison.family import bounds_of, check_zero
 from rankwise.comparison.plan import list_pairs
+from rankwise.comparison.ranks import ranks_of_pairs
 from rankwise.comparison.rows import PairFinding, conclude_pairs, make_pair_finding
 from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Missing, check_choice, check_flag

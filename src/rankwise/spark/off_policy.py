@@ -17,9 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from rankwise.errors import ParameterError, RankwiseError
-from rankwise.offpolicy.engine import Job, Options
+from rankwise.offpolicy.job import Job
+from rankwise.offpolicy.merge import finish
 from rankwise.offpolicy.off_policy import Target
 from rankwise.offpolicy.off_policy import off_policy as in_memory
+from rankwise.offpolicy.options import Options
+from rankwise.offpolicy.pieces import work
 from rankwise.offpolicy.policies import item_series
 from rankwise.offpolicy.result import OffPolicy
 from rankwise.spark.engine import bucket_of, check_buckets, default_buckets
@@ -103,7 +106,7 @@ def off_policy(
         job = _ahead(job, log, items)
         partials = _worked(job, log, buckets or default_buckets(session, [log]))
     card = {**log.empty.card, "rows": job.rows}
-    return job.finish(partials, card)
+    return finish(job, partials, card)
 
 
 def _job(outcomes: Any, **options: Any) -> Job:
@@ -142,11 +145,11 @@ def _worked(job: Job, log: SparkTable, buckets: int) -> list[Any]:
     """Return the partial of each bucket; raise the error of one that cannot be worked on."""
     data: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
 
-    def work(rows: pa.Table) -> pa.Table:
+    def work_on_bucket(rows: pa.Table) -> pa.Table:
         partial, error = None, None
         try:
             here = _load(data)
-            partial = pickle.dumps(here.work(here.read(pl.DataFrame(rows).drop("bucket"), 1)))
+            partial = pickle.dumps(work(here, here.read(pl.DataFrame(rows).drop("bucket"), 1)))
         except RankwiseError as raised:
             error = pickle.dumps(raised)
         return one_row(_OUTPUT, partial=partial, error=error)
@@ -154,7 +157,7 @@ def _worked(job: Job, log: SparkTable, buckets: int) -> list[Any]:
     made = (
         _in_buckets(log, buckets)
         .groupBy("bucket")
-        .applyInArrow(work, from_arrow_schema(_OUTPUT))
+        .applyInArrow(work_on_bucket, from_arrow_schema(_OUTPUT))
         .toArrow()
     )
     for error in made.column("error").to_pylist():

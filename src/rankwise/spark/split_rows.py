@@ -33,18 +33,9 @@ from rankwise.core.arguments import TimeUnit
 from rankwise.core.hashing import Hashes, combine_hashes, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
 from rankwise.spark.tables import active_session, is_spark, read_spark
-from rankwise.splits.interactions import (
-    Rows,
-    Times,
-    compact_dates,
-    hash_of_other_columns,
-    mixed_dates,
-    numbered,
-    odd_time,
-    placeholder_error,
-    placeholders,
-    read_times,
-)
+from rankwise.splits.dates import compact_dates, mixed_dates
+from rankwise.splits.interactions import Rows, hash_of_other_columns, numbered
+from rankwise.splits.times import Times, odd_time, placeholder_error, placeholders, read_times
 from rankwise.tables.columns import (
     ROLES,
     Columns,

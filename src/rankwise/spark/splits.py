@@ -29,7 +29,7 @@ from rankwise.spark.split_rows import (
 )
 from rankwise.spark.tables import SparkTable, empty_of, errors_of_spark, named
 from rankwise.splits.holdout import Holdout, LeaveOut, UserHoldout
-from rankwise.splits.interactions import Duration, Rows, Times, rounded
+from rankwise.splits.interactions import Rows, rounded
 from rankwise.splits.split import card_of, known_rows
 from rankwise.splits.splitter import (
     Deduplicate,
@@ -42,6 +42,7 @@ from rankwise.splits.splitter import (
     refuse_empty,
 )
 from rankwise.splits.temporal import GlobalTime, best_moment
+from rankwise.splits.times import Duration, Times
 from rankwise.tables.columns import Columns, overrides_for
 from rankwise.tables.table import TRAINED, Table, TableRole, one_line
 

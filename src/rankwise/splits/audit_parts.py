@@ -17,9 +17,10 @@ from rankwise.core.arguments import Claim, TimeUnit
 from rankwise.core.terminal import PAGE, Detail, Marked, TableView, html, markdown, terminal_width
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest, printable
-from rankwise.splits.interactions import read_times, shared_format
+from rankwise.splits.dates import shared_format
 from rankwise.splits.reading import read
 from rankwise.splits.split import Folds, Split
+from rankwise.splits.times import read_times
 from rankwise.tables.columns import Columns
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table

@@ -13,6 +13,7 @@ import polars as pl
 
 from rankwise.core.arguments import TimeUnit
 from rankwise.errors import FileError, ParameterError, nearest
+from rankwise.splits.dates import COMPACT, read_compact
 from rankwise.splits.holdout import (
     Holdout,
     ItemHoldout,
@@ -23,7 +24,7 @@ from rankwise.splits.holdout import (
     UserHoldout,
     UserKFold,
 )
-from rankwise.splits.interactions import COMPACT, Mask, Rows, read_compact
+from rankwise.splits.interactions import Mask, Rows
 from rankwise.splits.split import Folds, Split
 from rankwise.splits.splitter import Deduplicate, Filter, KCore, MinRating, MinRows, Splitter
 from rankwise.splits.temporal import GlobalTime, SuccessiveTargets, TimeWindows, TwoStage

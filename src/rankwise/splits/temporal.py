@@ -15,13 +15,8 @@ from rankwise.core.ragged import Ints
 from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError, nearest
 from rankwise.splits.holdout import UserHoldout
 from rankwise.splits.interactions import (
-    Align,
     Draws,
-    Duration,
-    Length,
     Mask,
-    Moment,
-    Period,
     Rows,
     Seed,
     Share,
@@ -32,6 +27,7 @@ from rankwise.splits.interactions import (
     take_rows,
 )
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter
+from rankwise.splits.times import Align, Duration, Length, Moment, Period
 
 
 def _rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, str]:

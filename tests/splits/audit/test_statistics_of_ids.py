@@ -11,28 +11,30 @@ import pytest
 
 from rankwise import audit
 from rankwise.splits import audit_checks
-from rankwise.splits.audit import (
+from rankwise.splits.audit_checks import _listed_twice, _read_histories
+from rankwise.splits.audit_features import (
     _agreement,
     _Compared,
     _equals,
-    _follows,
-    _in_order,
     _is_answer,
     _is_enough,
     _knows_moments,
     _knows_who,
-    _reached,
-    _recall,
-    _sample,
     _side,
-    _sides,
     _statistic,
     _Statistics,
     _sums,
     _ticks,
+)
+from rankwise.splits.audit_lists import (
+    _follows,
+    _in_order,
+    _reached,
+    _recall,
+    _sample,
+    _sides,
     _unlisted,
 )
-from rankwise.splits.audit_checks import _listed_twice, _read_histories
 from rankwise.splits.audit_parts import Limits, Parts
 
 NAN = math.nan

@@ -1,0 +1,392 @@
+"""Differences of means over users in clusters, and over several seeds of each system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rankwise.comparison.alignment import AlignedUsers
+from rankwise.comparison.family import PairFamily
+from rankwise.comparison.rows import (
+    Clusters,
+    PairFinding,
+    Seeds,
+    detectable,
+    make_pair_finding,
+)
+from rankwise.comparison.scaled_difference import ScaledDifference
+from rankwise.core.terminal import percent
+from rankwise.errors import InputError, MetricError
+from rankwise.findings.finding import Limits, MarginTests
+from rankwise.stats.bounded_means import (
+    BOUNDED,
+    bounded_interval_of,
+    bounded_lift,
+    bounded_test_of,
+)
+from rankwise.stats.data_sets import cluster_error, cluster_values, of_clusters
+from rankwise.stats.differences import MANY, Differences, Floats, TestResult
+from rankwise.stats.effect_sizes import cliffs_delta, fieller
+from rankwise.stats.equivalence import Bounds
+from rankwise.stats.intervals import constant_interval, interval_of_test
+from rankwise.stats.paired_tests import smallest_p
+from rankwise.stats.variance_components import VarianceComponents, variance_of_means
+
+TWO_LEVEL = "two-level t"
+"""The test of means over users and seeds."""
+_FEW = 5  # seeds below which the variance between them is hardly known
+_POWER_0_8 = 0.8416  # normal quantile
+
+
+@dataclass(frozen=True, eq=False)
+class SampledMeans:
+    """The pairs of a family on one metric, whose means are over clusters or seeds besides users."""
+
+    family: PairFamily
+    cell: str
+    aligned: AlignedUsers
+
+    def findings(self) -> list[PairFinding]:
+        """Return one finding per pair, before any correction."""
+        if not len(self.aligned.values):
+            raise MetricError("no user has a value in every result", found=self.cell)
+        if np.isinf(self.aligned.values).any():
+            names = " and ".join(self.family.results)
+            raise InputError(f"{self.cell} is infinite for some users", found=names)
+        return [
+            _SampledPair(self.family, self.cell, self.aligned, pair).finding()
+            for pair in self.family.pairs
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class _SampledPair:
+    """A pair's values for the same users, one row per seed, whose users may come in clusters."""
+
+    family: PairFamily
+    cell: str
+    aligned: AlignedUsers
+    pair: tuple[str, str]
+
+    def finding(self) -> PairFinding:
+        """Return the finding; each step adds what one kind of sample says."""
+        finding = self._finding_of_users()
+        if self.family.seeds:
+            finding = with_seeds(
+                finding,
+                self.variance,
+                (self.baseline.mean(axis=1), self.system.mean(axis=1)),
+                alpha=self.family.alpha,
+            )
+        if self.family.clusters is not None:
+            finding = self._with_clusters(finding)
+        if self.varies:
+            finding = self._with_variance(finding)
+        elif self.cluster is not None:
+            # Users vary, and clusters do not: nothing says what would be found.
+            effect = replace(finding.effect, minimum_detectable=math.nan)
+            finding = replace(finding, effect=effect)
+        return self._with_bound(finding) if self.has_bound else finding
+
+    @property
+    def cluster(self) -> Any:
+        """The number of the cluster of each user; None if users are independent."""
+        return self.aligned.cluster
+
+    @cached_property
+    def baseline(self) -> Floats:
+        """The values of the baseline, shape (seeds, users)."""
+        return self._values_of(self.pair[0])
+
+    @cached_property
+    def system(self) -> Floats:
+        """The values of the system, shape (seeds, users)."""
+        return self._values_of(self.pair[1])
+
+    @cached_property
+    def differences(self) -> Differences:
+        """Each user's values, averaged over seeds."""
+        return Differences(self.system.mean(axis=0), self.baseline.mean(axis=0))
+
+    @cached_property
+    def variance(self) -> VarianceComponents:
+        """The variance of the mean difference over users, clusters and seeds."""
+        return self._variance_of(self.differences.d, self._seeds_apart(1.0))
+
+    @property
+    def varies(self) -> bool:
+        """Whether the difference varies; NaN for a single user or cluster counts as varying."""
+        return self.variance.total != 0
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The bounds of a user's value."""
+        return self.family.bounds(self.cell)
+
+    @property
+    def largest(self) -> float:
+        """The largest difference that the bounds allow."""
+        return self.bounds[1] - self.bounds[0]
+
+    @property
+    def n_independent(self) -> int:
+        """The number of independent units: clusters, or users."""
+        clustered = self.family.clusters is not None
+        return self.aligned.n_clusters if clustered else self.differences.n
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether the bound of a difference limits what is claimed."""
+        few = self.n_independent < MANY or self.family.test == "bounded"
+        return self.n_independent > 1 and few and math.isfinite(self.largest)
+
+    @cached_property
+    def scaled(self) -> ScaledDifference:
+        """The difference at any factor of the baseline."""
+
+        def at(factor: float) -> tuple[float, VarianceComponents]:
+            d = Differences(self.system.mean(axis=0), factor * self.baseline.mean(axis=0))
+            return d.mean, self._variance_of(d.d, self._seeds_apart(factor))
+
+        system, baseline = self.differences.means
+        return ScaledDifference(baseline, system, self.variance.error, at)
+
+    def limits_of(self, level: float) -> Limits:
+        """Return the limits at a level, never narrower than those of the bound where it counts."""
+        limits = self._limits_of_variance(level) if self.varies else self._limits_of_constant(level)
+        if not self.has_bound:
+            return limits
+        options: dict[str, Any] = {"confidence": 1 - level, "cluster": self.cluster}
+        interval = bounded_interval_of(self.differences, self.largest, **options)
+        _, *lift = bounded_lift(self.differences, self.bounds, **options)
+        return limits.wider(Limits(interval.low, interval.high, *lift))
+
+    def _values_of(self, system: str) -> Floats:
+        columns = [self.family.column_of(name) for name in self.family.names_of(system)]
+        return np.ascontiguousarray(self.aligned.values[:, columns].T)
+
+    def _seeds_apart(self, factor: float) -> list[Floats]:
+        """Return what seeds vary by: pairs of seeds, or the seeds of each system."""
+        baseline = factor * self.baseline
+        return [self.system - baseline] if self.family.paired else [self.system, baseline]
+
+    def _variance_of(self, users: Floats, seeds: Sequence[Floats]) -> VarianceComponents:
+        """Return the variance of a mean over users and seeds."""
+        if self.cluster is None:
+            return variance_of_means(users, seeds)
+        # What users and seeds have of each other is alike in all rows of a cluster, which count
+        # once.
+        seeds = [
+            _of_clusters(values, self.cluster) if len(values) > 1 else values for values in seeds
+        ]
+        several = self.aligned.n_clusters > 1
+        error, freedom = cluster_error(users, self.cluster) if several else (math.nan, 0.0)
+        return variance_of_means(users, seeds, (error**2, freedom))
+
+    def _finding_of_users(self) -> PairFinding:
+        """Return the finding of the mean difference with its test and limits."""
+        d, family = self.differences, self.family
+        p_bound = math.nan
+        if math.isfinite(self.largest):
+            p_bound = bounded_test_of(d, self.largest, self.cluster).p
+        return make_pair_finding(
+            self.cell,
+            self.pair,
+            d,
+            self._test_of_variance() if self.varies else self._test_of_constant(),
+            self.limits_of,
+            alpha=family.alpha,
+            margin=family.margin_test(self.cell),
+            better=family.direction(self.cell),
+            together=family.n_together(self.cell),
+            tests=family.n_corrected(self.cell),
+            dropped=(self.aligned.users, self.aligned.reasons),
+            bounds=self.bounds,
+            cluster=self.cluster,
+            delta=cliffs_delta(d.x, d.y),
+            p_bound=p_bound,
+            interval_flags=() if self.varies else self._flags_of_constant(),
+        )
+
+    def _test_of_variance(self) -> TestResult:
+        d, variance = self.differences, self.variance
+        name = TWO_LEVEL if self.family.seeds else "clustered t"
+        flags = d.flags if self.cluster is None else of_clusters(d, self.cluster).flags
+        return TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, flags)
+
+    def _test_of_constant(self) -> TestResult:
+        """Test a difference that is alike for all units, whatever the seed: by signs or bound."""
+        d = self.differences
+        if self.cluster is None:
+            return self.family.test_users(d, self.largest)
+        p = smallest_p(self.aligned.n_clusters) if d.mean else 1.0
+        flags = of_clusters(d, self.cluster).sample_flags
+        flags = (*flags, self.family.unit.unvaried_flag) if d.nonzero else flags
+        return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags)
+
+    def _limits_of_variance(self, level: float) -> Limits:
+        """Return the limits of the mean difference, and of its lift from both means' variances."""
+        d, variance = self.differences, self.variance
+        interval = variance.interval(d.mean, confidence=1 - level, n=d.n)
+        of_x, of_y = (
+            self._variance_of(mean, [values]).total
+            for mean, values in zip((d.x, d.y), (self.system, self.baseline), strict=True)
+        )
+        both = (of_x + of_y - variance.total) / 2  # of a difference: var x + var y − 2 cov
+        covariance = np.array([[of_x, both], [both, of_y]])
+        confidence = 1 - level
+        quantile = variance.quantile((1 - confidence) / 2)
+        _, *lift = fieller(d.means, d.means[0] - d.means[1], covariance, quantile)
+        return Limits(interval.low, interval.high, *lift)
+
+    def _limits_of_constant(self, level: float) -> Limits:
+        """Return the limits that unseen values could reach, where no value differs from others."""
+        d, largest = self.differences, self.largest
+        if self.cluster is None:
+            interval = interval_of_test(
+                d,
+                self.family.choose_test(d, largest),
+                confidence=1 - level,
+                largest=largest,
+                seed=self.family.seed,
+                n_resamples=self.family.resamples,
+            )
+        else:
+            interval = constant_interval(
+                d.mean, self.aligned.n_clusters, -largest, largest, confidence=1 - level
+            )
+        return Limits(interval.low, interval.high)
+
+    def _flags_of_constant(self) -> tuple[str, ...]:
+        """Return the caveats of the interval of a difference without variance."""
+        d, largest = self.differences, self.largest
+        count = d.n if self.cluster is None else self.aligned.n_clusters
+        if count < 2 and self.cluster is None:
+            return ()
+        confidence = 1 - self.family.alpha
+        return constant_interval(d.mean, count, -largest, largest, confidence=confidence).flags
+
+    def _with_clusters(self, finding: PairFinding) -> PairFinding:
+        """Return a finding with its clusters and their caveats."""
+        unit = self.family.unit
+        flags = (*finding.flags, *unit.flags(self.aligned.n_clusters))
+        if math.isnan(self.variance.total):
+            flags = (*flags, unit.untested_flag)
+        return replace(finding, clusters=Clusters(self.aligned.n_clusters), flags=flags)
+
+    def _with_variance(self, finding: PairFinding) -> PairFinding:
+        """Return a finding over seeds and clusters: no claim is stronger than that over users."""
+        variance = self.variance
+        alpha = self.family.alpha / self.family.n_corrected(self.cell)
+        wide = (variance.quantile(alpha / 2) + variance.quantile(0.2)) * variance.error
+        # Of fewer seeds the variance is known too badly to say what would be found.
+        unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds)
+        found = math.nan if unknown else detectable(wide, finding.largest)
+
+        of_users = finding.margin_limits_of
+        assert of_users is not None
+
+        def margin_limits_of(level: float) -> Limits:
+            difference, n = finding.means.difference, finding.effect.users or 0
+            interval = variance.interval(difference, confidence=1 - level, n=n)
+            lift = self.scaled.lift_limits(level)
+            return of_users(level).wider(Limits(interval.low, interval.high, *lift))
+
+        claims = self._margin_tests(finding)
+        if self.family.margin_test(self.cell) is not None:
+            claims = claims.with_limits(margin_limits_of(2 * self.family.alpha))
+        return replace(
+            finding,
+            effect=replace(finding.effect, minimum_detectable=found),
+            margin=claims,
+            std_error=variance.error,
+            margin_limits_of=margin_limits_of,
+        )
+
+    def _margin_tests(self, finding: PairFinding) -> MarginTests:
+        """Return the larger p-values of a margin: over users alone, and over all that varies."""
+        of_users = finding.margin
+        of_variance = self.scaled.margin_tests(
+            self.family.margin_test(self.cell), finding.higher_is_better
+        )
+        return replace(
+            of_users,
+            users_needed=None,
+            p_equivalence=float(np.maximum(of_users.p_equivalence, of_variance.p_equivalence)),
+            p_non_inferior=float(np.maximum(of_users.p_non_inferior, of_variance.p_non_inferior)),
+        )
+
+    def _with_bound(self, finding: PairFinding) -> PairFinding:
+        """Return a finding with the larger p-value of its own test and the bounded mean."""
+        d, test, flags = self.differences, finding.test, finding.flags
+        if self.cluster is not None:
+            biggest = int(np.bincount(self.cluster).max())
+            flags = (*flags, self.family.unit.largest_flag(biggest))
+
+        together = bounded_interval_of(
+            d,
+            finding.largest,
+            confidence=1 - self.family.alpha / self.family.n_together(self.cell),
+            cluster=self.cluster,
+        )
+        half = max(d.mean - together.low, together.high - d.mean)
+        found = detectable(half + _POWER_0_8 * finding.std_error, finding.largest)
+        wide = max(finding.effect.minimum_detectable, found)
+        p = float(np.maximum(test.p, test.p_bound))
+        return replace(
+            finding,
+            test=replace(test, test=f"{test.test}, {BOUNDED}", p=p),
+            effect=replace(finding.effect, minimum_detectable=wide),
+            flags=flags,
+        )
+
+
+def _of_clusters(values: Floats, cluster: Any) -> Floats:
+    """Return one column per cluster, of values with one row per seed."""
+    return np.stack([cluster_values(of_seed, cluster) for of_seed in values])
+
+
+def with_seeds(
+    finding: PairFinding,
+    variance: VarianceComponents,
+    means: tuple[Floats, Floats],
+    *,
+    alpha: float,
+) -> PairFinding:
+    """Return a finding with its seeds; ``means`` has the seeds' means of baseline and system."""
+    total = variance.total
+    share = variance.of_seeds / total if total > 0 else math.nan
+    more = variance.seeds_to_halve(1 - alpha) if total > 0 else None
+    before, after = (float(m.std(ddof=1)) if len(m) > 1 else math.nan for m in means)
+
+    notes = [
+        note
+        for system, of_system in zip((finding.baseline, finding.system), means, strict=True)
+        if (note := _note_of_seeds(system, of_system))
+    ]
+    if share > 0.5:
+        halve = (
+            f"{more} more of each system halve the interval"
+            if more
+            else "no number of them halves the interval"
+        )
+        notes.append(f"seeds make up {percent(share)} of the variance: {halve}")
+    seeds = Seeds(len(means[0]), len(means[1]), before, after, share, more)
+    return replace(finding, seeds=seeds, flags=(*finding.flags, *notes))
+
+
+def _note_of_seeds(system: str, means: Floats) -> str:
+    """Return what is to be known about the seeds of a system; empty if they are enough."""
+    count = len(means)
+    if count == 1:
+        return f"one seed of {system}: treated as a system without seeds"
+    if not np.ptp(means):
+        return f"all {count} seeds of {system} have the same mean"
+    if len(np.unique(means)) < count:
+        return f"some of {count} seeds of {system} have the same mean: given twice?"
+    return f"{count} seeds of {system} tell little about the variance of seeds" * (count < _FEW)
