@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.cli.evaluate import plain_formula, plain_text
+from rankwise.cli.formulas import plain_formula, plain_text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rankwise.cli import evaluate as command
+from rankwise.cli import metrics as command
 from rankwise.metrics.description import describe, every_description
 
 EVERY = every_description()

@@ -12,10 +12,10 @@ from rankwise.cli.options import (
     PATH,
     ResultOutput,
     metrics_option,
-    named_paths,
     result_options,
     signature_options,
 )
+from rankwise.cli.systems import named_paths
 from rankwise.evidence.judged import judged
 from rankwise.evidence.launches import validate_metrics
 from rankwise.evidence.rank_agreement import rank_agreement
@@ -86,7 +86,7 @@ def judged_command(
     Several systems need names:
     `--human a=people/a --human b=people/b --judge a=model/a --judge b=model/b`.
     """
-    from rankwise.cli.compare import open_system
+    from rankwise.cli.systems import open_system
 
     sides = [named_paths(ctx, texts, open_system) for texts in (human, judge)]
     if [len(side) for side in sides] == [1, 1]:
@@ -123,7 +123,7 @@ def agreement_command(
     Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values.
     Without `--second`, two metrics are compared.
     """
-    from rankwise.cli.compare import open_system
+    from rankwise.cli.systems import open_system
 
     one, other = (named_paths(ctx, texts, open_system) for texts in (first, second))
     out.write(rank_agreement(one, other or None, metrics=list(metrics) or None, **options))

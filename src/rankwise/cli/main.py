@@ -175,22 +175,17 @@ _COMMANDS = {
     "validate-metrics": "Tell which offline metrics predict online effects.",
 }
 _FILES = {
-    "audit": "split",
     "check": "run",
-    "conventions": "evaluate",
-    "decide": "compare",
     "demo": "run",
-    "explain": "evaluate",
+    "explain": "conventions",
     "init": "run",
     "inspect": "run",
-    "interleaving": "off_policy",
     "judged": "evidence",
-    "metrics": "evaluate",
     "off-policy": "off_policy",
     "plan": "run",
     "agreement": "evidence",
-    "report": "compare",
     "validate-metrics": "evidence",
+    "audit": "split",
 }
 """Files of the commands that share one."""
 _COMPLETION = "_RANKWISE_COMPLETE"  # what shells set to ask for the completion of a word

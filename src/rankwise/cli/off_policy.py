@@ -1,4 +1,4 @@
-"""``rankwise off-policy`` and ``rankwise interleaving``: policies on logs, and tests of drafts."""
+"""``rankwise off-policy``: what other policies would have earned on logged impressions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from rankwise.cli.options import (
     signature_options,
     spark_options,
 )
-from rankwise.interleave.analysis import interleaving
 from rankwise.offpolicy.off_policy import off_policy
 
 if TYPE_CHECKING:
@@ -221,27 +220,3 @@ def _holds(result: OffPolicy, name: str, verdict: str) -> bool:
     """Return whether a target has a verdict against the baseline, over all requests."""
     rows = result.differences.filter(primary=True, system=name)
     return bool(rows["verdict"][0] == verdict)
-
-
-@click.command("interleaving", epilog=examples("rankwise interleaving drafts.csv"))
-@click.argument("exposures")
-@click.argument("outcomes", required=False)
-@signature_options(interleaving, "teams", "credit", "alpha", "window", "missing")
-@column_option
-@result_options
-def interleaving_command(
-    exposures: str,
-    outcomes: str | None,
-    out: ResultOutput,
-    columns: Any,
-    **options: Any,
-) -> int:
-    """Test which ranker of an interleaving experiment users preferred.
-
-    EXPOSURES has one row per item that was shown, with its team, or one row per request with the
-    credit of each team (credit_a, credit_b). Users are the sampling units; an unfair draft has no
-    verdict.
-    """
-    result = interleaving(exposures, outcomes, columns=columns or None, **options)
-    out.write(result)
-    return 0

@@ -1,0 +1,117 @@
+"""``rankwise report``: an HTML report about results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankwise.cli.main import examples
+from rankwise.cli.options import PATH, column_option, signature_options
+from rankwise.cli.systems import named_paths, open_system
+from rankwise.reporting.report import report
+
+
+@click.command(
+    "report",
+    epilog=examples(
+        "rankwise report results/popularity results/neighbours -o page.html",
+        "rankwise report results/neighbours --items items.csv --assets charts",
+    ),
+)
+@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON | LOG")
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    default=Path("report.html"),
+    show_default=True,
+    help="The file to write.",
+)
+@signature_options(report, "primary", "baseline", "title")
+@click.option(
+    "--recommendations",
+    "runs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="The lists of a system, for exposure and examples; may be repeated.  [default: the file "
+    "that the result names]",
+)
+@signature_options(report, "truth", "train", "items")
+@column_option
+@click.option("--audit/--no-audit", default=False, help="Audit TRAIN and TRUTH for leakage.")
+@click.option(
+    "--assets",
+    type=PATH,
+    metavar="DIR",
+    help="Also write every chart as SVG and PNG, and its data as CSV.",
+)
+@click.pass_context
+def report_command(
+    ctx: click.Context,
+    /,
+    systems: tuple[str, ...],
+    output: Path,
+    primary: str | None,
+    baseline: str | None,
+    title: str | None,
+    runs: tuple[str, ...],
+    truth: str | None,
+    train: str | None,
+    items: str | None,
+    columns: dict[str, Any],
+    assets: Path | None,
+    *,
+    audit: bool,
+) -> None:
+    """Write an HTML report about results: one self-contained file.
+
+    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Or
+    give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote; or one
+    LOG: a folder that `rankwise off-policy --save` wrote.
+    """
+    from rankwise.comparison.comparison import Comparison
+    from rankwise.comparison.storage import is_comparison
+    from rankwise.offpolicy.result import OffPolicy, is_off_policy
+
+    subject: Any
+    if len(systems) == 1 and is_comparison(Path(systems[0])):
+        subject = Comparison.load(systems[0])
+        if primary is not None or baseline is not None:
+            subject = subject.results  # compared again
+    elif len(systems) == 1 and is_off_policy(Path(systems[0])):
+        subject = OffPolicy.load(systems[0])
+    else:
+        subject = named_paths(ctx, systems, open_system)
+    page = report(
+        subject,
+        primary=primary,
+        baseline=baseline,
+        title=title,
+        recommendations=named_paths(ctx, runs, str),
+        truth=truth,
+        train=train,
+        items=items,
+        columns=columns or None,
+        audit=_audit(ctx, train, truth, columns) if audit else None,
+    )
+    page.save(output)
+    if assets is not None:
+        files = page.save_assets(assets)
+        click.echo(f"{len(files)} files in {assets}", err=True)
+    for what, why in page.missing.items():
+        click.echo(f"without {what}: {why}", err=True)
+    click.echo(str(output))
+
+
+def _audit(
+    ctx: click.Context, train: str | None, truth: str | None, columns: dict[str, Any]
+) -> Any:
+    from rankwise.splits.audit import audit
+    from rankwise.splits.reading import truth_and_train
+
+    truth, train = truth_and_train(truth, train, columns or None)
+    if train is None or truth is None:
+        raise click.UsageError("--audit needs --train and --truth", ctx)
+    return audit(train, truth, columns=columns or None)
