@@ -183,7 +183,7 @@ def test_users_that_one_result_lacks():
     assert "user 6 has none in a (2 such users of 8)" in str(caught.value)
     common = rw.compare({"a": first, "b": second}, missing="common")["b"]
     assert (common["users"], common["users_dropped"], common["difference"]) == (6, 2, 0)
-    assert common["dropped_because"] == "2 without a value in some result"
+    assert common["dropped_because"] == "2 excluded: no value in at least one result"
     zero = rw.compare({"a": first, "b": second}, missing="zero")["b"]
     assert (zero["users"], zero["difference"]) == (8, 0.125)
     assert zero["dropped_because"] == "2 missing values taken for 0"
@@ -195,7 +195,7 @@ def test_users_without_a_value_anywhere_are_left_out_and_counted():
     both = {name: run(lists, truth, population="all") for name in "ab"}
     row = rw.compare(both)["b"]
     assert (row["users"], row["users_dropped"]) == (8, 1)
-    assert row["dropped_because"] == "1 without a value in any result"
+    assert row["dropped_because"] == "1 excluded: no value in any result"
     assert "identical" in row["flags"]
 
 

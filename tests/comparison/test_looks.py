@@ -125,7 +125,10 @@ def test_the_command_line(tmp_path):
     gate = ["compare", "new", "--no-regression", "old", "-m", "ndcg@10"]
     done = rankwise_here(tmp_path, *gate, "--margin", "0.02", "--looks", "looks.json")
     assert done.returncode == 0, done.stderr
-    assert "PASS  new holds against baseline on ndcg@10.\n      look 1, 3,000 users" in done.stderr
+    assert (
+        "PASS  new is not inferior to baseline on ndcg@10.\n      look 1, 3,000 users"
+        in done.stderr
+    )
     close = [*gate, "--margin", "0.001", "--looks", "close.json"]
     done = rankwise_here(tmp_path, *close)
     assert (done.returncode, "not shown" in done.stderr) == (5, True)

@@ -73,14 +73,14 @@ FELL = {
             {"verdict": "not shown", "p_adjusted": 0.0505},
             (
                 "B is not shown to differ from A on ndcg@10: +3.1 % (1.2 to 5.0), p = 0.051. "
-                "One of 0.00800 (2.7 %) would have been found 4 times in 5."
+                "A difference of 0.00800 (2.7 %) would be detected in 80 % of samples of this size."
             ),
         ),
         (
             {"verdict": "not shown", "minimum_detectable": math.inf},
             (
                 "B is not shown to differ from A on ndcg@10: +3.1 % (1.2 to 5.0), p = 0.002. "
-                "No difference that is possible would have been found 4 times in 5."
+                "With so few users, no difference within the range of the metric reaches a power of 80 %."
             ),
         ),
         (
@@ -162,12 +162,12 @@ def test_one_pair_is_one_sentence():
         ),
         (
             ["not shown"] * 3,
-            "No difference is shown on ndcg@10. One of 0.00800 (8.0 %) would have been found 4 times in 5.",
+            "No difference is shown on ndcg@10. A difference of 0.00800 (8.0 %) would be detected in 80 % of samples of this size.",
         ),
         (
             ["not shown", "not shown", "equivalent"],
             (
-                "No difference is shown on ndcg@10. One of 0.00800 (8.0 %) would have been found 4 times in 5. "
+                "No difference is shown on ndcg@10. A difference of 0.00800 (8.0 %) would be detected in 80 % of samples of this size. "
                 "1 of 3 pairs are equivalent within the margin."
             ),
         ),
@@ -292,10 +292,13 @@ def test_a_lead_that_comes_from_users_without_a_list_is_said_so():
     first, second, *_ = verdict_sentences(comparison.table, comparison.design)
     assert first.startswith("wide beats part on ndcg@3")
     assert second.startswith(
-        "150 users get a list from only one of wide and part; over the other 1,350 the difference is"
+        "Only one of wide and part serves 150 users; among the 1,350 whom both serve, the difference is"
     )
     row = comparison["novelty@3", "wide"]  # of lists: over the users who have one from both
-    assert (row["users"], row["dropped_because"]) == (1_350, "150 without a value in some result")
+    assert (row["users"], row["dropped_because"]) == (
+        1_350,
+        "150 excluded: no value in at least one result",
+    )
     same = rw.compare({"one": part, "other": part}, baseline="one")
     assert same.design.served_by_both == ()
 

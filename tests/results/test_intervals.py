@@ -346,7 +346,7 @@ def test_intervals_of_coverage_say_that_they_are_wide():
         errors.append((interval.high - interval.low) / 2 / 2.0395)  # t of 31 degrees
     assert 1.1 < np.mean(errors) / np.std(seen, ddof=1) < 1.9
     assert interval.flags == (
-        "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be",
+        "the jackknife interval of distinct items is conservative: 1.3 to 1.7 times too wide",
     )
     assert not result.interval("gini@5").flags
     other = rw.evaluate(

@@ -43,9 +43,9 @@ def interim_outcomes(comparison: Comparison, file: Path) -> list[tuple[str, str,
     from rankwise.comparison.looks import record_interim_analysis
 
     said = {
-        "passed": "holds against",
+        "passed": "is not inferior to",
         "failed": "is worse than",
-        "not shown": "is not shown to hold against",
+        "not shown": "is not shown to be non-inferior to",
     }
     return [
         (

@@ -38,7 +38,7 @@ NOT_AS_PLANNED = 7
     help="The folder to write to, in place of the file's output.folder.",
 )
 @click.option(
-    "--plan", is_flag=True, help="Hold the run against the plan that `rankwise plan` wrote."
+    "--plan", is_flag=True, help="Check the run against the plan that `rankwise plan` wrote."
 )
 def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
     """Run everything that the YAML file CONFIG describes.

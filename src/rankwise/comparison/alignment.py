@@ -81,8 +81,8 @@ class AlignedUsers:
     def reasons(self) -> str:
         """How many users were left out or filled, and why."""
         reasons = {
-            "without a value in any result": self.undefined,
-            "without a value in some result": self.dropped,
+            "excluded: no value in any result": self.undefined,
+            "excluded: no value in at least one result": self.dropped,
             "missing values taken for 0": self.filled,
         }
         return ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)

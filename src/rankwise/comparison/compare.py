@@ -115,9 +115,8 @@ def compare(
         Random seed of tests and intervals.
     earlier : int, default=0
         The number of pairs that were compared before on the same test set, in other calls. Each
-        counts as one more test of every metric, which was not significant: as many candidates, one
-        call for each, are corrected for as one call corrects for them, except that words of
-        earlier calls stay.
+        counts as one more test of every metric that was not significant. Comparing k candidates in
+        k calls is then corrected like one call with k candidates; verdicts of earlier calls stay.
     force : bool, default=False
         Compare despite different candidate sets, splits, ground truths or settings.
 

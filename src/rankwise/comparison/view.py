@@ -211,16 +211,13 @@ def served_sentence(pair: ServedByBoth) -> str:
     ...     system="b", baseline="a", metric="ndcg@10", users_with_one_list=153, users=2054, mean_baseline=0.05,
     ...     mean_system=0.05, difference=-0.00008, low=-0.0052, high=0.005, decides=True,
     ... )
-    >>> print(served_sentence(pair))
-    153 users get a list from only one of b and a; over the other 2,054 the difference is −0.0001 (−0.0052 to +0.0050).
+    >>> served_sentence(pair)[:79]
+    'Only one of b and a serves 153 users; among the 2,054 whom both serve, the diff'
     """
     row = vars(pair)
     size = f"{signed(pair.difference, places(row))} ({interval_text(row, signed)})"
-    who = (
-        f"{pair.users_with_one_list:,} users get a list from only one of {pair.system} and "
-        f"{pair.baseline}"
-    )
-    return f"{who}; over the other {pair.users:,} the difference is {size}."
+    who = f"Only one of {pair.system} and {pair.baseline} serves {pair.users_with_one_list:,} users"
+    return f"{who}; among the {pair.users:,} whom both serve, the difference is {size}."
 
 
 def costs(table: pl.DataFrame, design: Design) -> list[tuple[dict[str, Any], str]]:

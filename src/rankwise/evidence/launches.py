@@ -77,9 +77,7 @@ class MetricValidation(ResultTable):
         """Notes on the number of launches, the columns, the errors and the plans."""
         n, level = self.table["launches"][0], 1 - self.settings["confidence"]
         few = (
-            f": few, so that intervals are wide; below {_FEWEST} none is given a verdict"
-            if n < _FEW
-            else ""
+            f" are few, so intervals are wide; verdicts need at least {_FEWEST}" if n < _FEW else ""
         )
         several = f", over {len(self.table)} metrics by Holm" if len(self.table) > 1 else ""
         intervals = (
@@ -88,12 +86,12 @@ class MetricValidation(ResultTable):
         )
         signs = (
             "signs: the probability that true effects agree in sign; observed: how many "
-            "launches did, which "
+            "launches did; "
         )
         return [
             f"{n} launches{few}",
             f"{intervals}verdicts at level {level:.2g}{several}; errors: {self.settings['errors']}",
-            f"{signs}errors pull to one half, and shared errors to all",
+            f"{signs}errors pull this share to one half, shared errors to one",
             *self.settings.get("plans", ()),
         ]
 

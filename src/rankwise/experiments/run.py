@@ -513,8 +513,8 @@ def _check_replaceable(out: Path, paths: Sequence[Path]) -> None:
 
 
 _RUNNING = """\
-This run has not finished: it goes on, or it was ended from outside. What is in this folder is whole,
-file by file; what is missing was not written. `rankwise run` of config.yaml makes everything anew.
+This run is in progress, or it was stopped. Every file here is complete; missing files were not
+written. `rankwise run` of config.yaml makes everything anew.
 """
 
 

@@ -442,7 +442,7 @@ class Config(Section):
         description="What policies would have earned on logged requests; needs no systems.",
     )
     plan: bool = Field(
-        default=False, description="Hold the run against the plan that `rankwise plan` wrote."
+        default=False, description="Check the run against the plan that `rankwise plan` wrote."
     )
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[

@@ -79,6 +79,8 @@ def detectable_sentence(row: Mapping[str, Any]) -> str:
     """Return the difference that would be found with a probability of 80 %."""
     size, mean = row["minimum_detectable"], abs(row["mean_baseline"])
     if math.isinf(size):
-        return " No difference that is possible would have been found 4 times in 5."
+        return " With so few users, no difference within the range of the metric reaches a power of 80 %."
     share = f" ({change(size / mean).removeprefix('+')})" if mean else ""
-    return f" One of {brief(size)}{share} would have been found 4 times in 5."
+    return (
+        f" A difference of {brief(size)}{share} would be detected in 80 % of samples of this size."
+    )

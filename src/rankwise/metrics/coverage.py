@@ -51,7 +51,7 @@ __all__ = [
     "Validity",
 ]
 
-WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be"
+WIDE = "the jackknife interval of distinct items is conservative: 1.3 to 1.7 times too wide"
 """The caveat of an interval that is too wide: no claim rests on it, so that short outputs leave it to long ones."""
 """Items that only one group of users has vary less than the jackknife takes them to."""
 

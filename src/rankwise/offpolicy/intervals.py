@@ -18,7 +18,7 @@ from rankwise.stats.bounded_means import probability_above
 from rankwise.stats.data_sets import satterthwaite
 from rankwise.stats.differences import Floats, root_of, t_quantile
 
-METHOD = "by user, with one unseen request"
+METHOD = "by user, with one unobserved request"
 _MOST = 0.8
 """The largest share of one user in the sizes for which CR2 is defined, as `stats.clustered` has it."""
 _DIGITS = 1e-12

@@ -351,7 +351,8 @@ def _notes(result: OffPolicy) -> list[str]:
             f"{format_number(logged['value'])} per {per}, "
             f"from {low:g} to {high:g}{taken}. Values: "
             f"{_ESTIMATORS[settings['estimator']]}{slates}. "
-            f"Intervals: {level_text(1 - settings['alpha'])}, {METHOD} as heavy as the heaviest."
+            f"Intervals: {level_text(1 - settings['alpha'])}, clustered by user; they allow for "
+            "one unobserved request of the largest weight."
         )
     ]
     notes += [

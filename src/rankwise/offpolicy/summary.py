@@ -294,7 +294,7 @@ def _flags(
     for name, limit, other in (("upper", limits.high, seen.high), ("lower", limits.low, seen.low)):
         if abs(limit - estimate.value) > 3 * abs(other - estimate.value) > 0:
             flags.append(
-                f"the {name} limit allows for one unseen request as heavy as the heaviest; "
+                f"the {name} limit allows for one unobserved request of the largest weight; "
                 f"without, {signed(other, decimals(estimate.value))}"
             )
     if flips_at is not None and p < alpha:

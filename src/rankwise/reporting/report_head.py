@@ -423,7 +423,7 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
     found.append(
         Gap(
             "chance in training",
-            "One result per system: another seed gives other lists, and no interval here knows it.",
+            "Each system was trained once. The intervals do not include the variation between seeds.",
             "rankwise compare 'NAME=results/NAME-*' …",
         )
     )
@@ -437,14 +437,9 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
     left = max(map(left_out_users, results.values()), default=0)
     if left:
         rows = material.unit.rows
-        have = (
-            f"{count_of(left, material.unit.row)} {'has' if left == 1 else 'have'} no relevant "
-            "item, and"
-        )
-        text = f"{have} {'is' if left == 1 else 'are'} in no mean."
-        found.append(
-            Gap("users who do not count" if rows == "users" else f"{rows} that do not count", text)
-        )
+        verb = "has" if left == 1 else "have"
+        text = f"{count_of(left, material.unit.row)} {verb} no relevant item, and no value."
+        found.append(Gap(f"excluded {rows}", text))
     if not any(r.slices is not None for r in results.values()):
         text = "No groups of users were evaluated: a mean can hide who loses."
         found.append(Gap("groups of users", text, "rankwise evaluate … --users FILE --by COLUMN"))
