@@ -104,7 +104,7 @@ def test_the_command_prints_the_verdict_and_a_plan_holds(folder):
     (folder / "config.yaml").write_text(TEXT)
     assert rankwise_here(folder, "plan", "config.yaml").returncode in (0, None)
     done = rankwise_here(folder, "run", "config.yaml", "--plan")
-    assert done.stdout.startswith("new is ")
+    assert done.stdout.startswith("new beats logged on reward")
     assert "as planned" in done.stderr
     (folder / "config.yaml").write_text(TEXT.replace("0.1\n", "0.2\n"))
     done = rankwise_here(folder, "run", "config.yaml", "--plan")

@@ -153,7 +153,7 @@ def decide_support(
     )
     if more > 1 and diagnostics.effective_rewarded > 0:
         needed = max(_one_digit(users * more), _next_digit(users))
-        reasons.append(f"about {needed:,} such users would be enough")
+        reasons.append(f"about {needed:,} such users would do")
     return "weak", reasons
 
 
