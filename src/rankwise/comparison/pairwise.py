@@ -16,11 +16,11 @@ import numpy as np
 from rankwise.comparison.alignment import AlignedUsers
 from rankwise.comparison.all_lists import ValuesOfAllLists
 from rankwise.comparison.family import PairFamily
-from rankwise.comparison.rows import JOINT, PairFinding, with_joint_p
+from rankwise.comparison.rows import JOINT, PairFinding, with_joint_p, with_margin
 from rankwise.comparison.sampled_means import SampledMeans
 from rankwise.comparison.user_means import UserMeans
 from rankwise.findings.finding import Limits
-from rankwise.findings.margins import margin_flags, margin_of, size_of
+from rankwise.findings.margins import margin_of
 from rankwise.stats.bounded_means import BOUNDED
 from rankwise.stats.differences import Differences, Floats, paired_differences, significant_digits
 from rankwise.stats.effect_sizes import lift_by_quantile
@@ -61,19 +61,13 @@ def _estimate(family: PairFamily, cell: str, aligned: AlignedUsers | None) -> Es
 def _in_family(finding: PairFinding, family: PairFamily, *, is_mean: bool) -> PairFinding:
     """Return a finding with the part and the margin of its family, and caveats of the margin."""
     margin = margin_of(family.margin, finding.metric)
-    before = finding.means.mean_baseline
-    bounded = not is_mean or math.isfinite(finding.largest)
-    caveats = margin_flags(margin, before, bounded=bounded)
-    if margin is not None and not is_mean and not caveats:
-        caveats = ["margin tested by the jackknife"]
-    return replace(
-        finding,
-        by=family.by,
-        group=family.group,
-        primary=finding.metric == family.main,
-        margin=finding.margin.with_size(size_of(margin, before)),
-        flags=(*finding.flags, *caveats),
+    placed = replace(
+        finding, by=family.by, group=family.group, primary=finding.metric == family.main
     )
+    within = with_margin(placed, margin, bounded=not is_mean or math.isfinite(finding.largest))
+    if is_mean or margin is None or within.flags != finding.flags:
+        return within
+    return replace(within, flags=(*within.flags, "margin tested by the jackknife"))
 
 
 def _test_jointly(

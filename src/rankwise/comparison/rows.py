@@ -21,6 +21,7 @@ from rankwise.findings.finding import (
     Means,
     TestOutcome,
 )
+from rankwise.findings.margins import margin_flags, size_of
 from rankwise.findings.tables import columns_for_readers
 from rankwise.stats.bounded_means import BOUNDED, BoundedMean
 from rankwise.stats.differences import MANY, Differences, PairStatistics, TestResult
@@ -194,6 +195,19 @@ def _margin_tests(
         pairs, margin=margin, alpha=alpha, bounds=bounds, higher_is_better=better, cluster=cluster
     )
     return replace(tests, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
+
+
+def with_margin(finding: PairFinding, margin: float | str | None, *, bounded: bool) -> PairFinding:
+    """Return a finding with its margin as a number, and the caveats of the margin's tests.
+
+    ``bounded`` says whether these tests know the range of the metric.
+    """
+    before = finding.means.mean_baseline
+    return replace(
+        finding,
+        margin=finding.margin.with_size(size_of(margin, before)),
+        flags=(*finding.flags, *margin_flags(margin, before, bounded=bounded)),
+    )
 
 
 def _detectable(pairs: PairStatistics, alpha: float, largest: float, *, by_bound: bool) -> float:

@@ -29,7 +29,7 @@ from rankwise.comparison.design import Design
 from rankwise.comparison.family import bounds_of, check_zero
 from rankwise.comparison.plan import list_pairs
 from rankwise.comparison.ranks import ranks_of_pairs
-from rankwise.comparison.rows import PairFinding, conclude_pairs, make_pair_finding
+from rankwise.comparison.rows import PairFinding, conclude_pairs, make_pair_finding, with_margin
 from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
@@ -44,7 +44,7 @@ from rankwise.evaluation.settings import (
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.findings.columns import table_of
 from rankwise.findings.finding import Limits
-from rankwise.findings.margins import Margin, margin_flags, margin_of, margin_test, margins_by_cell
+from rankwise.findings.margins import Margin, margin_of, margin_test, margins_by_cell
 from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
 from rankwise.spark.engine import Engine, SparkResult, bucket_of, check_buckets, default_buckets
@@ -340,11 +340,7 @@ def _row(
             pair_sums, "t", confidence=1 - alpha, largest=largest, **options
         ).flags,
     )
-    flags = (
-        *row.flags,
-        *margin_flags(margin, pair_sums.means[1], bounded=False),
-    )
-    return replace(row, primary=tests is not None, flags=flags)
+    return with_margin(replace(row, primary=tests is not None), margin, bounded=False)
 
 
 @takes_options(ListOptions)
