@@ -66,7 +66,7 @@ def test_the_command_line(installed, tmp_path):
 def test_the_documentation(installed, tmp_path):
     run, _ = installed
     code = (
-        f"import sys; sys.path.insert(0, {str(ROOT / 'docs')!r})\n"
+        f"import sys; sys.path.insert(0, {str(ROOT / 'docs' / 'generators')!r})\n"
         "from reference import index, page\n"
         "from rankwise.metrics.description import describe, every_description\n"
         "print(index(every_description()), page(describe('first_is_rare'), {}), sep='\\n====\\n')"

@@ -99,7 +99,7 @@ def test_a_wheel_works_as_a_zip(source, monkeypatch):
         "import rankwise as rw\n"
         "from rankwise.core import kernels\n"
         "result = rw.evaluate({1: [2, 3]}, {1: [3]}, 'ndcg@2')\n"
-        "print(rw.__file__, kernels.road(), result['ndcg@2'])"
+        "print(rw.__file__, kernels.implementation(), result['ndcg@2'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=source

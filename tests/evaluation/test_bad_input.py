@@ -317,7 +317,7 @@ def test_what_makes_no_sense_is_refused(name):
 
 def test_infinite_values_can_be_shown():
     assert format_number(math.inf) == "inf"
-    assert format_number(-math.inf) == "-inf"
+    assert format_number(-math.inf) == "−inf"
     with pytest.raises(rw.RankwiseError, match="too large for an exponential gain"):
         rw.evaluate({"a": [1]}, {"a": {1: 2000.0}}, "cg(gain=exponential)@2")
 

@@ -15,7 +15,7 @@ from command_line import rankwise_here
 from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.looks import record_interim_analysis
 from rankwise.errors import ColumnError, InputError, ParameterError
-from rankwise.results.sampling_unit import REQUESTS, USERS, SamplingUnit
+from rankwise.results.sampling_unit import REQUESTS, USERS
 from rankwise.stats.group_means import group_interval
 
 PEOPLE, COPIES = 24, 50
@@ -170,7 +170,7 @@ INFERRED = {
     "compare on data sets": lambda r: rows_of(
         rw.compare({"one": {"x": r["a"], "y": r["b"]}, "two": {"x": r["c"], "y": r["a"]}}).table
     ),
-    "ranks": lambda r: rw.compare(r).design.ranks,
+    "ranks": lambda r: [vars(rank) for rank in rw.compare(r).design.ranks],
     "decide": decided,
     "rank_agreement": lambda r: rw.rank_agreement(r, metrics=["ndcg@4", "recall@4"]).to_dict(),
     "words of an order": lambda r: repr(rw.rank_agreement(r, metrics=["ndcg@4", "recall@4"])),
@@ -326,7 +326,7 @@ def test_the_unit_travels(over, tmp_path):
             expected.table.to_dicts(),
         )
     loaded = Comparison.load(expected.save(tmp_path / "comparison"))
-    assert loaded.design.unit == SamplingUnit.of_comparison(expected.design)
+    assert loaded.design.unit == expected.design.unit
     assert expected.design.unit == plainly.sampling_unit
     assert repr(loaded) == repr(expected)
 
@@ -474,7 +474,7 @@ def test_a_user_with_most_requests_leaves_no_test_and_the_reason_is_said():
     assert "B is not tested against A on minutes" in text
     assert "fewer than two users, or one with more than 80 % of the requests: no test" in text
     assert "not shown" not in text
-    assert "not tested" in text.split("minutes, 70 requests")[1]
+    assert "not checked" in text.split("minutes, 70 requests")[1]
 
 
 def test_methods_that_take_users_alone_name_the_way():

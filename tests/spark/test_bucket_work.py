@@ -26,7 +26,9 @@ TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 7]})
 
 @pytest.fixture
 def work():
-    job = prepare(Settings.read(["recall@2", "gini@2"], {}), Tables(), counted=TrainingCounts())
+    job = prepare(
+        Settings.read(["recall@2", "gini@2"], {}), Tables(), training_counts=TrainingCounts()
+    )
     tables = {"recommendations": LISTS, "truth": TRUTH}
     sources = {
         role: read_table(frame, role).with_frame(frame.clear()) for role, frame in tables.items()

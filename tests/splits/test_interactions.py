@@ -11,7 +11,8 @@ import pytest
 
 from rankwise import splits
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.splits import interactions
+from rankwise.splits import dates, interactions
+from rankwise.splits import times as times_module
 from rankwise.splits.dates import read_compact, shared_format
 from rankwise.splits.interactions import (
     Codes,
@@ -115,7 +116,7 @@ def test_lengths_of_dates_have_a_unit_and_those_of_numbers_need_none():
 @pytest.mark.parametrize(("largest", "is_refused"), [(99_999, True), (100_000, False)])
 def test_the_calendar_is_for_numbers_of_a_day_of_seconds_or_more(largest, is_refused):
     for values in ([0, largest], [-largest, 0]):
-        clock = times(values, source=interactions.GUESSED)
+        clock = times(values, source=times_module.GUESSED)
         asked = [
             lambda clock=clock: clock.moment("at", "1970-01-02"),
             lambda clock=clock: clock.earlier(0, Duration(1)),
@@ -131,7 +132,7 @@ def test_the_calendar_is_for_numbers_of_a_day_of_seconds_or_more(largest, is_ref
                 ask()
         assert clock.earlier(5, Duration(ticks=2)) == 3
     assert times([1]).moment("at", "1970-01-02") == 86_400  # its unit was given
-    assert times([], source=interactions.GUESSED).moment("at", "1970-01-02") == 86_400
+    assert times([], source=times_module.GUESSED).moment("at", "1970-01-02") == 86_400
 
 
 @pytest.mark.parametrize(
@@ -240,9 +241,7 @@ def test_whole_numbers_are_dates_if_every_one_is(numbers, are_dates):
 
 
 def test_years_from_1000_on_are_of_four_digits():
-    parsed = interactions._in_format(
-        pl.Series(["1 Jan 1000", "1 Jan 0999", "1 Jan 20"]), "%d %b %Y"
-    )
+    parsed = dates._in_format(pl.Series(["1 Jan 1000", "1 Jan 0999", "1 Jan 20"]), "%d %b %Y")
     assert parsed.to_list() == [datetime(1000, 1, 1), None, None]
 
 

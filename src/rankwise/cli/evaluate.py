@@ -168,31 +168,20 @@ def evaluate_command(
     all_trec, set); --threshold is its -l, --depth -M, --population judged -c, --judged-only -J, and
     --catalogue-size -N.
     """
-    if per_user is not None and per_user.suffix not in (".parquet", ".csv", ".json"):
-        raise click.UsageError("--per-user writes .parquet, .csv or .json", ctx)
-    _check_outputs(ctx, run, truth, [path for path in (output, per_user) if path], save)
-    from rankwise.evaluation.evaluate import evaluate
-    from rankwise.evaluation.settings import DEFAULT_METRICS
-
+    _check_outputs(ctx, run, truth, output, per_user, save)
     required = [_gate(ctx, text) for text in gates]
-    options = given_options(ctx, options)
-    if grades and "relevance" in options:
-        raise click.UsageError("--grade and --relevance exclude each other", ctx)
-    options |= {"relevance": grades} if grades else {}
-    if cutoffs and (
-        form == "trec" or number is not None or str(options.get("convention")).lower() == "all"
-    ):
+    options = _with_grades(ctx, given_options(ctx, options), grades)
+    is_across = number is not None or str(options.get("convention")).lower() == "all"
+    is_alone = not required and save is None and per_user is None and engine != "spark"
+
+    if cutoffs and (form == "trec" or is_across):
         raise click.UsageError("-k is for -m without a cut-off, in a table of values", ctx)
     options |= {"k": list(cutoffs)} if cutoffs else {}
     if (per_topic or catalogue_size is not None) and form != "trec":
         raise click.UsageError("--per-topic and --catalogue-size are of --format trec", ctx)
+
     if form == "trec":
-        if (
-            number is not None
-            or engine == "spark"
-            or required
-            or any(x is not None for x in (save, per_user))
-        ):
+        if number is not None or not is_alone:
             raise click.UsageError(
                 "--format trec prints lines only: no --require, --save, --per-user or Spark", ctx
             )
@@ -201,12 +190,9 @@ def evaluate_command(
         )
         write_out(lines, form, output)
         return 0
-    if number is not None or str(options.get("convention")).lower() == "all":
-        if (
-            engine == "spark"
-            or required
-            or any(x is not None for x in (save, per_user, master, buckets))
-        ):
+
+    if is_across:
+        if not is_alone or master is not None or buckets is not None:
             raise click.UsageError(
                 "with many conventions there is only a table: no --require, --save, --per-user or "
                 "Spark",
@@ -214,29 +200,53 @@ def evaluate_command(
             )
         write_out(_across(ctx, run, truth, metrics, number, options), form, output)
         return 0
-    requested = _with_gates(
-        ctx, metrics or DEFAULT_METRICS, [gate[0] for gate in required], options.get("convention")
-    )
-    if engine == "spark" and (options.pop("chunk_rows", None) is not None or "-" in (run, truth)):
+
+    if engine == "spark" and ("chunk_rows" in options or "-" in (run, truth)):
         raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
     on_spark = spark_options(ctx, engine, master, buckets)
-    if on_spark is not None:
-        from rankwise.spark import evaluate as evaluate_on_spark
-
-        result: Result = evaluate_on_spark(run, truth, requested, **on_spark, **options)
-    else:
-        result = evaluate(run, truth, requested, **options)
+    result = _evaluate(ctx, run, truth, metrics, required, on_spark, options)
     if per_user is not None:
         _write_per_user(result, per_user)
     if save is not None:
         click.echo(f"saved to {result.save(save)}", err=True)
-    if intervals:
-        result = result.with_intervals()
-    detail = detail_of(ctx, verbose=verbose, quiet=quiet)
-    write_out(
-        _respelled(ctx, result), form, output, detail
-    )  # last, because stdout may be full or gone
+    shown = _respelled(ctx, result.with_intervals() if intervals else result)
+    # Last, because stdout may be full or gone.
+    write_out(shown, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
     return _hold(result, required)
+
+
+def _with_grades(
+    ctx: click.Context, options: dict[str, Any], grades: dict[str, float]
+) -> dict[str, Any]:
+    """Return options with the relevance of events, if any was given."""
+    if not grades:
+        return options
+    if "relevance" in options:
+        raise click.UsageError("--grade and --relevance exclude each other", ctx)
+    return {**options, "relevance": grades}
+
+
+def _evaluate(
+    ctx: click.Context,
+    run: str,
+    truth: str | None,
+    metrics: tuple[str, ...],
+    required: list[tuple[str, str, float]],
+    on_spark: dict[str, Any] | None,
+    options: dict[str, Any],
+) -> Result:
+    """Evaluate the metrics that were asked for, and those that gates name, here or on Spark."""
+    from rankwise.evaluation.evaluate import evaluate
+    from rankwise.evaluation.settings import DEFAULT_METRICS
+
+    requested = _with_gates(
+        ctx, metrics or DEFAULT_METRICS, [gate[0] for gate in required], options.get("convention")
+    )
+    if on_spark is None:
+        return evaluate(run, truth, requested, **options)
+    from rankwise.spark import evaluate as evaluate_on_spark
+
+    return evaluate_on_spark(run, truth, requested, **on_spark, **options)
 
 
 def _across(
@@ -302,16 +312,24 @@ def _respelled(ctx: click.Context, result: Result) -> Result:
 
 
 def _check_outputs(
-    ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None
+    ctx: click.Context,
+    run: str,
+    truth: str | None,
+    output: Path | None,
+    per_user: Path | None,
+    save: Path | None,
 ) -> None:
     """Raise before the evaluation if an output file or folder cannot be written."""
     from rankwise.errors import OutputError
 
+    if per_user is not None and per_user.suffix not in (".parquet", ".csv", ".json"):
+        raise click.UsageError("--per-user writes .parquet, .csv or .json", ctx)
     if run == truth == "-":
         raise click.UsageError("only one of RUN and TRUTH can be standard input", ctx)
+
     # A path that is too long makes Path.is_file raise; as an input it is refused where it is read.
     taken = [Path(path).resolve() for path in (run, truth) if path and os.path.isfile(path)]  # noqa: PTH113
-    for path in outputs:
+    for path in filter(None, (output, per_user)):
         if path.resolve() in taken:
             raise OutputError("this file is read or written already", where=str(path))
         taken.append(path.resolve())

@@ -205,41 +205,53 @@ _METAVARS = {
 
 
 def _option(
-    flag: str, name: str, kind: Any, default: Any, *, least: int | None = None, **more: Any
+    flag: str,
+    name: str,
+    kind: Any,
+    default: Any,
+    *,
+    help: str,  # noqa: A002 - click's own name
+    least: int | None = None,
+    **more: Any,
 ) -> Callable[[_F], _F]:
     """Return the option of a parameter, read as its type asks."""
     members = {member for member in get_args(kind) or (kind,) if member is not type(None)}
-    choices = [c for member in members for c in get_args(member) if isinstance(c, str)]
-    choices = choices or [c for c in get_args(kind) if isinstance(c, str)]
-    more = {"metavar": _METAVARS.get(name), "default": default} | more
-    if choices and "multiple" not in more:
-        more["type"] = click.Choice(choices)
-    elif members == {bool}:
+    if members == {bool}:
         is_switch = default is None and "/" not in flag
         flag = f"{flag}/--no-{flag[2:]}" if is_switch else flag
-        more |= {"is_flag": True} if default is not None else {}
         more["show_default"] = isinstance(more["show_default"], str) and more["show_default"]
-    elif {float, str} <= members:
-        more |= {
+    if any(get_origin(member) is Sequence for member in (kind, *members)):
+        help += "; may be repeated"  # noqa: A001
+    as_type = {} if "multiple" in more else _form_of(kind, members, default, least)
+    declared = {"metavar": _METAVARS.get(name), "default": default, **more, **as_type}
+    return click.option(flag, name, help=f"{help}.", **declared)
+
+
+def _form_of(kind: Any, members: set[Any], default: Any, least: int | None) -> dict[str, Any]:
+    """Return how click reads a value of a type, of whose alternatives these are the ``members``."""
+    choices = [c for part in (*members, kind) for c in get_args(part) if isinstance(c, str)]
+    origins = [get_origin(part) for part in (kind, *members)]
+    if choices:
+        return {"type": click.Choice(list(dict.fromkeys(choices)))}
+    if members == {bool}:
+        return {} if default is None else {"is_flag": True}
+    if {float, str} <= members:
+        return {
             "metavar": "SIZE",
             "callback": lambda _ctx, _param, size: None if size is None else margin(size),
         }
-    elif any(get_origin(member) is Sequence for member in (kind, *members)):
-        more |= {
+    if Sequence in origins:
+        return {
             "multiple": True,
             "default": (),
             "show_default": False,
             "callback": lambda _ctx, _param, several: several or default,
         }
-        more["help"] += "; may be repeated"
-    elif get_origin(kind) is tuple or any(get_origin(member) is tuple for member in members):
-        more |= {"nargs": 2, "type": float}
-    elif int in members:
-        more["type"] = int if least is None else click.IntRange(least)
-    elif float in members:
-        more["type"] = float
-    more["help"] += "."
-    return click.option(flag, name, **more)
+    if tuple in origins:
+        return {"nargs": 2, "type": float}
+    if int in members:
+        return {"type": int if least is None else click.IntRange(least)}
+    return {"type": float} if float in members else {}
 
 
 def table_options(function: _F) -> _F:

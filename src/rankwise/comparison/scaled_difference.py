@@ -34,7 +34,7 @@ class ScaledDifference:
     error: float
     at: Callable[[float], tuple[float, VarianceComponents]]
 
-    def p_above(self, factor: float, side: int, limit: float = 0.0) -> float:
+    def p_above(self, factor: float, side: int, limit: float) -> float:
         """Return the one-sided p-value that the difference is below ``limit`` on one side."""
         difference, variance = self.at(factor)
         gap = limit - side * difference
@@ -46,7 +46,10 @@ class ScaledDifference:
         """Return the limits of the relative lift, where no ratio in between is rejected."""
         if not self.error > 0 or not math.isfinite(self.error):
             return math.nan, math.nan
-        return ratio_limits(self.p_above, self.system, self.baseline, self.error, level / 2)
+        return ratio_limits(self._p_of_ratio, self.system, self.baseline, self.error, level / 2)
+
+    def _p_of_ratio(self, ratio: float, side: int) -> float:
+        return self.p_above(ratio, side, 0.0)
 
     def margin_tests(
         self, margin: MarginSize | None, better: bool | None, limits: Limits = NO_LIMITS

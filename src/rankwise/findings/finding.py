@@ -267,6 +267,7 @@ _OPPOSITE = {"better": "worse", "worse": "better", "not worse": "not shown"}
 def oriented(row: Mapping[str, Any], baseline: str) -> dict[str, Any]:
     """Return a row of findings with ``baseline`` as the baseline; every column is converted.
 
+    >>> from rankwise.findings.columns import values_of
     >>> finding = Finding(
     ...     metric="mrr", baseline="b", system="a", means=Means(0.4, 0.5, 0.1, low=0.05, high=0.3, lift=0.25),
     ...     test=TestOutcome(verdict="better"), effect=EffectSizes(0.2, wins=3, losses=1),

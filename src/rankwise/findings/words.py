@@ -85,8 +85,8 @@ def verdict_tone(verdict: str | None) -> Literal["", "better", "worse"]:
 def limits_text(low: float, high: float, text: Callable[[float], str]) -> str:
     """Return the limits of an interval as text; a dash where it is not known.
 
-    >>> limits_text(-0.25, 0.5, signed), limits_text(math.nan, 0.5, signed)
-    ('−0.250 to +0.500', '–')
+    >>> limits_text(-0.25, 0.5, brief), limits_text(math.nan, 0.5, brief)
+    ('−0.250 to 0.500', '–')
     """
     return "–" if math.isnan(low) else f"{text(low)} to {text(high)}"
 

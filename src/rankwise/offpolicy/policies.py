@@ -296,9 +296,9 @@ class OfTable(Policy):
             count, log.rows, int(first), where, ", ".join(keys)
         )
         unknown = ~ours["item"].is_in(frame["item"].unique().implode()).to_numpy() & ~absent
-        situation.counts["exposures of items unknown to the target, which never shows them"] = int(
-            unknown.sum()
-        )
+        situation.counts[
+            "exposures of items that the target does not know, which it never shows"
+        ] = int(unknown.sum())
         return values, absent
 
 

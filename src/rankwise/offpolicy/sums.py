@@ -189,9 +189,9 @@ class Sums:
         present = _stacked([part.present for part in parts], width)
         names = parts[0].policies
         order = _order_of(users)
-        if users is None:
-            # Every row is a user: its place means nothing, so that they have the order of their
-            # sums, and are numbered in this order.
+        if (
+            users is None
+        ):  # every row is one: its place means nothing, so that they have the order of their sums
             sums = [
                 _stacked([getattr(p.policies[n], each) for p in parts], width)
                 for n in names
@@ -200,8 +200,6 @@ class Sums:
             ]
             order = np.lexsort(np.column_stack([rows, reward, *sums]).T)
             users = pl.Series("user", np.arange(len(order)))
-        elif order is not None:
-            users = users[order]
         kept = [
             np.concatenate([_padded(p.policies[n].kept, width) for p in parts], axis=1)
             for n in names
@@ -223,7 +221,7 @@ class Sums:
             values if order is None else values[order] for values in (requests, rows, reward)
         )
         return cls(
-            users,
+            users if order is None else users[order],
             requests,
             rows,
             reward,

@@ -313,7 +313,9 @@ def _generalised_pareto(x: Floats) -> float:
     b = 1.0 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))
     b = b / (3.0 * quartile) + 1.0 / x[-1]
     k = np.log1p(-b[:, None] * x[None, :]).mean(axis=1)
-    likelihood = n * (np.log(-b / k) - k - 1.0)
+    # Where b is 0, so is k, and the distribution is exponential.
+    ratio = np.divide(-b, k, out=np.full(m, 1.0 / x.mean()), where=k != 0)
+    likelihood = n * (np.log(ratio) - k - 1.0)
     weights = np.exp(likelihood - likelihood.max())
     posterior = float((b * weights).sum() / weights.sum())
     return float(np.log1p(-posterior * x).mean())
