@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 
 import click
 import pytest
@@ -96,6 +98,19 @@ def test_an_option_is_read_as_the_type_of_its_parameter_asks():
     assert helps["share"] == "A share of all."
     with pytest.raises(click.BadParameter):
         run.make_context("run", ["--number", "many"])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_command_works_without_docstrings(name):
+    """Python drops them under ``-OO``: options are there, without their help."""
+    done = subprocess.run(
+        [sys.executable, "-OO", "-m", "rankwise", name, "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["evaluate", "compare", "off-policy"])

@@ -177,7 +177,7 @@ def signature_options(
                 name,
                 kinds[name],
                 default,
-                help=first_sentence(texts[name]),
+                help=first_sentence(texts.get(name, "")),  # without docstrings under python -OO
                 show_default=default is not None and default is not False,
             )(command)
         return command
@@ -224,7 +224,7 @@ def _option(
         help += "; may be repeated"  # noqa: A001
     as_type = {} if "multiple" in more else _form_of(kind, members, default, least)
     declared = {"metavar": _METAVARS.get(name), "default": default, **more, **as_type}
-    return click.option(flag, name, help=f"{help}.", **declared)
+    return click.option(flag, name, help=f"{help}." if help else None, **declared)
 
 
 def _form_of(kind: Any, members: set[Any], default: Any, least: int | None) -> dict[str, Any]:

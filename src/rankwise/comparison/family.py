@@ -10,8 +10,10 @@ from functools import cached_property
 import polars as pl
 
 from rankwise.comparison.alignment import AlignedUsers, align_users
+from rankwise.comparison.rows import PairFinding, make_pair_finding
 from rankwise.core.arguments import CorrectionMethod, Missing, Test
 from rankwise.errors import MetricError, ParameterError
+from rankwise.findings.finding import LimitsOf
 from rankwise.findings.margins import Margin, margin_of, margin_test
 from rankwise.results.intervals import groups_of_users, range_of
 from rankwise.results.result import Result
@@ -159,6 +161,40 @@ class PairFamily:
             few = f"{count} resamples are too few for {self.tests} pairs"
             tested = replace(tested, flags=(*tested.flags, few))
         return tested
+
+    def make_finding(
+        self,
+        cell: str,
+        pair: tuple[str, str],
+        aligned: AlignedUsers,
+        d: Differences,
+        tested: TestResult,
+        limits_of: LimitsOf,
+        *,
+        bounds: Bounds,
+        delta: float,
+        p_bound: float,
+        interval_flags: Sequence[str],
+    ) -> PairFinding:
+        """Return the finding of a pair from users' differences, in this family."""
+        return make_pair_finding(
+            cell,
+            pair,
+            d,
+            tested,
+            limits_of,
+            alpha=self.alpha,
+            margin=self.margin_test(cell),
+            better=self.direction(cell),
+            together=self.n_together(cell),
+            tests=self.n_corrected(cell),
+            dropped=(aligned.users, aligned.reasons),
+            bounds=bounds,
+            cluster=aligned.cluster,
+            delta=delta,
+            p_bound=p_bound,
+            interval_flags=interval_flags,
+        )
 
     @cached_property
     def _main_aligned(self) -> AlignedUsers | None:

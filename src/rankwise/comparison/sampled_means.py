@@ -17,7 +17,6 @@ from rankwise.comparison.rows import (
     PairFinding,
     Seeds,
     detectable,
-    make_pair_finding,
 )
 from rankwise.comparison.scaled_difference import ScaledDifference
 from rankwise.core.terminal import percent
@@ -194,20 +193,14 @@ class _SampledPair:
         p_bound = math.nan
         if math.isfinite(self.largest):
             p_bound = bounded_test_of(d, self.largest, self.cluster).p
-        return make_pair_finding(
+        return family.make_finding(
             self.cell,
             self.pair,
+            self.aligned,
             d,
             self._test_of_variance() if self.varies else self._test_of_constant(),
             self.limits_of,
-            alpha=family.alpha,
-            margin=family.margin_test(self.cell),
-            better=family.direction(self.cell),
-            together=family.n_together(self.cell),
-            tests=family.n_corrected(self.cell),
-            dropped=(self.aligned.users, self.aligned.reasons),
             bounds=self.bounds,
-            cluster=self.cluster,
             delta=cliffs_delta(d.x, d.y),
             p_bound=p_bound,
             interval_flags=() if self.varies else self._flags_of_constant(),

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankwise.comparison.alignment import AlignedUsers
 from rankwise.comparison.family import OF_MEDIAN, PairFamily
-from rankwise.comparison.rows import PairFinding, make_pair_finding
+from rankwise.comparison.rows import PairFinding
 from rankwise.findings.finding import NO_LIMITS, Limits
 from rankwise.stats.bounded_means import BOUNDED, bounded_p_of_all
 from rankwise.stats.differences import Differences, TestResult
@@ -82,18 +82,13 @@ class UserMeans:
         interval = interval_of_test(
             d, test, confidence=1 - family.alpha, largest=largest, **options
         )
-        finding = make_pair_finding(
+        finding = family.make_finding(
             self.cell,
             pair,
+            self.aligned,
             d,
             tested,
             limits_of,
-            alpha=family.alpha,
-            margin=family.margin_test(self.cell),
-            better=family.direction(self.cell),
-            together=family.n_together(self.cell),
-            tests=family.n_corrected(self.cell),
-            dropped=(self.aligned.users, self.aligned.reasons),
             bounds=bounds,
             delta=delta,
             p_bound=p_bound,

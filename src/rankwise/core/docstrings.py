@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 
-_PARAMETER = re.compile(r"^(\w[\w, ]*?) : .*\n((?:    .*\n?|\n(?=    ))+)", re.MULTILINE)
+_PARAMETER = re.compile(
+    r"^(\w[\w, ]*?) : (.*?)(?:, default=.*|, optional)?\n((?:    .*\n?|\n(?=    ))*)", re.MULTILINE
+)
 
 
 def sections(documented: object) -> dict[str, str]:
@@ -14,6 +16,19 @@ def sections(documented: object) -> dict[str, str]:
     prose, *parts = re.split(r"\n+(?=[A-Z]\w+(?: \w+)?\n-{3,}\n)", text)
     titled = (part.split("\n", 2) for part in parts)
     return {"": prose} | {title: body for title, _, body in titled}
+
+
+def documented_parameters(section: str) -> dict[str, tuple[str, str]]:
+    r"""Return the type and the text of each parameter in a section of a docstring.
+
+    >>> documented_parameters("k, n : int, default=1\n    Two numbers.")["n"]
+    ('int', 'Two numbers.')
+    """
+    return {
+        name.strip(): (kind, inspect.cleandoc(text))
+        for names, kind, text in _PARAMETER.findall(section + "\n")
+        for name in names.split(",")
+    }
 
 
 def parameter_texts(documented: object) -> dict[str, str]:
@@ -33,12 +48,8 @@ def parameter_texts(documented: object) -> dict[str, str]:
     >>> parameter_texts(scale)["factor"]
     'By how much. A negative one turns signs.'
     """
-    described = _PARAMETER.findall(sections(documented).get("Parameters", "") + "\n")
-    return {
-        name.strip(): " ".join(text.split())
-        for names, text in described
-        for name in names.split(",")
-    }
+    described = documented_parameters(sections(documented).get("Parameters", ""))
+    return {name: " ".join(text.split()) for name, (_, text) in described.items()}
 
 
 def first_sentence(text: str) -> str:

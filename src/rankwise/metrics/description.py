@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from rankwise import functional
-from rankwise.core.docstrings import sections
+from rankwise.core.docstrings import documented_parameters, sections
 from rankwise.metrics import registry
 from rankwise.metrics.base import (
     FAMILIES,
@@ -26,9 +26,6 @@ from rankwise.metrics.base import (
 
 __all__ = ["FAMILIES", "Advice", "Description", "Parameter", "describe", "every_description"]
 
-_PARAMETER = re.compile(
-    r"^(\w+) : (.*?)(?:, default=.*|, optional)?\n((?:    .+\n?)*)", re.MULTILINE
-)
 _VALUES = {
     "float": "a number",
     "float | None": "a number or none",
@@ -93,8 +90,7 @@ class Description:
     @property
     def parameters(self) -> list[Parameter]:
         """Every parameter, with the values and defaults of the class."""
-        documented = _PARAMETER.findall(self.sections.get("Parameters", "") + "\n")
-        texts = {name: (kind, inspect.cleandoc(text)) for name, kind, text in documented}
+        texts = documented_parameters(self.sections.get("Parameters", ""))
         types = typing.get_type_hints(self.cls)
         rows = []
         for name, default in self.cls().parameters.items():
