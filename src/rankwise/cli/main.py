@@ -180,11 +180,7 @@ _FILES = {
     "explain": "conventions",
     "init": "run",
     "inspect": "run",
-    "judged": "evidence",
-    "off-policy": "off_policy",
     "plan": "run",
-    "agreement": "evidence",
-    "validate-metrics": "evidence",
     "audit": "split",
 }
 """Files of the commands that share one."""
@@ -207,7 +203,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"rankwise.cli.{_FILES.get(name, name)}")
+        module = importlib.import_module(f"rankwise.cli.{_FILES.get(name, name.replace('-', '_'))}")
         command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
         return command
 

@@ -522,8 +522,6 @@ class Audit:
         return TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
 
 
-_LEAK_INDEX = "L8"  # of training rows that are later than test rows
-
 _COLUMNS = {
     "code": pl.String,
     "name": pl.String,
