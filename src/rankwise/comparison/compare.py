@@ -83,7 +83,7 @@ def compare(
         together by Benjamini and Hochberg, and flagged.
     metrics : str or list of str, optional
         The metrics to compare; by default all that every result has. Then, a metric other than the
-        primary one that cannot be compared is left out; ``settings["not_compared"]`` says why.
+        primary one that cannot be compared is left out; ``design.not_compared`` says why.
     alpha : float, default=0.05
         The significance level of adjusted p-values; intervals have confidence 1 − alpha.
     test : {"auto", "bounded", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}, default="auto"
@@ -115,8 +115,8 @@ def compare(
         Random seed of tests and intervals.
     earlier : int, default=0
         The number of pairs that were compared before on the same test set, in other calls. Each
-        counts as one more test of every metric that was not significant. Comparing k candidates in
-        k calls is then corrected like one call with k candidates; verdicts of earlier calls stay.
+        counts as one more non-significant test of every metric. Comparing k candidates in k calls
+        is then corrected like one call with k candidates; verdicts of earlier calls stay.
     force : bool, default=False
         Compare despite different candidate sets, splits, ground truths or settings.
 

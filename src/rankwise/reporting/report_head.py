@@ -437,8 +437,9 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
     left = max(map(left_out_users, results.values()), default=0)
     if left:
         rows = material.unit.rows
-        verb = "has" if left == 1 else "have"
-        text = f"{count_of(left, material.unit.row)} {verb} no relevant item, and no value."
+        has, is_in = ("has", "is") if left == 1 else ("have", "are")
+        who = count_of(left, material.unit.row)
+        text = f"{who} {has} no relevant item, and {is_in} in no mean."
         found.append(Gap(f"excluded {rows}", text))
     if not any(r.slices is not None for r in results.values()):
         text = "No groups of users were evaluated: a mean can hide who loses."
