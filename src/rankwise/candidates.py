@@ -19,6 +19,7 @@ from rankwise.core.arguments import check_choice, check_number, check_positive
 from rankwise.core.ragged import Ints, counting_sort, offsets, ragged_rows
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import EmptyError, ParameterError
+from rankwise.messages import parameter
 from rankwise.tables.columns import Columns, check_columns
 from rankwise.tables.ids import align
 from rankwise.tables.read import SPARSE, read_table
@@ -367,10 +368,12 @@ def _check_sample(n: int | None, seed: int | None, *, replacement: bool) -> None
     check_positive(n=n)
     check_positive(least=0, seed=seed)
     if n is None or seed is None:
-        raise ParameterError("a sample needs n and a seed", found=f"n={n}, seed={seed}")
+        raise ParameterError(
+            "a sample needs n and a seed", found=f"{parameter('n', n)}, {parameter('seed', seed)}"
+        )
     if replacement and n > _MOST:  # without replacement, the catalogue is the bound
         raise ParameterError(
-            f"at most {_MOST:,} negatives are drawn with replacement", found=f"n={n}"
+            f"at most {_MOST:,} negatives are drawn with replacement", found=parameter("n", n)
         )
 
 
@@ -380,13 +383,13 @@ def _check_distribution(by: str, power: float, train: Any) -> None:
     check_number("power", power)
     if by == "popularity" and train is None:
         raise ParameterError(
-            "drawing by popularity needs training interactions", hint="pass train="
+            "drawing by popularity needs training interactions", hint=f"pass {parameter('train')}"
         )
     if power < 0 or (by == "uniform" and power != 1):
         raise ParameterError(
             "power is an exponent of the popularity, 0 or more",
-            found=f"power={power}, by={by!r}",
-            hint='pass by="popularity" with it',
+            found=f"{parameter('power', power)}, {parameter('by', by)}",
+            hint=f"pass {parameter('by', 'popularity')} with it",
         )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.errors import ParameterError
+from rankwise.messages import parameter
 
 __all__ = ["Dataset", "LoggedData", "logged", "synthetic"]
 
@@ -232,8 +233,14 @@ def logged(
     ):
         raise ParameterError(
             "a log has at least five users, and with several positions at most eight items",
-            found=f"users={users!r}, requests={requests!r}, items={items!r}, "
-            f"positions={positions!r}",
+            found=", ".join(
+                [
+                    parameter("users", users),
+                    parameter("requests", requests),
+                    parameter("items", items),
+                    parameter("positions", positions),
+                ]
+            ),
         )
     rng = np.random.default_rng([world, 7])
     relevance = rng.normal(size=(_SEGMENTS, items))

@@ -18,11 +18,12 @@ RankwiseError
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Self
+
+from rankwise.messages import Message, Parameter, Reference, printable
 
 __all__ = [
-    "HIDDEN",
     "ColumnError",
     "ConfigError",
     "DuplicateError",
@@ -38,14 +39,8 @@ __all__ = [
     "ScoreError",
     "UsageError",
     "nearest",
-    "printable",
 ]
 
-HIDDEN = (
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069"
-    "\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
-)
-"""Characters that a terminal obeys or hides: controls, line ends, marks of direction, halves."""
 _LONGEST = 600  # characters of one line of a message
 
 
@@ -63,6 +58,11 @@ class RankwiseError(Exception):
     hint : str, optional
         How to fix it.
 
+    Notes
+    -----
+    Each is a `rankwise.messages.Message`: it knows which parameters it names, and with which
+    values.
+
     Examples
     --------
     >>> print(RankwiseError("a score is NaN", where="row 3", hint="drop it or give it a value"))
@@ -79,11 +79,17 @@ class RankwiseError(Exception):
         found: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(what)
-        self.what = what
+        self.what = Message(what)
         self.where = where
-        self.found = found
-        self.hint = hint
+        self.found = None if found is None else Message(found)
+        self.hint = None if hint is None else Message(hint)
+        super().__init__(self.what)
+
+    def spelled(self, spell: Callable[[Parameter | Reference], str]) -> Self:
+        """Return the error with parameters and functions as a road spells them."""
+        found = None if self.found is None else self.found.spelled(spell)
+        hint = None if self.hint is None else self.hint.spelled(spell)
+        return type(self)(self.what.spelled(spell), where=self.where, found=found, hint=hint)
 
     def __str__(self) -> str:
         rows = [("where: ", self.where), ("found: ", self.found), ("hint:  ", self.hint)]
@@ -194,18 +200,6 @@ def _rebuild_config(
 
 class OutputError(RankwiseError, OSError):
     """A result cannot be written to the requested place."""
-
-
-def printable(text: str) -> str:
-    r"""Return foreign text, such as ids and paths, on one line and without hidden characters.
-
-    Control characters, which terminals may execute, line ends, and marks that reverse the direction
-    of text become blanks.
-
-    >>> printable("a\n\x1b[31mb")
-    'a  [31mb'
-    """
-    return re.sub(HIDDEN, " ", text)
 
 
 def _shortened(line: str) -> str:

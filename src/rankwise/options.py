@@ -37,6 +37,7 @@ from rankwise.core.arguments import (
 )
 from rankwise.core.populations import POPULATIONS, PopulationName
 from rankwise.errors import ParameterError
+from rankwise.messages import parameter
 
 __all__ = [
     "ANY_ROW",
@@ -691,13 +692,14 @@ class Options(Choices):
         """Return the names of ``by``, each once; raise if these are no names, or none to cross."""
         if self.cross and len(self.by if isinstance(self.by, tuple | list) else ()) < 2:
             raise ParameterError(
-                "cross= takes the groups of several names together", found=f"by={self.by!r}"
+                f"{parameter('cross')} takes the groups of several names together",
+                found=parameter("by", self.by),
             )
         given: Any = () if self.by is None else self.by
         by = (given,) if isinstance(given, str) else given
         by = bounded("by", by, 1_000) if isinstance(by, Iterable) else by
         if not isinstance(by, list) or not all(isinstance(name, str) for name in by):
-            raise ParameterError("by names columns of the users", found=f"by={given!r}")
+            raise ParameterError("by names columns of the users", found=parameter("by", given))
         return tuple(dict.fromkeys(by))
 
     def _check_weights(self) -> None:
@@ -705,8 +707,8 @@ class Options(Choices):
         if isinstance(self.weights, Real | Sequence) and not isinstance(self.weights, str):
             raise ParameterError(
                 "weights is the name of a column of the users, or a mapping of users",
-                found=f"weights={self.weights!r}"[:80],
-                hint='pass weights={"ann": 0.5, …}',
+                found=parameter("weights", self.weights),
+                hint=f"pass {parameter('weights', {'ann': 0.5})}",
             )
 
     def _check_columns(self) -> None:
@@ -718,8 +720,8 @@ class Options(Choices):
         if not isinstance(self.columns, Mapping | None) or not are_names:
             raise ParameterError(
                 "columns maps roles to names of columns",
-                found=f"columns={self.columns!r}",
-                hint='write columns={"user": "uid"}',
+                found=parameter("columns", self.columns),
+                hint=f"write {parameter('columns', {'user': 'uid'})}",
             )
 
 

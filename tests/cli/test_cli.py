@@ -10,7 +10,7 @@ import pytest
 
 import rankwise as rw
 from command_line import rankwise, rankwise_here
-from rankwise.errors import HIDDEN
+from rankwise.messages import HIDDEN
 
 RUN = "user,item,score\n1,5,0.9\n1,6,0.5\n2,5,0.4\n2,7,0.1\n"
 TRUTH = "user,item,rating\n1,6,4\n2,5,5\n3,5,2\n"

@@ -54,6 +54,7 @@ from rankwise.core.ragged import (
 from rankwise.core.units import Units
 from rankwise.core.vocabularies import Codes, Vocabulary
 from rankwise.errors import DuplicateError
+from rankwise.messages import parameter
 from rankwise.options import Ties
 
 _CELLS = 1 << 24  # users times categories of a block: metrics hold a few such matrices
@@ -475,5 +476,5 @@ def _duplicate(encoded: Encoded, row: int) -> DuplicateError:
         "duplicate item in a recommendation list",
         where=f"recommendations, user {user!r}",
         found=f"item {item!r} more than once",
-        hint='drop the duplicate, or keep the best-ranked with duplicates="first"',
+        hint=f"drop the duplicate, or keep the best-ranked with {parameter('duplicates', 'first')}",
     )

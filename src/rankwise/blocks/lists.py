@@ -42,6 +42,7 @@ from rankwise.core.ragged import (
 )
 from rankwise.core.vocabularies import Codes, Vocabulary
 from rankwise.errors import ScoreError
+from rankwise.messages import parameter
 from rankwise.options import Ties
 
 _STEP = 1 << 17  # rows per step where a temporary array of a whole column would cost memory
@@ -368,7 +369,7 @@ def _gaps(groups: Groups, rank: Ints, items: Codes, vocabulary: Vocabulary) -> i
             where=f"user {user!r}",
             found=f"rank {rank[row]} twice",
             hint="give every item of a list its own rank, or leave the column unused: "
-            'columns={"rank": None}',
+            f"{parameter('columns', {'rank': None})}",
         )
     jumps = np.diff(rank, append=rank[-1:]) != 1
     jumps[:-1] &= ~same

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.main import cli, examples, in_options
+from rankwise.cli.main import cli, examples
 from rankwise.cli.options import (
     PATH,
     GroupedCommand,
@@ -30,6 +30,8 @@ from rankwise.cli.options import (
     trec_output_options,
     write_out,
 )
+from rankwise.cli.spelling import spelling_of
+from rankwise.messages import Message
 
 if TYPE_CHECKING:
     from rankwise.evaluation.across_conventions import AcrossConventions
@@ -303,7 +305,8 @@ def _trec_lines(
 def _respelled(ctx: click.Context, result: Result) -> Result:
     """Return a result whose warnings name options as the command line does."""
     doubts = result.provenance["doubts"]
-    warnings = [in_options(text, ctx.command, cli) for text in doubts]
+    spell = spelling_of(ctx.command, cli)
+    warnings = [Message(text).spelled(spell) for text in doubts]
     return (
         result
         if warnings == doubts

@@ -11,7 +11,7 @@ import click
 
 from rankwise.cli.options import coloured
 from rankwise.comparison.comparison import Comparison
-from rankwise.errors import printable
+from rankwise.messages import printable
 from rankwise.results.sampling_unit import SamplingUnit
 
 _OUTCOMES = {"passed": "PASS", "failed": "FAIL", "not shown": "OPEN"}

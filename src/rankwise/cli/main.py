@@ -1,7 +1,4 @@
-"""The command ``rankwise``: exit codes, and library messages rewritten with command-line flags.
-
-The library says ``duplicates="first"``; who typed a command needs ``--duplicates first``. What an
-option is called here follows from the options of the command, so that no message is written twice.
+"""The command ``rankwise``: its commands, and the exit code and the message of each error.
 
 Only what ``--help`` needs is imported here; every command imports its own work when it runs.
 """
@@ -13,10 +10,8 @@ import importlib
 import io
 import os
 import re
-import shlex
 import sys
 import traceback
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import TextIO
@@ -25,131 +20,15 @@ import click
 from click.exceptions import Exit
 from click.shell_completion import shell_complete
 
+from rankwise.cli.spelling import spelling_of
 from rankwise.core import __version__
 from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError, nearest
-
-_FUNCTION = (
-    r"(?:\b(?P<module>rw|rankwise)\.)?\b(?P<name>[a-z]+)"
-    r"(?:\((?:…, )?(?P<given>\w+=[^()]*)\)|(?(module)\b(?!\()|(?!)))"
-)
-_KEYWORD = (
-    r"""(?<![\w.('",-])(?P<name>[a-z_]+)"""
-    r"""(?:=(?P<value>\{[^}]*\}|\[[^\]]*\]|"[^"]*"|'[^']*'|-?[\w…]+(?:\.\d+)?)?|(?![\w.(=-]))"""
-)
-_PAIR = r"""["']([^"']*)["']: *(?:["']([^"']*)["']|None|(…))"""
 
 
 def examples(*commands: str) -> str:
     """Return the end of a help text: commands that run as they stand after ``rankwise demo``."""
     head = "Examples, in the folder that `rankwise demo` writes:"
     return "\n".join(["\b", head, *(f"  {command}" for command in commands)])
-
-
-def with_option_names(
-    error: RankwiseError, command: click.Command, group: click.Group
-) -> RankwiseError:
-    """Rename options in an error as the command or its configuration file does.
-
-    The data of the error, ``where`` and ``found``, stay as they are.
-    """
-
-    def spelled(text: str) -> str:
-        return in_keys(text) if command.name in _OF_FILES else in_options(text, command, group)
-
-    hint = None if error.hint is None else spelled(error.hint)
-    return type(error)(spelled(error.what), where=error.where, found=error.found, hint=hint)
-
-
-_OF_FILES = ("run", "check", "plan")
-"""Commands whose options stand in a configuration file."""
-
-
-def in_keys(text: str) -> str:
-    """Return text with parameters of Python as keys of a configuration file.
-
-    >>> in_keys('keep the most relevant with duplicates="first", or pass train=')
-    'keep the most relevant with evaluation: {duplicates: first}, or pass data: {train: …}'
-    """
-    try:
-        from rankwise.experiments.schema import section_of
-    except ImportError:  # the error is that what reads configurations is not installed
-        return text
-
-    def keyed(match: re.Match[str]) -> str:
-        name, value = match["name"], match["value"]
-        section = section_of(name)
-        if section is None or (match[0] == name and "_" not in name):
-            return match[0]
-        if match[0] == name:
-            return f"{section}.{name}"
-        words = "…" if value is None else re.sub(r"[\"']", "", value)
-        for python, yaml in (("None", "null"), ("True", "true"), ("False", "false")):
-            words = re.sub(rf"\b{python}\b", yaml, words)
-        return f"{section}: {{{name}: {words}}}"
-
-    return re.sub(_KEYWORD, keyed, text)
-
-
-def in_options(text: str, command: click.Command, group: click.Group) -> str:
-    """Return text with parameters of Python as options of a command, or else of ``evaluate``.
-
-    Results are compared, split and audited for the sake of `evaluate`, so that messages of the
-    other commands speak of its options too.
-    """
-    context = click.Context(group)
-    evaluate = group.get_command(context, "evaluate")
-    assert evaluate is not None
-    options = _options(evaluate) | _options(command)
-    commands = group.list_commands(context)
-
-    def called(match: re.Match[str]) -> str:
-        if match["name"] not in commands:
-            return match[0]
-        arguments = f" … {match['given']}" if match["given"] else ""
-        return f"rankwise {match['name']}{arguments}"
-
-    text = re.sub(_FUNCTION, called, text)
-    return re.sub(_KEYWORD, lambda match: _spelled(match, options), text)
-
-
-def flag_of(option: click.Parameter) -> str:
-    """Return the long flag of an option."""
-    return max(option.opts, key=len)
-
-
-def _options(command: click.Command) -> dict[str, click.Option]:
-    """Return options by the names that the library may use: the parameter's and the flag's."""
-    options = [option for option in command.params if isinstance(option, click.Option)]
-    by_flag = {
-        flag_of(option).lstrip("-").replace("-", "_"): option
-        for option in options
-        if flag_of(option).startswith("--")
-    }
-    return by_flag | {option.name: option for option in options if option.name}
-
-
-def _spelled(match: re.Match[str], options: Mapping[str, click.Option]) -> str:
-    """Return a parameter as an option; a bare name is replaced only if unlike an English word."""
-    name, value = match["name"], match["value"]
-    is_parameter = match[0] != name or "_" in name
-    if name not in options or not is_parameter:
-        return match[0]
-    option, flag = options[name], flag_of(options[name])
-    if match[0] == name or option.is_flag:
-        return option.secondary_opts[-1] if value == "False" and option.secondary_opts else flag
-    if value is None:
-        choices = getattr(option.type, "choices", ())
-        return f"{flag} {option.metavar or '|'.join(choices) or option.type.name.upper()}"
-    return " ".join(f"{flag} {text}" for text in _values(value))
-
-
-def _values(value: str) -> list[str]:
-    """Return a value of Python as words of the command line: a mapping or a list as several."""
-    if value.startswith("{"):
-        return [f"{key}={text or rest}" for key, text, rest in re.findall(_PAIR, value)]
-    words = value.strip("[]").split(",") if value.startswith("[") else [value]
-    bare = [word.strip().strip("\"'") for word in words]
-    return [word if re.fullmatch(r"[\w.…@-]*", word) else shlex.quote(word) for word in bare]
 
 
 _COMMANDS = {
@@ -299,11 +178,10 @@ def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]
     if isinstance(error, RankwiseError):
         name = None if ctx is None else ctx.invoked_subcommand
         command = None if ctx is None or name is None else cli.get_command(ctx, name)
-        shown_error: RankwiseError = error
         if command is not None and not isinstance(error, ConfigError):  # that speaks of keys
-            shown_error = with_option_names(error, command, cli)
+            error = error.spelled(spelling_of(command, cli))
         code = 3 if isinstance(error, InputError) else 6 if isinstance(error, OutputError) else 2
-        return code, f"error: {shown_error}"
+        return code, f"error: {error}"
     if isinstance(error, MemoryError):
         return 4, f"error inside rankwise: there is not enough memory. {error}".rstrip()
     lines = traceback.format_exception(error, limit=-20)  # the innermost calls, if it is recursion

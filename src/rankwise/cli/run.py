@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.main import examples, with_option_names
+from rankwise.cli.main import examples
 from rankwise.cli.options import PATH, column_option, table_or_json
-from rankwise.errors import printable
+from rankwise.cli.spelling import spelling_of
+from rankwise.messages import printable
 
 if TYPE_CHECKING:
     from rankwise.comparison.comparison import Comparison
@@ -397,11 +398,8 @@ def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
     except RankwiseError as error:
         ctx = click.get_current_context()
         group = ctx.find_root().command
-        problem = (
-            with_option_names(error, ctx.command, group)
-            if isinstance(group, click.Group)
-            else error
-        )
+        assert isinstance(group, click.Group)
+        problem = error.spelled(spelling_of(ctx.command, group))
         return {"problem": "; ".join(line.strip() for line in str(problem).splitlines())}
     frame = table.frame
     facts: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankwise.cli.main import cli, examples, flag_of, in_options
+from rankwise.cli.main import cli, examples
 from rankwise.cli.options import (
     PATH,
     choice_option,
@@ -20,7 +20,9 @@ from rankwise.cli.options import (
     time_format_option,
     time_unit_option,
 )
+from rankwise.cli.spelling import flag_of, spelling_of
 from rankwise.core.arguments import Claim, Cold, FileFormat, FilterOn, Seen
+from rankwise.messages import Message
 
 if TYPE_CHECKING:
     from rankwise.splits import Splitter
@@ -326,7 +328,6 @@ def audit_command(
 
 def _respelled(ctx: click.Context, report: Audit) -> Audit:
     """Return an audit whose findings name options as the command line does."""
-    checks = (
-        replace(check, said=in_options(check.said, ctx.command, cli)) for check in report.checks
-    )
+    spell = spelling_of(ctx.command, cli)
+    checks = (replace(check, said=Message(check.said).spelled(spell)) for check in report.checks)
     return replace(report, checks=tuple(checks))

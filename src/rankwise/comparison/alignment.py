@@ -13,6 +13,7 @@ import polars as pl
 from rankwise.comparison.comparability import check_ids
 from rankwise.core.arguments import Missing
 from rankwise.errors import ParameterError
+from rankwise.messages import parameter
 from rankwise.results.intervals import cluster_codes
 from rankwise.results.result import Result
 from rankwise.stats.differences import Differences, Floats, SortedColumn, moments_of_pairs
@@ -25,8 +26,9 @@ def some_missing(metric: str, details: str) -> ParameterError:
     return ParameterError(
         f"some users have a value of {metric} in one result, and none in another",
         found=details,
-        hint='missing="zero" counts it as 0, as for a list that was not delivered; '
-        'missing="common" compares the users who have all values',
+        hint=f"{parameter('missing', 'zero')} counts it as 0, as for a list that was not "
+        "delivered; "
+        f"{parameter('missing', 'common')} compares the users who have all values",
     )
 
 

@@ -16,6 +16,7 @@ from rankwise.comparison.sampled_means import TWO_LEVEL, with_seeds
 from rankwise.comparison.scaled_difference import ScaledDifference
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.finding import Limits
+from rankwise.messages import parameter
 from rankwise.metrics.base import GroupsCompared
 from rankwise.results.intervals import (
     group_column,
@@ -217,7 +218,7 @@ def _check_same_groups(cell: str, results: Mapping[str, Result]) -> None:
         raise ParameterError(
             f"{cell} is compared by the jackknife, which needs the same users in the same groups",
             found=", ".join(sizes),
-            hint="evaluate both on the same truth with the same jackknife=",
+            hint=f"evaluate both on the same truth with the same {parameter('jackknife')}",
         )
 
 

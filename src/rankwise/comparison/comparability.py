@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.errors import MetricError, ParameterError, UsageError
+from rankwise.messages import Message, parameter
 from rankwise.metrics.base import GroupsCompared
 from rankwise.options import compared_options
 from rankwise.results.intervals import groups_compared, values_by_group
@@ -46,7 +47,7 @@ _TABLES = {
 """What a table beside the ground truth is called in an error, by its name among the digests."""
 
 
-_FORCE = "; force=True compares them anyway"
+_FORCE = f"; {parameter('force', True)} compares them anyway"
 
 
 _BY_ROW = ", row by row"
@@ -59,7 +60,7 @@ def without_force() -> Iterator[None]:
         yield
     except ParameterError as error:
         if error.hint is not None:
-            error.hint = error.hint.removesuffix(_BY_ROW).removesuffix(_FORCE)
+            error.hint = Message(error.hint.marked.removesuffix(_BY_ROW).removesuffix(_FORCE))
         raise
 
 
@@ -230,7 +231,7 @@ def chosen_cells(result: Result, metrics: str | Sequence[str], primary: str | No
     )
     if not names:
         raise MetricError(
-            "metrics=[] names no metric",
+            f"{parameter('metrics', [])} names no metric",
             hint="leave metrics out to compare every metric that the results have in common",
         )
     return [result.cell(name) for name in (*names, *([] if primary is None else [primary]))]
@@ -301,7 +302,7 @@ def _check_users(results: Mapping[str, Result]) -> None:
         raise ParameterError(
             "users are compared one by one, and in these results rows stand for users",
             found=", ".join(unnamed),
-            hint=f"say who the users are: users= of update{_FORCE}{_BY_ROW}",
+            hint=f"say who the users are: {parameter('users')} of update{_FORCE}{_BY_ROW}",
         )
 
 
@@ -399,7 +400,7 @@ def _nothing_in_common(
             found="; ".join(f"{cell}: {reasons[cell]}" for cell in shared[:6]),
             hint=means_only
             or "values that are not plain means over users are compared by evaluate(…, "
-            "jackknife=64)",
+            f"{parameter('jackknife', 64)})",
         )
     return MetricError(
         "the results have no metric in common",
@@ -427,7 +428,8 @@ def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None
     what = "its mean is weighted"
     if all(result.kinds.get(cell) != "weighted mean" for result in results.values()):
         what = "it is not a mean over users"
-    return f"{what} ({means_only or 'evaluate with jackknife=64'})"
+    way = means_only or f"evaluate with {parameter('jackknife', 64)}"
+    return Message(f"{what} ({way})")
 
 
 def _why_no_groups(
@@ -438,14 +440,13 @@ def _why_no_groups(
         if math.isnan(result.values[cell]):
             return f"it is NaN in {name}"
         if "requests" in result.provenance and not result.has_requests:
-            return (
+            return Message(
                 f"it is over requests, and means are over users, in {name} (evaluate with "
-                'mean_over="requests")'
+                f"{parameter('mean_over', 'requests')})"
             )
         try:
             values_by_group(compared, cell, result.per_user)
         except MetricError as error:
-            return (
-                f"{error.found or error.what} in {name}{f' ({error.hint})' if error.hint else ''}"
-            )
+            way = f" ({error.hint.marked})" if error.hint else ""
+            return Message(f"{(error.found or error.what).marked} in {name}{way}")
     return None

@@ -19,6 +19,7 @@ from rankwise.core.arguments import (
 )
 from rankwise.errors import ParameterError
 from rankwise.findings.margins import Margin
+from rankwise.messages import parameter
 from rankwise.results.intervals import check_clusters
 from rankwise.results.sampling_unit import USERS, SamplingUnit
 from rankwise.stats.differences import check_level
@@ -66,30 +67,31 @@ class CompareOptions:
         check_count(least=0, earlier=self.earlier)
         if self.earlier > _MOST_EARLIER:
             raise ParameterError(
-                f"earlier is at most {_MOST_EARLIER:,} pairs", found=f"earlier={self.earlier}"
+                f"earlier is at most {_MOST_EARLIER:,} pairs",
+                found=parameter("earlier", self.earlier),
             )
         check_choice("correction", self.correction, CorrectionMethod)
         check_choice("test", self.test, Test)
         check_clusters(self.clusters)
         if self.by is not None and not isinstance(self.by, str):
             raise ParameterError(
-                "by is the name of one column of the users", found=f"by={self.by!r}"
+                "by is the name of one column of the users", found=parameter("by", self.by)
             )
 
     def _check_design(self, systems: Systems) -> None:
         """Raise if the test or the groups do not go with seeds, clusters or data sets."""
         if self._is_designed(systems) and self.test not in ("auto", "t", "bounded"):
             of_requests = systems.sampling_unit.is_of_requests
-            over_users = ', or evaluate with mean_over="users" for any test'
+            over_users = f", or evaluate with {parameter('mean_over', 'users')} for any test"
             raise ParameterError(
                 "with several seeds or clusters the mean is tested by a t test of their variance",
-                found=f"test={self.test!r}",
-                hint='test="auto"' + (over_users if of_requests else ""),
+                found=parameter("test", self.test),
+                hint=parameter("test", "auto") + (over_users if of_requests else ""),
             )
         if self.by is not None and systems.data_sets:
             raise ParameterError(
                 "groups of users are compared on one data set",
-                found=f"by={self.by!r}, {len(systems.data_sets)} data sets",
+                found=f"{parameter('by', self.by)}, {len(systems.data_sets)} data sets",
             )
 
     def _check_joint(self, systems: Systems) -> None:
@@ -99,15 +101,15 @@ class CompareOptions:
         if self._is_designed(systems) or systems.data_sets:
             raise ParameterError(
                 f"{self.correction} tests pairs of single results over independent users together",
-                found=f"correction={self.correction!r}",
-                hint='correction="holm" corrects over all pairs',
+                found=parameter("correction", self.correction),
+                hint=f"{parameter('correction', 'holm')} corrects over all pairs",
             )
         if self.by is not None:
             raise ParameterError(
                 f"{self.correction} tests the pairs of the same users together, not groups of "
                 "users",
-                found=f"by={self.by!r}, correction={self.correction!r}",
-                hint='correction="holm" corrects over pairs and groups',
+                found=f"{parameter('by', self.by)}, {parameter('correction', self.correction)}",
+                hint=f"{parameter('correction', 'holm')} corrects over pairs and groups",
             )
 
     def _is_designed(self, systems: Systems) -> bool:

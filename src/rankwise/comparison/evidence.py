@@ -24,6 +24,7 @@ from rankwise.findings.columns import values_of
 from rankwise.findings.finding import REWARD, EffectSizes, Finding
 from rankwise.findings.margins import Margin, check_margin, margin_test
 from rankwise.findings.words import NO_LIST, group_name
+from rankwise.messages import call, parameter
 from rankwise.results.intervals import group_column, groups_of_users, is_truth_slice
 from rankwise.results.result import Result, knows_lists
 
@@ -344,8 +345,9 @@ class LogEvidence:
         if estimated != alpha:
             raise ParameterError(
                 f"{name} was not estimated at the level of the decision",
-                found=f"alpha={alpha}, and alpha={estimated} of the estimate",
-                hint=f"off_policy(…, alpha={alpha})",
+                found=f"{parameter('alpha', alpha)}, and {parameter('alpha', estimated)} of the "
+                "estimate",
+                hint=call("off_policy", alpha=alpha),
             )
 
     def _check_margin(self, name: str, margin: float | str) -> None:
@@ -353,8 +355,8 @@ class LogEvidence:
         if not _same_margin(estimated, margin):
             raise ParameterError(
                 f"{name} was not estimated with the margin of its guardrail",
-                found=f"{margin}, and margin={estimated} of the estimate",
-                hint=f"off_policy(…, margin={margin!r})",
+                found=f"{margin}, and {parameter('margin', estimated)} of the estimate",
+                hint=call("off_policy", margin=margin),
             )
 
     def collect(self, rule: Rule) -> Evidence:
@@ -369,7 +371,7 @@ class LogEvidence:
         for name in rule.metrics:
             for by in {*rule.slices} - {finding.by for finding in known[name]}:
                 raise ParameterError(
-                    f"{name} has no slices by {by}", hint=f"off_policy(…, by={by!r})"
+                    f"{name} has no slices by {by}", hint=call("off_policy", by=by)
                 )
         small: dict[str, None] = {}
         rows = []

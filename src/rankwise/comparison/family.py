@@ -15,6 +15,7 @@ from rankwise.core.arguments import CorrectionMethod, Missing, Test
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.finding import LimitsOf
 from rankwise.findings.margins import Margin, margin_of, margin_test
+from rankwise.messages import parameter
 from rankwise.results.intervals import groups_of_users, range_of
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
@@ -243,6 +244,6 @@ def check_zero(cell: str, missing: Missing, better: bool | None) -> None:
     if missing == "zero" and better is False:
         raise ParameterError(
             f"0 is the best value of {cell}, and would reward lists that are missing",
-            found='missing="zero"',
-            hint='missing="common" compares the users who have all values',
+            found=parameter("missing", "zero"),
+            hint=f"{parameter('missing', 'common')} compares the users who have all values",
         )

@@ -16,6 +16,7 @@ from rankwise.core.saved_forms import LOOKS
 from rankwise.core.terminal import as_json, level_text, signed
 from rankwise.errors import FileError, ParameterError
 from rankwise.findings.margins import margin_of, size_of
+from rankwise.messages import parameter
 from rankwise.results.intervals import range_of
 from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.differences import Differences, Interval
@@ -69,14 +70,14 @@ def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimA
     if design.margin is None or design.by is not None or not comparison.results:
         raise ParameterError(
             "looks need a comparison of all users, with a margin",
-            found=f"margin={design.margin}, by={design.by}",
-            hint="pass margin=",
+            found=f"{parameter('margin', design.margin)}, {parameter('by', design.by)}",
+            hint=f"pass {parameter('margin')}",
         )
     if design.unit.is_of_requests:
         raise ParameterError(
             "looks are at means over users, and these means are over requests",
-            found='mean_over="requests"',
-            hint='evaluate with mean_over="users"',
+            found=parameter("mean_over", "requests"),
+            hint=f"evaluate with {parameter('mean_over', 'users')}",
         )
     design.check_is_plain("a look")
     rows = comparison.table.to_dicts()
@@ -177,7 +178,7 @@ def _sequences(
     if relative and lowest < 0:
         raise ParameterError(
             f"{metric} can be negative, so a share of it is no margin at looks",
-            found=f"margin={margin}",
+            found=parameter("margin", margin),
             hint="pass a number as the margin",
         )
     # Of both outcomes at most one can be wrong, so that either side may err with alpha.

@@ -34,7 +34,7 @@ from rankwise.core.terminal import (
     level_text,
     signed,
 )
-from rankwise.errors import MetricError, printable
+from rankwise.errors import MetricError
 from rankwise.findings.words import (
     CORRECTIONS,
     deciding_p,
@@ -48,6 +48,7 @@ from rankwise.findings.words import (
     pair_name,
     places,
 )
+from rankwise.messages import printable
 from rankwise.results.display import evaluated_population, relevance_rule, split_words
 from rankwise.results.result import Result
 

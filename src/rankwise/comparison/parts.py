@@ -11,6 +11,7 @@ import polars as pl
 from rankwise.comparison.comparability import check_ids, check_slices
 from rankwise.comparison.systems import Systems
 from rankwise.errors import ParameterError
+from rankwise.messages import parameter
 from rankwise.results.intervals import (
     group_column,
     groups_in,
@@ -74,7 +75,7 @@ def _in_slices(
                 f"{name} has no slices by {by!r}",
                 found=", ".join([] if result.slices is None else result.slices["by"].unique())
                 or "no slices",
-                hint=f"evaluate every model with by={by!r}",
+                hint=f"evaluate every model with {parameter('by', by)}",
             )
     if not force:
         check_slices(results, by)

@@ -13,6 +13,7 @@ from rankwise.comparison.family import bounds_of
 from rankwise.core.arguments import check_number
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.margins import check_difference, check_margin, margin_test, size_of
+from rankwise.messages import parameter
 from rankwise.metrics.base import Metric
 from rankwise.results.result import Result
 from rankwise.stats.bounded_means import BoundedMean
@@ -267,7 +268,8 @@ def _pilot(
     if difference is None and margin is None:
         raise ParameterError(
             "a comparison is planned for a difference, or for a margin",
-            hint="pass difference=, the difference to detect, or margin=, the largest one that "
+            hint=f"pass {parameter('difference')}, the difference to detect, or "
+            f"{parameter('margin')}, the largest one that "
             "does not matter",
         )
     means = [cell for cell in result.values if result.is_mean_of_users(cell)]
@@ -284,8 +286,9 @@ def _pilot(
     if margin is not None and better is None and not equivalence:
         raise ParameterError(
             f"neither direction of {cell} is better, so no loss can be within the margin",
-            found=f"margin={margin!r}",
-            hint="equivalence=True plans for a difference smaller than the margin in both "
+            found=parameter("margin", margin),
+            hint=f"{parameter('equivalence', True)} plans for a difference smaller than the "
+            "margin in both "
             "directions",
         )
     pairs, mean = _planned_pairs(result, cell, other, correlation)
@@ -304,7 +307,7 @@ def _pilot(
     bounds = bounds_of({"result": result}, cell)
     if margin is None:
         if equivalence:
-            raise ParameterError("equivalence needs a margin", found="margin=None")
+            raise ParameterError("equivalence needs a margin", found=parameter("margin", None))
         tested: MarginSize | None = MarginSize(abs(true))
         sides, true = [-1], 0.0
     else:
@@ -319,7 +322,9 @@ def _pilot(
         gap = tested.limit - side * (true + (1 - factor) * mean)
         if not 0 < gap < math.inf:
             what = "a loss of the margin or more is never shown to be within it"
-            raise ParameterError(what, found=f"{difference=}, {margin=}")
+            raise ParameterError(
+                what, found=f"{parameter('difference', difference)}, {parameter('margin', margin)}"
+            )
         claim = tested.claim(pairs, bounds, side)
         assert isinstance(claim.pairs, Differences)
         deviation = claim.pairs.deviation / pairs.deviation
@@ -343,7 +348,7 @@ def _planned_pairs(
     if any(each.has_requests for each in both.values()):
         raise ParameterError(
             "a plan is about users, and these means are over requests",
-            hint='evaluate with mean_over="users"',
+            hint=f"evaluate with {parameter('mean_over', 'users')}",
         )
     both = {name: replace(each, per_user=each.units) for name, each in both.items()}
     if other is not None:

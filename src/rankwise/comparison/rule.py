@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from rankwise.core.arguments import Missing, Test, check_choice, check_count
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.margins import check_margin, check_within_range
+from rankwise.messages import call, parameter
 from rankwise.results.result import Result
 from rankwise.stats.differences import check_level
 
@@ -51,11 +52,13 @@ class Rule:
             raise ParameterError(
                 "guardrails map metrics to margins",
                 found=repr(guardrails)[:80],
-                hint='pass guardrails={"recall@10": "1%"}',
+                hint=f"pass {parameter('guardrails', {'recall@10': '1%'})}",
             )
         chosen = _names("success", success)
         if not chosen:
-            raise ParameterError("a decision needs a metric of success", found="success=[]")
+            raise ParameterError(
+                "a decision needs a metric of success", found=parameter("success", [])
+            )
         return cls(
             chosen,
             {name: check_margin(margin) for name, margin in (guardrails or {}).items()},
@@ -108,7 +111,7 @@ def deciding_cell(result: Result, name: str) -> str:
     if not result.is_mean_of_users(cell) and not jackknifed and not result.per_user.is_empty():
         raise MetricError(
             f"{name} is not a mean over users, so it needs the jackknife to decide",
-            hint="evaluate(…, jackknife=64) computes it without each of 64 groups of users",
+            hint=f"{call('evaluate', jackknife=64)} computes it without each of 64 groups of users",
         )
     return cell
 
@@ -164,7 +167,9 @@ def choose_pair(names: Sequence[str], baseline: str | None, system: str | None) 
     rest = [name for name in names if name != first]
     if system is None and len(rest) > 1:
         raise ParameterError(
-            "a decision is about one system", found=", ".join(rest), hint="say which: system="
+            "a decision is about one system",
+            found=", ".join(rest),
+            hint=f"say which: {parameter('system')}",
         )
     if system == first:
         raise ParameterError(

@@ -14,6 +14,7 @@ import polars as pl
 from rankwise.comparison.comparability import check_choices, check_comparable
 from rankwise.core.arguments import SeedDesign
 from rankwise.errors import ParameterError, UsageError
+from rankwise.messages import call, mention
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
 
@@ -65,7 +66,7 @@ class Systems:
             raise ParameterError(
                 "means are over requests in some results, and over users in others",
                 found="; ".join(f"{name}: {what}" for name, what in over.items()),
-                hint="evaluate every model by request, and with the same mean_over",
+                hint=f"evaluate every model by request, and with the same {mention('mean_over')}",
             )
         results = {
             name: replace(result, per_user=result.units, sliced=result.sliced_units)
@@ -105,7 +106,7 @@ class Systems:
             raise ParameterError(
                 "one result per system is compared here, not seeds or data sets",
                 found=", ".join(self.results),
-                hint="rankwise.compare takes both",
+                hint=f"{call('compare')} takes both",
             )
         return dict(self.results)
 

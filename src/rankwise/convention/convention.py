@@ -20,6 +20,7 @@ from rankwise.core.arguments import check_choice, described
 from rankwise.core.populations import PopulationName
 from rankwise.core.terminal import TableView
 from rankwise.errors import MetricError, ParameterError, UsageError, nearest
+from rankwise.messages import parameter
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, parse, show_value
 from rankwise.metrics.registry import (
@@ -163,7 +164,7 @@ class Entry:
             raise MetricError(
                 f"what this convention calls {self.text!r} is not computed here",
                 found=self.refused,
-                hint="rankwise's metrics are those of convention='default'",
+                hint=f"rankwise's metrics are those of {parameter('convention', 'default')}",
             )
         return parse(self.text)
 
@@ -782,7 +783,7 @@ def _check_names(name: object, metrics: object) -> None:
         raise ParameterError(
             "metrics maps names to metrics",
             found=repr(metrics)[:80],
-            hint='write metrics={"ndcg": "ndcg(gain=exponential)"}',
+            hint=f"write {parameter('metrics', {'ndcg': 'ndcg(gain=exponential)'})}",
         )
 
 

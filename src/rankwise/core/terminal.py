@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeV
 import polars as pl
 
 from rankwise.core.arguments import check_choice
-from rankwise.errors import HIDDEN, printable
+from rankwise.messages import HIDDEN, printable
 
 if TYPE_CHECKING:
     from tqdm import tqdm

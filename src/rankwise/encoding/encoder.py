@@ -33,6 +33,7 @@ from rankwise.encoding.side_information import (
     encode_side_information,
 )
 from rankwise.errors import ParameterError
+from rankwise.messages import parameter
 from rankwise.options import Choices, Options, Ties
 from rankwise.tables.table import Recommendations, Table, Tables
 
@@ -50,9 +51,10 @@ def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = Fal
         return "input"
     if ties not in (None, "input") and not by_score:
         raise ParameterError(
-            f"ties={ties!r} needs lists that are ordered by score",
+            f"{parameter('ties', ties)} needs lists that are ordered by score",
             found=f"columns {', '.join(recommendations.names)}",
-            hint='leave ties out, or leave the rank column unused: columns={"rank": None}',
+            hint=f"leave ties out, or leave the rank column unused: "
+            f"{parameter('columns', {'rank': None})}",
         )
     return ties or ("expected" if by_score else "input")
 

@@ -32,6 +32,7 @@ from rankwise.errors import (
     ParameterError,
     ScoreError,
 )
+from rankwise.messages import call, parameter
 from rankwise.options import ANY_ROW, Duplicates, IdType, Ties
 from rankwise.tables.columns import empty_table_error
 from rankwise.tables.table import Recommendations, Table, is_absent
@@ -126,7 +127,8 @@ def encode_truth(
                 repeated,
                 ids.owners,
                 ids.items,
-                hint='drop the duplicate, or keep the most relevant with duplicates="first"',
+                hint=f"drop the duplicate, or keep the most relevant with "
+                f"{parameter('duplicates', 'first')}",
             )
         frame = table.frame
         if "relevance" in frame.columns:
@@ -307,8 +309,9 @@ def check_kept(needs: Needs, *, numbers_items: bool) -> None:
     if needs & _DESCRIBING or numbers_items:
         raise MetricError(
             "metrics that describe lists cannot count ranks without an item",
-            found='ranks="keep"',
-            hint='use ranks="close" for them, and evaluate accuracy metrics separately',
+            found=parameter("ranks", "keep"),
+            hint=f"use {parameter('ranks', 'close')} for them, and evaluate accuracy metrics "
+            "separately",
         )
 
 
@@ -320,7 +323,7 @@ def fill_rank_gaps(table: Recommendations) -> Recommendations:
     frame = table.frame
     if "rank" not in frame.columns or not frame.schema["rank"].is_integer():
         raise ParameterError(
-            'ranks="keep" needs a rank for every row, as whole numbers',
+            f"{parameter('ranks', 'keep')} needs a rank for every row, as whole numbers",
             where=table.source,
             found=f"columns {', '.join(table.names)}",
         )
@@ -336,7 +339,8 @@ def fill_rank_gaps(table: Recommendations) -> Recommendations:
             "too many ranks are missing to keep a place for each of them",
             where=table.source,
             found=f"{size:,} missing ranks, {len(frame):,} rows",
-            hint='do ranks count from 1 in every list? ranks="close" closes the gaps',
+            hint=f"do ranks count from 1 in every list? {parameter('ranks', 'close')} closes the "
+            "gaps",
         )
     places = last.select("user", pl.int_ranges(1, pl.col("rank") + 1).alias("rank"))
     places = places.explode("rank").with_columns(pl.col("rank").cast(frame.schema["rank"]))
@@ -363,7 +367,7 @@ def encode_exact_ranks(
     if ties not in ("expected", "optimistic", "pessimistic"):
         raise ParameterError(
             "exact ranks do not break ties between scores",
-            found=f"ties={ties!r}",
+            found=parameter("ties", ties),
             hint='use "expected", "optimistic" or "pessimistic"',
         )
     frame = table.frame
@@ -378,7 +382,7 @@ def encode_exact_ranks(
             "these ranks were computed for another ground truth",
             where=f"user {lost['user'][0]!r}, item {lost['item'][0]!r}",
             found=f"{len(lost)} ground truth rows without a rank",
-            hint="pass the same ground truth to rw.rank_relevant and rw.evaluate",
+            hint=f"pass the same ground truth to rw.rank_relevant and {call('evaluate')}",
         )
     counted = lengths.join(
         frame.group_by("user").len(), on="user", how="left", maintain_order="left"

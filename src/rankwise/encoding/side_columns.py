@@ -17,6 +17,7 @@ import polars as pl
 from rankwise.core.texts import clean_labels, plain_strings
 from rankwise.core.vocabularies import lookup_rows
 from rankwise.errors import ColumnError, MetricError, ScoreError, nearest
+from rankwise.messages import parameter
 from rankwise.tables.columns import KNOWN, Columns, check_was_read, known_column, overrides_for
 from rankwise.tables.table import Table
 from rankwise.tables.values import as_labels
@@ -153,7 +154,7 @@ def _how_to_name(
             )
     return (
         nearest(column, names)
-        or f'say which: columns={{"{table.role}.{role}": "…"}}, or in the metric'
+        or f"say which: {parameter('columns', {f'{table.role}.{role}': '…'})}, or in the metric"
     )
 
 
@@ -346,7 +347,7 @@ def read_features(table: Table, chosen: ColumnMatch) -> Matrix:
             where=table.source,
             found=str(values.dtype),
             hint="features are a column of lists or arrays of numbers, or several columns of "
-            "numbers, named by what they have in common: features='f_*'",
+            f"numbers, named by what they have in common: {parameter('features', 'f_*')}",
         )
     lists = values.cast(pl.List(pl.Float64))
     lengths = lists.list.len()

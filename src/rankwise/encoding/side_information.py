@@ -56,6 +56,7 @@ from rankwise.encoding.side_columns import (
     read_groups,
 )
 from rankwise.errors import MetricError, ParameterError, ScoreError
+from rankwise.messages import parameter
 from rankwise.options import Duplicates, Ties
 from rankwise.tables.columns import Columns, check_once
 from rankwise.tables.table import TRAINED, Table, TableRole
@@ -459,7 +460,7 @@ def _cosines(pairs: pl.DataFrame, size: int) -> Similarity:
             "similarities by co-occurrence are computed between all items at once, and there are "
             "too many items",
             found=f"{len(items):,} items, at most {_MOST_SIMILAR:,}",
-            hint="use features instead of co-occurrence, with items=",
+            hint=f"use features instead of co-occurrence, with {parameter('items')}",
         )
     row = np.full(size, len(items), dtype=np.int64)
     row[items] = np.arange(len(items))
@@ -766,7 +767,8 @@ def _reference(
             repeated,
             ids.users,
             ids.items,
-            hint='drop the duplicate, or keep the best-ranked with duplicates="first"',
+            hint=f"drop the duplicate, or keep the best-ranked with "
+            f"{parameter('duplicates', 'first')}",
         )
     return _user_items(lists, ids.users.size), counts["duplicates_dropped"]
 

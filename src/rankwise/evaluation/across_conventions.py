@@ -21,6 +21,7 @@ from rankwise.errors import EmptyError, ParameterError, UsageError
 from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, without_truth
 from rankwise.evaluation.input_warnings import protocol_of_lists
 from rankwise.evaluation.settings import Settings, TableOptions, relevance_under, table_options
+from rankwise.messages import parameter
 from rankwise.metrics.base import Metric, one_by_one
 from rankwise.options import Choices, choice_values
 from rankwise.results.result import Result
@@ -328,7 +329,7 @@ def convention_of(
     several: Any = cutoffs
     tried = [] if isinstance(several, str) or not isinstance(several, Iterable) else list(several)
     if not tried or not all(isinstance(k, int) for k in tried):
-        raise ParameterError("cut-offs are whole numbers", found=f"cutoffs={cutoffs!r}"[:80])
+        raise ParameterError("cut-offs are whole numbers", found=parameter("cutoffs", cutoffs))
     if "@" not in texts[0]:
         texts = [*texts, *(f"{name}@{k}" for name, k in product(texts, tried))]
     sources = {"train": train, "items": items, "users": users, "reference": reference}
@@ -348,7 +349,7 @@ def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
     if not isinstance(several, Iterable) or not (several := list(several)):
         raise ParameterError(
             "conventions are a list of names",
-            found=f"conventions={conventions!r}"[:80],
+            found=parameter("conventions", conventions),
             hint="leave them out for all of them",
         )
     for source in several:

@@ -25,6 +25,7 @@ from rankwise.errors import DuplicateError, EmptyError, InputError, MetricError,
 from rankwise.evaluation.engine import prepare, work
 from rankwise.evaluation.plan import check_threshold
 from rankwise.evaluation.settings import Settings
+from rankwise.messages import parameter
 from rankwise.metrics.base import CurveTerms, Metric, MetricLike, parse_all
 from rankwise.metrics.states import UserFrame
 from rankwise.metrics.values import values_of_users
@@ -154,7 +155,7 @@ def correct(
     check_positive(least=0, seed=seed)
     if not 1e-6 <= gamma < 1:
         raise ParameterError(
-            "gamma lies in [1e-6, 1), below which values explode", found=f"gamma={gamma}"
+            "gamma lies in [1e-6, 1), below which values explode", found=parameter("gamma", gamma)
         )
     requested = parse_all(metrics)
     m, size = _sample(ranks, n_items)
@@ -220,7 +221,8 @@ def _sample(ranks: Ranks, n_items: int | None) -> tuple[int, int]:
         raise ParameterError(
             "only ranks among sampled negatives are corrected",
             found=repr(ranks)[:80],
-            hint="rw.rank_relevant(…, candidates=rw.candidates.sampled(…))",
+            hint=f"rw.rank_relevant takes {parameter('candidates')}, such as "
+            "rw.candidates.sampled(…)",
         )
     if ranks.protocol.by != "uniform":
         raise ParameterError(

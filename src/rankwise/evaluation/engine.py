@@ -59,6 +59,7 @@ from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import digest_of_truth, digests_of_tables, summarise
 from rankwise.evaluation.truth_slices import check_no_truth_slices
 from rankwise.evaluation.user_table import JACKKNIFE, UserTable
+from rankwise.messages import call, mention, parameter
 from rankwise.metrics.base import MetricFailure
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
@@ -306,8 +307,8 @@ def _check_prepared(settings: Settings, shared: Tables) -> None:
     needs_all_lists = settings.exclude_seen or settings.jackknife is not None
     if needs_all_lists and not shared.is_adjusted:
         raise ParameterError(
-            "exclude_seen and jackknife need all lists at once",
-            hint="pass them to rankwise.evaluate, which adjusts the tables",
+            f"{mention('exclude_seen')} and jackknife need all lists at once",
+            hint=f"pass them to {call('evaluate')}, which adjusts the tables",
         )
     for metric in settings.metrics:
         metric.require_scores()
@@ -579,7 +580,7 @@ def _with_truth(job: Job, piece: Tables) -> Tables:
     raise ParameterError(
         "truth is passed either to the Evaluator or with every chunk",
         hint="pass truth to Evaluator(…) or to update(…); metrics that describe lists need none "
-        'with population="recommended"',
+        f"with {parameter('population', 'recommended')}",
     )
 
 

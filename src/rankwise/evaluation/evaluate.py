@@ -49,6 +49,7 @@ from rankwise.evaluation.truth_slices import (
 )
 from rankwise.evaluation.user_table import assign_jackknife_groups
 from rankwise.evaluation.users_once import UsersOnce
+from rankwise.messages import mention, parameter
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, MeanOver, Ties
 from rankwise.results.result import Result
@@ -541,9 +542,10 @@ def without_truth(settings: Settings, options: Mapping[str, Any]) -> Settings:
     if has_threshold or (population is not None and population.needs_truth):
         raise ParameterError(
             "without a ground truth there are no relevant items",
-            found=f"relevance_threshold={settings.relevance_threshold}, "
-            f"population={settings.population!r}",
-            hint='leave relevance_threshold out, and take population="recommended"',
+            found=f"{parameter('relevance_threshold', settings.relevance_threshold)}, "
+            f"{parameter('population', settings.population)}",
+            hint=f"leave {mention('relevance_threshold')} out, and take "
+            f"{parameter('population', 'recommended')}",
         )
     return replace(settings, population="recommended", exceptions=())
 
@@ -630,7 +632,9 @@ def check_whole(settings: Settings, train: object) -> None:
     """Raise if seen items are excluded, and there are no training interactions."""
     if settings.exclude_seen and train is None:
         raise ParameterError(
-            "exclude_seen needs training interactions", found="no train", hint="pass train="
+            f"{mention('exclude_seen')} needs training interactions",
+            found="no train",
+            hint=f"pass {parameter('train')}",
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from rankwise.errors import ColumnError, ParameterError
+from rankwise.messages import parameter
 from rankwise.tables.columns import EVENT
 from rankwise.tables.table import Table, is_absent
 
@@ -47,7 +48,7 @@ def graded_columns(truth: Table) -> dict[str, str]:
             where=truth.source,
             found=f"column {truth.columns.get('relevance', 'relevance')!r} beside "
             f"{truth.columns[EVENT]!r}",
-            hint='leave the relevance unused: columns={"truth.relevance": None}',
+            hint=f"leave the relevance unused: {parameter('columns', {'truth.relevance': None})}",
         )
     return {**truth.columns, "relevance": truth.columns[EVENT]}
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from rankwise.core.sample_counts import SampleCounts
 from rankwise.errors import InputError
+from rankwise.messages import Message, parameter
 from rankwise.tables.columns import ROLES, plain_name
 from rankwise.tables.ids import settle_all
 from rankwise.tables.requests import unread_requests
@@ -96,9 +97,9 @@ def low_ratings(truth: Table | None, threshold: float | None) -> list[str]:
         return []
     share = _share(low, len(ratings))
     return [
-        (
-            f"{share} of the ratings are below half of {largest:g} and relevant: threshold= sets "
-            "another rule"
+        Message(
+            f"{share} of the ratings are below half of {largest:g} and relevant: "
+            f"{parameter('threshold')} sets another rule"
         )
     ]
 
@@ -170,11 +171,13 @@ def doubts_of_counts(counts: Mapping[str, int]) -> list[str]:
     )
     judged = counts.get("truth_rows", 0) * compared / max(rows, 1)  # of the same share of the users
     if seen >= max(1, _MANY_SEEN * compared) and known <= _SELDOM * judged:
+        few = "hardly any" if known else "none"
         warnings.append(
-            f"{_share(seen, compared)} of the recommendations are items of the user's training "
-            "interactions, of which "
-            f"{'hardly any' if known else 'none'} is in the ground truth: exclude_seen=True takes "
-            "them out"
+            Message(
+                f"{_share(seen, compared)} of the recommendations are items of the user's training "
+                f"interactions, of which {few} is in the ground truth: "
+                f"{parameter('exclude_seen', True)} takes them out"
+            )
         )
     return warnings
 

@@ -36,6 +36,7 @@ from rankwise.evaluation.settings import (
     takes_options,
 )
 from rankwise.evaluation.truth_slices import columns_of_truth
+from rankwise.messages import Message, mention, parameter
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.models.requests import ModelLists, Predictions, asks_many, check_model, request_lists
 from rankwise.options import Duplicates, MeanOver
@@ -317,7 +318,10 @@ def evaluate_model(
     )
     tables = settle_ids(tables)
     if exclude_seen and tables.train is None:
-        raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
+        raise ParameterError(
+            f"{mention('exclude_seen')} needs training interactions",
+            hint=f"pass {parameter('train')}",
+        )
     assert tables.truth is not None
     requested = _users_requested(tables.truth, settings.relevance_threshold, settings.evaluated)
     present = {role: t for role, t in tables.by_role.items() if role not in ("users", "reference")}
@@ -325,7 +329,8 @@ def evaluate_model(
         if candidates is not None or ties != "expected":
             raise ParameterError(
                 "a model with recommend() chooses its candidates, and their order, itself",
-                hint="candidates= and ties= are for predict(), rw.rank and rw.rank_relevant",
+                hint=f"{parameter('candidates')} and {parameter('ties')} are for predict(), "
+                "rw.rank and rw.rank_relevant",
             )
         lists, counts, lost = lists_from_recommend(
             model,
@@ -376,7 +381,7 @@ def _n_requested(metrics: Sequence[Metric], k: int | None) -> int:
     if not n:
         raise ParameterError(
             "the number of requested items follows from the cut-offs, and there is none",
-            hint="pass k=",
+            hint=f"pass {parameter('k')}",
         )
     return n
 
@@ -539,9 +544,11 @@ def _default_threshold(metrics: Sequence[Metric], labels: pl.Series) -> float | 
             f"{clicks[0]} takes every label above 0 for a click, {ratings[0]} labels from "
             f"{RATING_THRESHOLD:g}",
             where="ratings",
-            found=f"{int(between):,} labels above 0 and below {RATING_THRESHOLD:g}, no threshold=",
-            hint="say from which label on a row is relevant, such as threshold=4, or "
-            "threshold=None for all above 0",
+            found=f"{int(between):,} labels above 0 and below {RATING_THRESHOLD:g}, no "
+            f"{parameter('threshold')}",
+            hint=f"say from which label on a row is relevant, such as "
+            f"{parameter('threshold', 4)}, or "
+            f"{parameter('threshold', None)} for all above 0",
         )
     return None
 
@@ -561,8 +568,12 @@ def _label_warnings(metrics: Sequence[Metric], labels: pl.Series) -> list[str]:
         rule, share = f"from {RATING_THRESHOLD:g} is relevant", np.mean(values >= RATING_THRESHOLD)
     if not is_doubtful:
         return []
-    text = f"every label {rule} ({share:.0%} of the rows): threshold= sets another rule"
-    return [f"labels run from {low:g} to {high:g}, and {text}"]
+    return [
+        Message(
+            f"labels run from {low:g} to {high:g}, and every label {rule} ({share:.0%} of the "
+            f"rows): {parameter('threshold')} sets another rule"
+        )
+    ]
 
 
 def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
@@ -575,7 +586,7 @@ def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
         f", request {first[REQUEST]!r}" if REQUEST in unit else ""
     )
     ways = (
-        'number the impressions, and name that column: columns={"request": …}'
+        f"number the impressions, and name that column: {parameter('columns', {'request': '…'})}"
         if REQUEST not in unit
         else "give every impression a number of its own"
     )
@@ -583,7 +594,8 @@ def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
         "an item is rated twice" + (" in one request" if REQUEST in unit else " by one user"),
         where=f"{where}, item {first['item']!r}",
         found=f"{int(repeated.sum()):,} rows of items that are rated more than once",
-        hint=f'if each row is an impression of its own, {ways}; duplicates="first" keeps the row '
+        hint=f"if each row is an impression of its own, {ways}; "
+        f"{parameter('duplicates', 'first')} keeps the row "
         "with the highest "
         "prediction, whatever its label",
     )
@@ -768,8 +780,8 @@ def _find_request(names: Sequence[str], columns: Columns | None) -> str | None:
             "more than one column may be the request",
             where="ratings",
             found=", ".join(map(repr, matches)),
-            hint=f'say which: columns={{"request": "{matches[0]}"}}; or that none is: '
-            f'columns={{"request": None}}',
+            hint=f"say which: {parameter('columns', {'request': matches[0]})}; or that none is: "
+            f"{parameter('columns', {'request': None})}",
         )
     return matches[0] if matches else None
 
@@ -785,7 +797,7 @@ def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
             else f"more than one column may be the {words}",
             where="ratings",
             found=", ".join(map(repr, names or frame.columns)),
-            hint=f'say which: columns={{"{role}": …}}',
+            hint=f"say which: {parameter('columns', {role: '…'})}",
         )
     return names[0]
 

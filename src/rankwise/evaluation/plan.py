@@ -29,6 +29,7 @@ from rankwise.core.arrays import Array, is_tensor
 from rankwise.core.populations import POPULATIONS, PopulationName, widest_population
 from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation.settings import Settings, choices_for, parse_request
+from rankwise.messages import call, parameter
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.metrics.inputs import ItemSum
 from rankwise.metrics.kinds import values_checked
@@ -181,8 +182,8 @@ class Plan:
                 raise MetricError(
                     f"{metric} is computed over other users than the metrics beside it",
                     found=f"population {population!r} beside {evaluated!r}",
-                    hint="evaluate it in a separate call, or all with rankwise.evaluate; "
-                    'population="all" may take all',
+                    hint=f"evaluate it in a separate call, or all with {call('evaluate')}; "
+                    f"{parameter('population', 'all')} may take all",
                 )
 
     def check_missing_lists(self) -> None:
@@ -195,8 +196,9 @@ class Plan:
             ):
                 raise ParameterError(
                     f"0 is the best value of {leaf}, and would reward lists that are missing",
-                    found='without_list="zero"',
-                    hint=f'evaluate {leaf} in a call of its own, with without_list="skip"',
+                    found=parameter("without_list", "zero"),
+                    hint=f"evaluate {leaf} in a call of its own, with "
+                    f"{parameter('without_list', 'skip')}",
                 )
 
     @property
@@ -416,7 +418,7 @@ def check_exact(plan: Plan, tables: Collection[str]) -> None:
         if leaf.reads.catalogue == "whole" and not waived and "items" not in tables:
             raise MetricError(
                 f"{leaf} needs the size of the catalogue, which exact ranks do not contain",
-                hint="pass items=",
+                hint=f"pass {parameter('items')}",
             )
 
 
@@ -443,7 +445,7 @@ def check_depth(plan: Plan, recommended: Recommendations, depth: int, ties: Ties
     """Raise if lists cannot be cut at a depth: exact ranks, or ties that a metric must know."""
     if recommended.is_exact:
         raise ParameterError(
-            "exact ranks are not cut", found=f"depth={depth}", hint="leave depth out"
+            "exact ranks are not cut", found=parameter("depth", depth), hint="leave depth out"
         )
     if ties in ("expected", "optimistic", "pessimistic"):
         _check_tail(plan, recommended, depth)
@@ -466,7 +468,8 @@ def check_threshold(protocol: Protocol | None, threshold: float | None) -> None:
     if protocol is not None and protocol.sampled and protocol.relevance_threshold != threshold:
         raise ParameterError(
             "candidates were sampled for another rating threshold",
-            found=f"relevance_threshold={threshold}, drawn for {protocol.relevance_threshold}",
+            found=f"{parameter('relevance_threshold', threshold)}, drawn for "
+            f"{protocol.relevance_threshold}",
             hint="pass the same threshold here, or draw new candidates",
         )
 
@@ -500,7 +503,7 @@ def check_catalogue(plan: Plan, rule: CatalogueRule, tables: Collection[str]) ->
     """Raise if a metric needs the catalogue of training, and there is no training table."""
     if plan.needs_catalogue and rule == "train" and "train" not in tables:
         raise ParameterError(
-            'catalogue="train" needs training interactions',
+            f"{parameter('catalogue', 'train')} needs training interactions",
             found="no train",
-            hint='pass train=, or catalogue="items"',
+            hint=f"pass {parameter('train')}, or {parameter('catalogue', 'items')}",
         )

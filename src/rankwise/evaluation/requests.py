@@ -18,6 +18,7 @@ from rankwise.core.units import REQUEST, unit_keys, unit_rows
 from rankwise.errors import ColumnError, EmptyError, ParameterError
 from rankwise.evaluation.engine import Job, finish, merge, prepare, work
 from rankwise.evaluation.settings import Settings
+from rankwise.messages import parameter
 from rankwise.results.intervals import WEIGHT, group_column, mean_of
 from rankwise.results.result import Result, means_of_users
 from rankwise.results.values import Values
@@ -144,16 +145,18 @@ def check_requests(settings: Settings, lists: Table) -> None:
         return
     if not has_requests(lists):
         raise ParameterError(
-            'mean_over="users" needs requests, over which the mean of each user is taken first',
+            f"{parameter('mean_over', 'users')} needs requests, over which the mean of each user "
+            "is taken first",
             where=lists.source,
             found=f"columns {', '.join(map(repr, lists.frame.columns))}",
-            hint='name the column of the request: columns={"request": "…"}; means are over users '
+            hint=f"name the column of the request: {parameter('columns', {'request': '…'})}; "
+            "means are over users "
             "already",
         )
     if settings.weights is not None:
         raise ParameterError(
-            'with mean_over="users" every user counts alike',
-            found=f"weights={settings.weights!r}"[:80],
+            f"with {parameter('mean_over', 'users')} every user counts alike",
+            found=parameter("weights", settings.weights),
         )
 
 
@@ -292,9 +295,10 @@ def _check_unread(truth: Table) -> None:
             "two columns of the ground truth could be the request",
             where=truth.source,
             found=", ".join(map(repr, names)),
-            hint=f'say which: columns={{"truth.request": "{names[0]}"}}; or that it holds for all '
+            hint=f"say which: {parameter('columns', {'truth.request': names[0]})}; or that it "
+            "holds for all "
             "requests: "
-            'columns={"truth.request": None}',
+            f"{parameter('columns', {'truth.request': None})}",
         )
 
 

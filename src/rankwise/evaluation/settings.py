@@ -29,6 +29,7 @@ from rankwise.core.arguments import SMALL_GROUP, check_number, described
 from rankwise.core.docstrings import first_sentence
 from rankwise.core.populations import PopulationName, widest_population
 from rankwise.errors import ParameterError, nearest
+from rankwise.messages import call, mention, parameter
 from rankwise.options import (
     ANY_ROW,
     ONE_PER_PASS,
@@ -198,7 +199,7 @@ def not_taken_error(road: Road, text: str, reason: str, value: Any = None) -> Pa
     return ParameterError(
         f"{ROADS[road]} does not take {text}: {reason}",
         found=None if value is None else repr(value)[:80],
-        hint=f"rankwise.evaluate takes it{_ELSEWHERE.get(road, '')}",
+        hint=f"{call('evaluate')} takes it{_ELSEWHERE.get(road, '')}",
     )
 
 
@@ -256,7 +257,7 @@ def expand_aliases(
         if choices.get("relevance_threshold") not in (None, choices["threshold"]):
             both = f"{choices['threshold']} and {choices['relevance_threshold']}"
             raise ParameterError(
-                "threshold and relevance_threshold are the same option", found=both
+                f"threshold and {mention('relevance_threshold')} are the same option", found=both
             )
         choices["relevance_threshold"] = choices.pop("threshold")
     if isinstance(choices.get("relevance"), Mapping):
@@ -271,7 +272,7 @@ def _checked_grades(grades: Mapping[Any, Any]) -> dict[str, float]:
     for event, grade in grades.items():
         check_number(f"relevance of {event!r}", grade)
     if not any(grade > 0 for grade in grades.values()):
-        raise ParameterError("some event is relevant", found=f"relevance={dict(grades)!r}"[:80])
+        raise ParameterError("some event is relevant", found=parameter("relevance", dict(grades)))
     return {str(event): float(grade) for event, grade in grades.items()}
 
 
@@ -325,7 +326,7 @@ def convention_options(
             raise ParameterError(
                 f"convention {convention.name!r} has several choices of {choice} here",
                 found=", ".join(f"{name}: {value}" for name, value in values.items()),
-                hint="evaluate them in several calls; rankwise.evaluate does so by itself",
+                hint=f"evaluate them in several calls; {call('evaluate')} does so by itself",
             )
     first = next(iter(chosen.values()))
     rules = {str(m @ ()): AveragingRule.of(chosen[str(m)]) for m in metrics}
@@ -360,7 +361,7 @@ def _at_cutoffs(
     if not open_:
         raise ParameterError(
             "k is the cut-off of metrics that are given without one, and there is none",
-            found=f"k={k}, {', '.join(map(str, parsed))}",
+            found=f"{parameter('k', k)}, {', '.join(map(str, parsed))}",
             hint="leave k out, or leave the cut-offs out of the names",
         )
     return parse_all([metric @ k if metric in open_ else metric for metric in parsed])
@@ -452,11 +453,12 @@ class Settings(Options):
 
         if self.codes is not None and self.titles is not None:
             raise ParameterError(
-                "lists have codes or titles in place of items", found="codes= and titles="
+                "lists have codes or titles in place of items",
+                found=f"{parameter('codes')} and {parameter('titles')}",
             )
         if self.ranks == "keep":
             raise ParameterError(
-                f"lists of {self.item_names} have no gaps to keep", found='ranks="keep"'
+                f"lists of {self.item_names} have no gaps to keep", found=parameter("ranks", "keep")
             )
         object.__setattr__(self, "codes", named_items("codes", self.codes))
         object.__setattr__(self, "titles", named_items("titles", self.titles))
@@ -499,8 +501,9 @@ class Settings(Options):
             raise ParameterError(
                 "one evaluation cannot average these metrics: their populations differ",
                 found=", ".join(sorted(populations)),
-                hint="rankwise.evaluate makes one evaluation of each; here make two calls, or pass "
-                'population="all"',
+                hint=f"{call('evaluate')} makes one evaluation of each; here make two calls, or "
+                "pass "
+                f"{parameter('population', 'all')}",
             )
         return widest
 
@@ -550,9 +553,10 @@ def check_population(users: object) -> None:
     """Raise if a population was given in place of the users table."""
     if isinstance(users, str) and users in get_args(PopulationName):
         raise ParameterError(
-            "users= takes a table of users; population= selects the users who are evaluated",
-            found=f"users={users!r}",
-            hint=f'write population="{users}"',
+            f"{parameter('users')} takes a table of users; {parameter('population')} selects the "
+            "users who are evaluated",
+            found=parameter("users", users),
+            hint=f"write {parameter('population', users)}",
         )
 
 
@@ -569,7 +573,8 @@ def option_summary(field: Field[Any]) -> str:
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _SHORTHANDS = {
     "k": "k : int or list of int, optional\n"
-    "    Cut-offs of metrics that are given without one: with ``k=10``, ``ndcg`` is ``ndcg@10``.",
+    "    Cut-offs of metrics that are given without one: with ``k=10``, "
+    "``ndcg`` is ``ndcg@10``.",
     "threshold": "threshold : float, optional\n    Alias of ``relevance_threshold``.",
 }
 """Options that other libraries have under these names; they end up in metrics and settings."""

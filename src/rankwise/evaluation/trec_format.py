@@ -12,6 +12,7 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.errors import MetricError, ParameterError, nearest
 from rankwise.evaluation.evaluate import evaluate
+from rankwise.messages import parameter
 from rankwise.metrics.base import Metric
 from rankwise.metrics.retrieval import Grade, Utility
 from rankwise.results.result import Result
@@ -101,7 +102,7 @@ def trec_lines(
     if result.has_requests:
         raise ParameterError(
             "a topic of trec_eval has one list, and these lists belong to requests of users",
-            hint='take the request for the topic: columns={"user": "…"}',
+            hint=f"take the request for the topic: {parameter('columns', {'user': '…'})}",
         )
 
     written: list[str] = []

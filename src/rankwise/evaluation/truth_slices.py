@@ -36,6 +36,7 @@ from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
 from rankwise.evaluation.join_results import merge_results
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.user_table import UserTable
+from rankwise.messages import call, mention, parameter
 from rankwise.metrics.base import Metric
 from rankwise.options import COLD_ITEMS, AveragingRule
 from rankwise.results.intervals import CROSSED, in_order, is_truth_slice
@@ -85,8 +86,8 @@ def check_no_truth_slices(by: Iterable[str]) -> None:
     for name in by:
         if is_truth_slice(name):
             raise ParameterError(
-                f"by={name!r} slices the ground truth, which needs all lists at once",
-                hint="rankwise.evaluate takes it, without chunk_rows",
+                f"{parameter('by', name)} slices the ground truth, which needs all lists at once",
+                hint=f"{call('evaluate')} takes it, without {mention('chunk_rows')}",
             )
 
 
@@ -161,10 +162,12 @@ class Bins:
             edges = [_edge(text) for text in name[len(plain) + 1 : -1].split(",")]
         except ValueError as error:
             raise ParameterError(
-                "edges of a slice are numbers", found=f"by={name!r}", hint='"item:price[5,10]"'
+                "edges of a slice are numbers",
+                found=parameter("by", name),
+                hint='"item:price[5,10]"',
             ) from error
         if sorted({*edges}) != edges or not all(map(math.isfinite, edges)):
-            raise ParameterError("edges of a slice increase", found=f"by={name!r}")
+            raise ParameterError("edges of a slice increase", found=parameter("by", name))
         return cls(tuple(edges))
 
     @classmethod
@@ -468,18 +471,21 @@ def check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> No
     """Raise if no ground truth is given, no metric reads one, or a name is ambiguous."""
     if tables.truth is None or tables.recommendations is None:
         raise ParameterError(
-            f"by={names[0]!r} slices the ground truth", found="no truth", hint="pass one"
+            f"{parameter('by', names[0])} slices the ground truth",
+            found="no truth",
+            hint="pass one",
         )
     if not any(metric.reads_truth for metric in settings.metrics):
         raise MetricError(
-            f"by={names[0]!r} slices the ground truth, which no metric reads",
+            f"{parameter('by', names[0])} slices the ground truth, which no metric reads",
             found=", ".join(map(str, settings.metrics)),
             hint="add one of accuracy, such as ndcg@10",
         )
     if settings.depth is not None and any(map(is_of_shown, settings.metrics)):
         raise ParameterError(
-            f"by={names[0]!r} slices the rows that were shown, and depth cuts lists of all slices",
-            found=f"depth={settings.depth}",
+            f"{parameter('by', names[0])} slices the rows that were shown, and depth cuts lists "
+            "of all slices",
+            found=parameter("depth", settings.depth),
             hint="cut the lists themselves, and leave depth out",
         )
     taken = (
@@ -489,7 +495,8 @@ def check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> No
     )
     if taken:
         raise ParameterError(
-            f"by={taken[0]!r} has two meanings: a slice of relevant items, and a column of the "
+            f"{parameter('by', taken[0])} has two meanings: a slice of relevant items, and a "
+            "column of the "
             "users",
             found=f"a column {taken[0]!r}",
             hint="rename the column of the table of users",
@@ -801,10 +808,10 @@ def _numbers(table: Table, column: str, asked: str) -> pl.Series:
     except ColumnError as error:
         kind, every = table.frame.schema[column], without_edges(asked)
         raise ColumnError(
-            f"by={asked!r} cuts numbers into bins",
+            f"{parameter('by', asked)} cuts numbers into bins",
             where=error.where,
             found=f"a column {column.removeprefix('truth:')!r} of {kind}, {error.found}",
-            hint=f"by={every!r} takes each value for a slice",
+            hint=f"{parameter('by', every)} takes each value for a slice",
         ) from error
 
 
@@ -813,7 +820,7 @@ def _slicing(name: str, tables: Tables) -> Slicing:
     plain = without_edges(name)
     if plain in _BY_TRAINING:
         if plain != name:
-            raise ParameterError(f"{plain} has no edges", found=f"by={name!r}")
+            raise ParameterError(f"{plain} has no edges", found=parameter("by", name))
         return _training_slicing(plain, tables)
     kind, _, column = name.partition(":")
     return _of_truth(name, tables) if kind == "truth" else _of_items(name, column, tables)
@@ -834,16 +841,21 @@ def _of_items(name: str, column: str, tables: Tables) -> Slicing:
     items = tables.items
     if items is not None and column.endswith("*") and column not in items.frame.columns:
         match = find_columns(
-            items, column, role="categories", metric=f"by={name!r}", columns=None, several=True
+            items,
+            column,
+            role="categories",
+            metric=parameter("by", name),
+            columns=None,
+            several=True,
         )
         flags = read_categories(items, match)
         assert flags.starts is not None
         check_once(items, "item")
         return _by_item(items, _lists_of(flags.code, flags.starts), flags.names)
 
-    more = 'also "item:popularity" and "item:cold", with train='
+    more = f'also "item:popularity" and "item:cold", with {parameter("train")}'
     chosen = column if items is None else _column(items, column)
-    items, _ = item_column(items, chosen, f"by={name!r}", more)
+    items, _ = item_column(items, chosen, parameter("by", name), more)
     check_once(
         items,
         "item",
@@ -951,7 +963,9 @@ def check_trained(name: str, train: object) -> None:
     """Raise if slices by training have no training interactions."""
     if train is None:
         raise ParameterError(
-            f"by={name!r} slices by training interactions", found="no train", hint="pass train="
+            f"{parameter('by', name)} slices by training interactions",
+            found="no train",
+            hint=f"pass {parameter('train')}",
         )
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankwise.core.hashing import Hashes, combine_hashes, hash_of_column
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
+from rankwise.messages import parameter
 from rankwise.tables.columns import check_once, check_was_read, where_in
 from rankwise.tables.ids import look_up
 from rankwise.tables.requests import has_requests
@@ -43,8 +44,8 @@ class UserTable:
         made = {} if train_groups is None else dict(train_groups)
         if users is not None and users.format == "weights" and weights is None and not by:
             raise ParameterError(
-                "users= holds weights, which belong in weights=",
-                hint="write weights={user: weight}",
+                f"{parameter('users')} holds weights, which belong in {parameter('weights')}",
+                hint=f"write {parameter('weights', {'ann': 0.5})}",
             )
         grouping = [name for name in by if name not in made or made[name].table is None]
         weighting = [weights] if isinstance(weights, str) else []
@@ -119,7 +120,7 @@ def _check_column(users: Table | None, name: str) -> None:
     if users is None:
         raise ParameterError(
             f"column {name!r} of the users was asked for, but there is no table of users",
-            hint="pass users=",
+            hint=f"pass {parameter('users')}",
         )
     check_was_read(users, name)
     if name not in users.frame.columns:

@@ -31,6 +31,7 @@ from rankwise.core.units import REQUEST
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.findings.tables import ResultTable
 from rankwise.findings.words import limits_text
+from rankwise.messages import call, parameter
 from rankwise.results.intervals import group_column
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, check_level
@@ -38,7 +39,7 @@ from rankwise.stats.prediction_powered import PredictionPowered, prediction_powe
 from rankwise.tables.requests import users_of_requests
 
 Systems: TypeAlias = Mapping[str, Result]
-_BOTH = 'evaluate both with population="judged", undefined="zero"'
+_BOTH = f"evaluate both with {parameter('population', 'judged')}, {parameter('undefined', 'zero')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,7 +218,8 @@ def judged(
     if sampled is None:
         raise ParameterError(
             "nothing says how the users with human labels were chosen",
-            hint='pass sampled="random" if they are a random sample of all users; users that were '
+            hint=f"pass {parameter('sampled', 'random')} if they are a random sample of all "
+            "users; users that were "
             "chosen otherwise "
             "(the first, the active, the doubtful) allow no correction",
         )
@@ -265,7 +267,7 @@ def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
     ]
     if wrong:
         raise ParameterError(
-            "human and judge are results of rankwise.evaluate", found=", ".join(wrong)
+            f"human and judge are results of {call('evaluate')}", found=", ".join(wrong)
         )
     named = {
         f"{name} by {who}": r
@@ -324,7 +326,8 @@ def _check_whole_users(human: Result, judge: Result, name: str) -> None:
             "users are the sample, and some of their requests have no human labels",
             where=name,
             found=f"{partly['user'].n_unique():,} such users: user {user!r}, request {request!r}",
-            hint='label all requests of a labelled user, or evaluate both with mean_over="users"',
+            hint=f"label all requests of a labelled user, or evaluate both with "
+            f"{parameter('mean_over', 'users')}",
         )
 
 

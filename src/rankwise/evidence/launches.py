@@ -24,6 +24,7 @@ from rankwise.core.terminal import (
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, ParameterError, nearest
 from rankwise.findings.tables import ResultTable
 from rankwise.findings.words import limits_text
+from rankwise.messages import mention, parameter
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.errors_in_variables import (
     MethodOfMoments,
@@ -333,13 +334,13 @@ def _metrics(
         if not chosen:
             raise ParameterError(
                 "no offline metric is named",
-                found=f"offline={offline!r}",
+                found=parameter("offline", offline),
                 hint="leave offline out for all of them",
             )
         if online in chosen:
             raise ParameterError(
                 "the online effect is no offline metric: it always follows itself",
-                found=f"offline={offline!r}, online={online!r}",
+                found=f"{parameter('offline', offline)}, {parameter('online', online)}",
                 hint="name offline metrics, each with a column of standard errors",
             )
         return chosen
@@ -400,9 +401,11 @@ def _covariance(
         raise ParameterError(
             "errors of different users have no covariance, and the table has one",
             where=f"{where}, column {name!r}",
-            found=f"same_users=False, and {np.count_nonzero(shared):,} launches with a covariance "
+            found=f"{parameter('same_users', False)}, and {np.count_nonzero(shared):,} launches "
+            "with a covariance "
             "other than 0",
-            hint="leave same_users out if users are the same; drop the column if they are not",
+            hint=f"leave {mention('same_users')} out if users are the same; drop the column if "
+            "they are not",
         )
     if same_users is False:
         return np.zeros(len(frame))
@@ -410,7 +413,8 @@ def _covariance(
         "the covariance of the offline and the online error is not known",
         where=where,
         found=f"no column {names[0]!r}",
-        hint="pass same_users=False if they come from different users; else add the column: the "
+        hint=f"pass {parameter('same_users', False)} if they come from different users; else add "
+        "the column: the "
         "covariance of "
         "both per-user differences, divided by the number of users",
     )

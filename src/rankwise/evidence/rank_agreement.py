@@ -32,6 +32,7 @@ from rankwise.core.terminal import (
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.tables import ResultTable
 from rankwise.findings.words import limits_text, p_value, pair_name
+from rankwise.messages import parameter
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, Interval, check_level
 from rankwise.stats.many_systems import SystemRanks, pairwise_p, ranks_of
@@ -364,13 +365,13 @@ def _cells(sides: Sequence[Mapping[str, Result]], metrics: Any, *, given: bool) 
     if not given and len(names) != 2:
         raise ParameterError(
             "nothing says what the second order is",
-            found=f"metrics={metrics!r}, and one mapping of results",
+            found=f"{parameter('metrics', metrics)}, and one mapping of results",
             hint="pass the results by another judgment or split, or two metrics: "
-            'metrics=["ndcg@10", "recall@10"]',
+            f"{parameter('metrics', ['ndcg@10', 'recall@10'])}",
         )
     if len(names) not in (1, 2):
         raise ParameterError(
-            "metrics is one metric, or one for each order", found=f"metrics={metrics!r}"
+            "metrics is one metric, or one for each order", found=parameter("metrics", metrics)
         )
     cells = []
     for side, name in zip(sides, names * (3 - len(names)), strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from pydantic import ValidationError
 
 from rankwise.errors import ConfigError, RankwiseError, nearest
 from rankwise.experiments.document import Document, Place, spelled
+from rankwise.messages import Parameter, Reference
 
 _T = TypeVar("_T")
 
@@ -32,10 +32,11 @@ def _works(make: Callable[[], object]) -> bool:
 
 
 class ConfigErrors:
-    """The mistakes found so far, each with its line."""
+    """The mistakes found so far, each with its line; ``spell`` writes what messages name."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, spell: Callable[[Parameter | Reference], str]) -> None:
         self.document = document
+        self._spell = spell
         self._mistakes: dict[tuple[int, str], None] = {}
         self._invalid: list[Place] = []
         for line, place, what in document.mistakes:
@@ -66,8 +67,8 @@ class ConfigErrors:
         try:
             return make()
         except RankwiseError as error:
-            what = _in_keys(error.what) + (f" ({error.found})" if error.found else "")
-            self.add(place, what, None if error.hint is None else _in_keys(error.hint))
+            told = error.spelled(self._spell)
+            self.add(place, told.what + (f" ({told.found})" if told.found else ""), told.hint)
         except (TypeError, ValueError) as error:
             self.add(place, str(error))
         return None
@@ -166,17 +167,6 @@ def _describe(place: Place, problems: list[Any], schema: dict[str, Any]) -> tupl
         return f"{value} is none of {', '.join(choices)}", nearest(str(first["input"]), choices)
     wants = dict.fromkeys(problem["msg"].removeprefix("Input should be ") for problem in problems)
     return f"{value} is not {' or '.join(wants)}", None
-
-
-def _in_keys(text: str) -> str:
-    """Return a message that names tables and options as a configuration does.
-
-    >>> _in_keys('pass train=, or catalogue="items"')
-    'write data: {train: …}, or catalogue: items'
-    """
-    text = re.sub(r"\bpass (train|items|users|reference)=(?=$|,)", r"write data: {\1: …}", text)
-    text = re.sub(r"\bevaluate\(…, ([^()]*)\)", r"evaluation: {\1}", text)
-    return re.sub(r"""(?<![(,\w])([a-z_]+)=["']?([\w.%]+)["']?""", r"\1: \2", text)
 
 
 def _keys(schema: dict[str, Any], place: Place) -> set[str]:

@@ -35,6 +35,7 @@ from rankwise.experiments.checks import (
 )
 from rankwise.experiments.config_errors import ConfigErrors
 from rankwise.experiments.document import Document, Place, read_document
+from rankwise.experiments.keys import spell_as_key
 from rankwise.experiments.schema import Config, Source, json_schema
 from rankwise.metrics.base import Metric
 from rankwise.results.intervals import CROSSED
@@ -154,7 +155,7 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
         If there is no such file, or its version cannot be read.
     """
     document = _current(read_document(path))
-    mistakes = ConfigErrors(document)
+    mistakes = ConfigErrors(document, spell_as_key)
     config = _validated(document, mistakes)
     if config is None:
         mistakes.check()

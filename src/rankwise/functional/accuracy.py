@@ -18,6 +18,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 from rankwise.errors import DuplicateError, InputError, ParameterError, ScoreError
+from rankwise.messages import parameter
 
 __all__ = [
     "arhr_at_k",
@@ -71,7 +72,7 @@ def as_written(share: float) -> Fraction:
 def check_k(k: int | None) -> None:
     """Raise unless the cut-off is a whole number from 1, or None."""
     if k is not None and not is_count(k):
-        raise ParameterError("k must be a whole number from 1", found=f"k={k!r}")
+        raise ParameterError("k must be a whole number from 1", found=parameter("k", k))
 
 
 def leaves_no_top(k: Any) -> bool:
@@ -345,7 +346,10 @@ def average_precision(
     check_option("ties", ties, "expected", "blocks")
     check_option("without_relevant", without_relevant, "undefined", "one")
     if ties == "blocks" and scores is None:
-        raise ParameterError("ties='blocks' needs the scores of the list", found="scores=None")
+        raise ParameterError(
+            f"{parameter('ties', 'blocks')} needs the scores of the list",
+            found=parameter("scores", None),
+        )
     relevant = relevant_items(relevant)
     if not relevant:
         return 1.0 if without_relevant == "one" else math.nan
@@ -365,7 +369,9 @@ def average_precision(
         "min_length": min(len(relevant), len(hits)),
     }[normaliser]
     if n is None:
-        raise ParameterError("normaliser='k' needs a k", found="k=None")
+        raise ParameterError(
+            f"{parameter('normaliser', 'k')} needs a k", found=parameter("k", None)
+        )
     return total / n if n else 0.0
 
 
@@ -461,7 +467,7 @@ def interpolated_precision_at_k(
     """
     relevant = relevant_items(relevant)
     if level is not None and not (is_number(level) and 0 <= level <= 1):
-        raise ParameterError("level must lie in [0, 1]", found=f"level={level!r}")
+        raise ParameterError("level must lie in [0, 1]", found=parameter("level", level))
     if not relevant:
         return math.nan
     hits = hits_of(recommended, relevant, k)
@@ -651,7 +657,10 @@ def ndcg_at_k(
     best = ideal_gains(relevance_scores, gain, gains)
     if ideal == "full":
         if k is None or k > _LONGEST:
-            raise ParameterError(f"ideal='full' needs a k, of at most {_LONGEST:,}", found=f"k={k}")
+            raise ParameterError(
+                f"{parameter('ideal', 'full')} needs a k, of at most {_LONGEST:,}",
+                found=parameter("k", k),
+            )
         best = best[:1] * k
     return ratio_or_0(value, _discounted(best[:k], log_base, discount))
 
@@ -663,7 +672,7 @@ def check_grades(judged: Judged, max_relevance: float) -> None:
         raise ScoreError(
             "a relevance is above the largest grade",
             found=f"{largest:g} > {max_relevance:g}",
-            hint="pass max_relevance=5 for a scale that ends at 5",
+            hint=f"pass {parameter('max_relevance', 5)} for a scale that ends at 5",
         )
 
 
@@ -700,7 +709,8 @@ def rbp(
     largest = 1.0 if max_relevance is None or top_grade == "none" else max_relevance
     if not is_number(largest) or largest <= 0:
         raise ParameterError(
-            "max_relevance must be a number above 0", found=f"max_relevance={max_relevance!r}"
+            "max_relevance must be a number above 0",
+            found=parameter("max_relevance", max_relevance),
         )
     if gain == "linear" and top_grade != "none":
         check_grades(relevant, largest)

@@ -37,6 +37,7 @@ from rankwise.functional.accuracy import (
 )
 from rankwise.functional.groups import catalog_coverage, gini_coefficient, mean_of_defined
 from rankwise.functional.labels import hit_rate_score, ndcg_score, precision_score, recall_score
+from rankwise.messages import parameter
 
 __all__ = [
     "RecommenderEvaluator",
@@ -387,10 +388,10 @@ def compute_metrics(
     if not isinstance(user_pred_true, Mapping) or not is_number(threshold):
         raise ParameterError(
             "ratings come as {user: [(predicted, true), …]}, and the threshold is a number",
-            found=f"{type(user_pred_true).__name__}, threshold={threshold!r}",
+            found=f"{type(user_pred_true).__name__}, {parameter('threshold', threshold)}",
         )
     if not is_count(k) and not leaves_no_top(k):
-        raise ParameterError("k must be a whole number", found=f"k={k!r}")
+        raise ParameterError("k must be a whole number", found=parameter("k", k))
     users = {user: _checked(user, rows) for user, rows in user_pred_true.items()}
     rows = [pair for pairs in users.values() for pair in pairs]
     if not rows:

@@ -33,6 +33,7 @@ from rankwise.functional.accuracy import (
     relevant_items,
     top,
 )
+from rankwise.messages import parameter
 
 __all__ = [
     "awrf_at_k",
@@ -153,8 +154,8 @@ def rsp_at_k(
     """
     if seen == "excluded" and history is None:
         raise ParameterError(
-            "seen='excluded' needs the training history of users",
-            hint="pass history={user: items}, or seen='included'",
+            f"{parameter('seen', 'excluded')} needs the training history of users",
+            hint=f"pass {parameter('history')}, or {parameter('seen', 'included')}",
         )
     numerators, denominators = Counter[str](), Counter[str]()
     for user, items in recommendations.items():
@@ -311,7 +312,7 @@ def quantile_of_users(values: Iterable[float], q: float = 0.1) -> float:
     0.25
     """
     if not (is_number(q) and 0 <= q <= 1):
-        raise ParameterError("q must lie in [0, 1]", found=f"q={q!r}")
+        raise ParameterError("q must lie in [0, 1]", found=parameter("q", q))
     defined = _defined(values)
     if not defined:
         return math.nan
@@ -333,7 +334,7 @@ def worst_share(
     0.25
     """
     if not (is_number(share) and 0 < share <= 1):
-        raise ParameterError("share must lie in (0, 1]", found=f"share={share!r}")
+        raise ParameterError("share must lie in (0, 1]", found=parameter("share", share))
     defined = _defined(values)
     if not defined:
         return math.nan
@@ -351,7 +352,7 @@ def geometric_mean_of_users(values: Iterable[float], floor: float = 1e-5) -> flo
     0.5
     """
     if not (is_number(floor) and floor > 0):
-        raise ParameterError("floor must be a number above 0", found=f"floor={floor!r}")
+        raise ParameterError("floor must be a number above 0", found=parameter("floor", floor))
     defined = _defined(values)
     if not defined:
         return math.nan
@@ -448,7 +449,8 @@ def gini_coefficient(
     if over == "catalogue":
         if catalog_size is None or catalog_size < len(counts):
             raise ParameterError(
-                "over='catalogue' needs the size of the catalogue", found=f"{catalog_size}"
+                f"{parameter('over', 'catalogue')} needs the size of the catalogue",
+                found=f"{catalog_size}",
             )
         n = catalog_size + padding
         m = n - 1 if corrected else n

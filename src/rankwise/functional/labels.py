@@ -31,6 +31,7 @@ from rankwise.functional.accuracy import (
     scores_of,
     top,
 )
+from rankwise.messages import parameter
 
 __all__ = [
     "accuracy_at_k",
@@ -318,7 +319,8 @@ def fallout_at_k(
     if negatives == "catalogue":
         if catalog_size is None:
             raise ParameterError(
-                "negatives='catalogue' needs the size of the catalogue", found="catalog_size=None"
+                f"{parameter('negatives', 'catalogue')} needs the size of the catalogue",
+                found=parameter("catalog_size", None),
             )
         cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size)
         false_positives, n = cells["fp"], cells["fp"] + cells["tn"]

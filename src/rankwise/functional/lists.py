@@ -23,6 +23,7 @@ from rankwise.functional.accuracy import (
     relevant_items,
     top,
 )
+from rankwise.messages import parameter
 
 __all__ = [
     "alpha_ndcg_at_k",
@@ -97,11 +98,11 @@ def intra_list_diversity(
     if isinstance(distance, str) and distance not in _DISTANCES:
         raise ParameterError(
             f"distance must be one of {', '.join(_DISTANCES)}, or a callable",
-            found=f"distance={distance!r}",
+            found=parameter("distance", distance),
         )
     if distance == "jaccard" and not isinstance(item_features, Mapping):
         raise ParameterError(
-            "distance='jaccard' compares sets of categories, not vectors",
+            f"{parameter('distance', 'jaccard')} compares sets of categories, not vectors",
             hint="pass {item: {categories}}",
         )
     distance_of = _DISTANCES[distance] if isinstance(distance, str) else distance
@@ -154,7 +155,7 @@ def num_retrieved_at_k(
     if not as_share:
         return n
     if k is None:
-        raise ParameterError("as_share=True needs a k", found="k=None")
+        raise ParameterError(f"{parameter('as_share', True)} needs a k", found=parameter("k", None))
     return n / k
 
 
@@ -425,7 +426,7 @@ def category_entropy_at_k(
     1.0
     """
     if log_base is not None and not (is_number(log_base) and log_base > 1):
-        raise ParameterError("log_base must be above 1", found=f"log_base={log_base!r}")
+        raise ParameterError("log_base must be above 1", found=parameter("log_base", log_base))
     items = top(recommended, k)
     if not any(categories.get(item) for item in items):
         return math.nan

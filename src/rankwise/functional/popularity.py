@@ -25,6 +25,7 @@ from rankwise.functional.accuracy import (
     relevant_items,
     top,
 )
+from rankwise.messages import parameter
 
 __all__ = [
     "aclt_at_k",
@@ -301,7 +302,9 @@ def short_head(
     """
     check_option("of", of, "interactions", "items", "rarest_items")
     if not (is_number(pop_ratio) and 0 <= pop_ratio <= 1):
-        raise ParameterError("pop_ratio must lie in [0, 1]", found=f"pop_ratio={pop_ratio!r}")
+        raise ParameterError(
+            "pop_ratio must lie in [0, 1]", found=parameter("pop_ratio", pop_ratio)
+        )
     if of == "items":
         warm = [item for item in popularity_order(popularity) if popularity[item] > 0]
         return set(warm[: max(1, math.floor(as_written(pop_ratio) * len(warm) + Fraction(1, 2)))])

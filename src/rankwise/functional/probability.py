@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import check_option
 from rankwise.functional.labels import Pairs
+from rankwise.messages import parameter
 
 __all__ = [
     "ReliabilityBin",
@@ -158,7 +159,7 @@ def _binned(
     """Yield the ends and the pairs of each bin; 0 is in the first."""
     check_option("bins", bins, "equal_width", "equal_mass")
     if n_bins < 1:
-        raise ParameterError("n_bins must be 1 or more", found=f"n_bins={n_bins}")
+        raise ParameterError("n_bins must be 1 or more", found=parameter("n_bins", n_bins))
     inner = list(edges)
     if not inner and bins == "equal_width":
         inner = [number / n_bins for number in range(1, n_bins)]

@@ -27,6 +27,7 @@ from rankwise.functional.accuracy import (
     relevant_items,
     top,
 )
+from rankwise.messages import parameter
 
 __all__ = [
     "grade_at_k",
@@ -187,7 +188,8 @@ def utility_at_k(
         )
     if not is_count(catalog_size + 1):
         raise ParameterError(
-            "catalog_size must be a whole number from 0", found=f"catalog_size={catalog_size!r}"
+            "catalog_size must be a whole number from 0",
+            found=parameter("catalog_size", catalog_size),
         )
     relevant, items = relevant_items(relevant), top(recommended, k)
     tp = sum(item in relevant for item in items)

@@ -17,6 +17,7 @@ import polars as pl
 from rankwise.core.arguments import check_choice, check_count
 from rankwise.core.hashing import id_numbers
 from rankwise.errors import DuplicateError, InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 
@@ -213,7 +214,9 @@ def allowed_lists(
         lists = list(longer)
         if len(lists) > _MOST_LISTS:
             raise ParameterError(
-                "there are too many lists to weigh", found=f"k={k!r}", hint="pass a smaller k"
+                "there are too many lists to weigh",
+                found=parameter("k", k),
+                hint="pass a smaller k",
             )
     ranks = [{item: at + 1 for at, item in enumerate(ranker)} for ranker in (a, b)]
 
@@ -242,8 +245,9 @@ def unbiased_probabilities(
         raise ParameterError(
             "no probabilities of these lists are without bias",
             where=where,
-            found=f"credit={credit!r}",
-            hint='credit="inverse" has some for most lists; team_draft always works',
+            found=parameter("credit", credit),
+            hint=f"{parameter('credit', 'inverse')} has some for most lists; team_draft always "
+            "works",
         )
     return np.clip(p, 0.0, 1.0)
 

@@ -51,6 +51,7 @@ from rankwise.core.arrays import Array
 from rankwise.core.docstrings import sections
 from rankwise.core.terminal import TableView, html
 from rankwise.errors import MetricError, ParameterError
+from rankwise.messages import parameter
 from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
 from rankwise.metrics.registry import Registered, add, parse_text, several_metrics
 from rankwise.metrics.states import (
@@ -315,11 +316,11 @@ class Metric(Registered):
     def __post_init__(self) -> None:
         if type(self) is Metric:
             raise TypeError("Metric is a base class: derive from PerUser, Pooled or another kind")
-        for parameter in fields(self):
-            if parameter.name != "k":
-                value = _as_metrics(parameter.default, getattr(self, parameter.name))
-                object.__setattr__(self, parameter.name, value)
-                _check(self, parameter.name, getattr(self, parameter.name))
+        for each in fields(self):
+            if each.name != "k":
+                value = _as_metrics(each.default, getattr(self, each.name))
+                object.__setattr__(self, each.name, value)
+                _check(self, each.name, getattr(self, each.name))
         object.__setattr__(self, "k", _cutoffs(self, self.k))
         if self.k and self.cutoff == "none":
             raise ParameterError(
@@ -737,8 +738,8 @@ def preset(
             **inspect.get_annotations(cls),
             **dict.fromkeys(fixed, ClassVar[Any]),
         }
-        for parameter, value in fixed.items():
-            setattr(cls, parameter, value)
+        for choice, value in fixed.items():
+            setattr(cls, choice, value)
         cls.fixed = dict(fixed)
         return metric(
             name,
@@ -806,7 +807,8 @@ def parse_all(
     parsed = [metric for entry in entries for metric in _parse_entry(entry, reader)]
     if not parsed:
         raise MetricError(
-            "no metric was requested", hint='pass a metric, such as metrics=["ndcg@10"]'
+            "no metric was requested",
+            hint=f"pass a metric, such as {parameter('metrics', ['ndcg@10'])}",
         )
 
     cells: set[str] = set()
@@ -861,7 +863,8 @@ def one_by_one(texts: Iterable[str]) -> list[str]:
                 out.append(f"{name}@{cutoffs}" if name else part)
     if not out:
         raise MetricError(
-            "no metric was requested", hint='pass a metric, such as metrics=["ndcg@10"]'
+            "no metric was requested",
+            hint=f"pass a metric, such as {parameter('metrics', ['ndcg@10'])}",
         )
     return out
 

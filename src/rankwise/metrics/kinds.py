@@ -54,6 +54,7 @@ from rankwise.core.arguments import GroupStatistic
 from rankwise.core.arrays import Array, ExactTotal, SortedValues, is_tensor, namespace
 from rankwise.core.ragged import counting_sort
 from rankwise.errors import MetricError, ParameterError, RankwiseError
+from rankwise.messages import parameter
 from rankwise.metrics.arithmetic import coefficient_of_variation, divide, ratio
 from rankwise.metrics.base import GroupsCompared, Metric, MetricFailure, ValueKind
 from rankwise.metrics.inputs import (
@@ -864,7 +865,7 @@ class OverUsers(CompositeMetric):
         if users.weights is not None:
             raise MetricError(
                 f"{self.name} cannot be weighted by user",
-                hint="leave weights= out, or evaluate it without them",
+                hint=f"leave {parameter('weights')} out, or evaluate it without them",
             )
         states: dict[str, State] = {}
         for at, cell in enumerate(self.cells):

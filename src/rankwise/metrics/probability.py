@@ -19,6 +19,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, bincount, check_none, is_tensor, namespace
 from rankwise.errors import MetricError, ParameterError, ScoreError
+from rankwise.messages import call, parameter
 from rankwise.metrics.arithmetic import Limits, divide, or_nan, ratio, sums_by_user
 from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import label
@@ -323,7 +324,7 @@ class _InBins(_OfProbabilities):
             raise MetricError(
                 f"{self.name}(bins=equal_mass) needs the scores of all lists at once",
                 found="lists in pieces, on PyTorch or on Spark",
-                hint="use rankwise.evaluate, or say where bins end, as in "
+                hint=f"use {call('evaluate')}, or say where bins end, as in "
                 f"{self.name}(edges=[0.01,0.05])",
             )
 
@@ -446,7 +447,7 @@ class ExpectedCalibrationError(_InBins):
             raise MetricError(
                 "ece(debiased=true) depends on the number of rows, so users cannot have weights",
                 found=str(self),
-                hint="leave weights= or debiased out",
+                hint=f"leave {parameter('weights')} or debiased out",
             )
         return super().reduce(users)
 

@@ -21,6 +21,7 @@ from rankwise.core.arguments import Count, check_count, check_fields, check_numb
 from rankwise.core.arrays import checked_csr
 from rankwise.core.hashing import combine_hashes, hash_of_column
 from rankwise.errors import IdError, ParameterError, ScoreError
+from rankwise.messages import parameter
 from rankwise.tables.columns import Columns, check_columns, check_ids
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
@@ -400,7 +401,9 @@ class Baseline:
         assert self._users is not None
         if isinstance(users, str | bytes) or not isinstance(users, Iterable):
             raise ParameterError(
-                "users is an iterable of ids", found=f"users={users!r}"[:80], hint=f"[{users!r}]"
+                "users is an iterable of ids",
+                found=parameter("users", users),
+                hint=f"[{users!r}]",
             )
         try:
             ids = pl.Series("user", list(users))

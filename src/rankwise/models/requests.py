@@ -15,6 +15,7 @@ import polars as pl
 
 from rankwise.core.arrays import is_masked
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
+from rankwise.messages import call
 
 _FAILURES = (Exception, pl.exceptions.PanicException)
 """Errors of a model that do not stop the evaluation; panics of Polars are not an `Exception`."""
@@ -133,7 +134,7 @@ def check_model(model: Any) -> None:
         raise ParameterError(
             "a model must have recommend(user_id, n), recommend(user_ids, n) or predict(user_ids)",
             found=type(model).__name__,
-            hint="rw.evaluate takes lists, rw.rank takes scores and factors",
+            hint=f"{call('evaluate')} takes lists, rw.rank takes scores and factors",
         )
 
 

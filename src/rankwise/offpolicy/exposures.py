@@ -13,6 +13,7 @@ import polars as pl
 
 from rankwise.core.hashing import id_numbers
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.splits.times import Duration, read_times
 from rankwise.tables.columns import Columns, missing_column_error, quoted_columns
 from rankwise.tables.frames import parse_integers, parse_numbers
@@ -196,7 +197,9 @@ def read_outcomes(
     if rewards is not None:
         if "kind" not in frame.columns:
             raise missing_column_error(
-                "outcomes have no kind, and reward= has one per kind", "outcomes.kind", outcomes
+                f"outcomes have no kind, and {parameter('reward')} has one per kind",
+                "outcomes.kind",
+                outcomes,
             )
         unknown = sorted({*rewards} - {*frame["kind"].unique().to_list()}, key=str)
         if unknown:
@@ -240,7 +243,8 @@ def read_log(
             "there is no column for the reward, and no outcomes",
             where=table.source,
             found=quoted_columns(table.frame.columns),
-            hint='pass outcomes, or say which column it is: columns={"exposures.reward": "…"}',
+            hint=f"pass outcomes, or say which column it is: "
+            f"{parameter('columns', {'exposures.reward': '…'})}",
         )
     frame = table.frame.with_row_index(ROW, 1 if first_row is None else first_row)
     counts |= {
@@ -268,7 +272,8 @@ def check_outcomes(table: Table, joined: pl.Series, missing: OnMissing) -> dict[
             "outcomes belong to no exposure",
             where=f"{table.source}, row {row + 1}",
             found=f"{unjoined:,} of {total:,} outcomes",
-            hint='check the request and item ids of both tables; missing="drop" leaves these '
+            hint=f"check the request and item ids of both tables; {parameter('missing', 'drop')} "
+            "leaves these "
             "outcomes out",
         )
     return {
@@ -356,7 +361,8 @@ def _by_time(
                 where=table.source,
                 found=f"no column for the {' and the '.join(lacking)}; "
                 f"{quoted_columns(table.frame.columns)}",
-                hint='say which: columns={"exposures.request": "…", "outcomes.request": "…"}',
+                hint=f"say which: "
+                f"{parameter('columns', {'exposures.request': '…', 'outcomes.request': '…'})}",
             )
         if (
             is_piece and not table.frame.schema["timestamp"].is_temporal()
@@ -453,7 +459,7 @@ def request_of_several_users(where: str) -> InputError:
         where=where,
         hint="if requests are numbered from 1 again for every user, make one id of user and "
         "request in every table, "
-        'and name that column: columns={"request": "…"}',
+        f"and name that column: {parameter('columns', {'request': '…'})}",
     )
 
 

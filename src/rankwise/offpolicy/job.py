@@ -23,6 +23,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.errors import ColumnError, ParameterError
+from rankwise.messages import mention, parameter
 from rankwise.offpolicy.exposures import (
     KEYS,
     Log,
@@ -97,7 +98,7 @@ class Job:
             raise ParameterError(
                 "targets are policies by name",
                 found=repr(targets)[:80],
-                hint='targets={"new": "p_new"}',
+                hint=parameter("targets", {"new": "p_new"}),
             )
         if not targets or LOGGED in targets:
             raise ParameterError(
@@ -107,7 +108,7 @@ class Job:
                 found=f"targets of the names {', '.join(map(repr, targets))}"
                 if targets
                 else "no target",
-                hint='targets={"new": "p_new"}',
+                hint=parameter("targets", {"new": "p_new"}),
             )
         if options.baseline not in (LOGGED, *targets):
             raise ParameterError(
@@ -127,7 +128,7 @@ class Job:
         if outcomes is None and (reward is not None or window is not None):
             raise ParameterError(
                 "there are no outcomes",
-                found="reward=" if reward is not None else "window=",
+                found=parameter("reward") if reward is not None else parameter("window"),
                 hint="pass outcomes, or leave it out",
             )
         table = read_outcomes(outcomes, columns, reward)
@@ -170,12 +171,12 @@ class Job:
         """Raise if the log is needed at once."""
         if self.estimated or self.cross_fits:
             raise ParameterError(
-                'propensity="shares" needs the log at once'
+                f"{parameter('propensity', 'shares')} needs the log at once"
                 if self.estimated
                 else "a regressor needs the log at once",
-                hint="leave chunk_rows out, or add the column to the exposures before"
+                hint=f"leave {mention('chunk_rows')} out, or add the column to the exposures before"
                 if self.estimated
-                else "leave chunk_rows out, or pass its predictions as a table",
+                else f"leave {mention('chunk_rows')} out, or pass its predictions as a table",
             )
 
     def knowing(self, log: Log, items: Any) -> tuple[Job, Log]:
@@ -240,9 +241,9 @@ class Job:
         if self.options.propensities is None:
             raise ParameterError(
                 "requests have several rows: say what the propensity of a row is of",
-                hint='propensities="conditional" (its item after those above it), "prefix" (the '
-                "list up to it), "
-                '"list" (the full list) or "marginal" (its item at this position)',
+                hint=f"{parameter('propensities', 'conditional')} (its item after those above it), "
+                '"prefix" (the list up to it), "list" (the full list) or "marginal" (its item at '
+                "this position)",
             )
         return self.options.propensities
 
@@ -255,29 +256,32 @@ class Job:
             if self.options.slates not in ("auto", "independent"):
                 raise ParameterError(
                     "propensities of items at a position allow independent positions only",
-                    found=f"slates={self.options.slates!r}",
+                    found=parameter("slates", self.options.slates),
                 )
             return "independent"
         if self.options.slates == "independent":
             raise ParameterError(
                 "independent positions need the propensity of each item at its position",
-                found=f"propensities={self.kind!r}",
-                hint='propensities="marginal", if these are such',
+                found=parameter("propensities", self.kind),
+                hint=f"{parameter('propensities', 'marginal')}, if these are such",
             )
         if self.kind == "list":
             if self.options.slates != "auto":
                 raise ParameterError(
                     "propensities of lists weight every position by the full list",
-                    found=f"slates={self.options.slates!r}",
+                    found=parameter("slates", self.options.slates),
                 )
             return "standard"
         has_predictions = self.predictions is not None
         if self.options.slates == "cascade_dr" and not has_predictions:
             raise ParameterError(
-                "cascade_dr needs predictions of the reward", hint="pass predictions="
+                "cascade_dr needs predictions of the reward",
+                hint=f"pass {parameter('predictions')}",
             )
         if self.options.slates == "interaction" and has_predictions:
-            raise ParameterError("interaction does not use predictions", hint='slates="cascade_dr"')
+            raise ParameterError(
+                "interaction does not use predictions", hint=parameter("slates", "cascade_dr")
+            )
         return "cascade_dr" if has_predictions else "interaction"
 
     @property
@@ -288,15 +292,17 @@ class Job:
             return "snips" if self.predictions is None else "sndr"
         if chosen in ("sndr", "dr") and self.predictions is None:
             raise ParameterError(
-                f"{chosen} needs predictions of the reward", hint="pass predictions="
+                f"{chosen} needs predictions of the reward", hint=f"pass {parameter('predictions')}"
             )
         if chosen not in ("sndr", "dr") and self.predictions is not None:
             raise ParameterError(
-                f"{chosen} does not use predictions", hint='estimator="sndr" or "dr" does'
+                f"{chosen} does not use predictions",
+                hint=f'{parameter("estimator", "sndr")} or "dr" does',
             )
         if chosen == "beta_ips" and self.is_slate:
             raise ParameterError(
-                "beta_ips is for requests with one row", hint='estimator="snips" or "ips"'
+                "beta_ips is for requests with one row",
+                hint=f'{parameter("estimator", "snips")} or "ips"',
             )
         return chosen
 
@@ -333,8 +339,10 @@ def shares_of(log: Log, within: Sequence[str]) -> Floats:
     """Return each row's share of its item at its position, given the columns ``within``."""
     if not within:
         raise ParameterError(
-            'propensity="shares" needs the columns on which the logging policy depended',
-            hint='within=["segment"]; a column that is left out biases the estimate',
+            f"{parameter('propensity', 'shares')} needs the columns on which the logging policy "
+            "depended",
+            hint=f"{parameter('within', ['segment'])}; a column that is left out biases the "
+            "estimate",
         )
     lacking = [name for name in within if name not in log.frame.columns]
     if lacking:

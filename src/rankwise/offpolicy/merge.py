@@ -12,6 +12,7 @@ import polars as pl
 
 from rankwise.errors import InputError, ParameterError
 from rankwise.findings.columns import table_of
+from rankwise.messages import parameter
 from rankwise.offpolicy.exposures import check_outcomes, request_of_several_users
 from rankwise.offpolicy.finding import LogFinding
 from rankwise.offpolicy.job import Job, several_policies
@@ -69,7 +70,7 @@ def _merge(job: Job, parts: Sequence[Partial]) -> tuple[list[Sums], list[Any]]:
         raise InputError("a target says nothing about any request", where=parts[0].source["source"])
     if job.options.propensities is not None and not any(part.has_slates for part in parts):
         raise ParameterError(
-            "propensities= is for requests with several rows, and each has one",
+            f"{parameter('propensities')} is for requests with several rows, and each has one",
             where=parts[0].source["source"],
             hint="leave propensities out",
         )

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from rankwise.core.arguments import check_choice
 from rankwise.errors import ParameterError
 from rankwise.findings.margins import Margin, check_margin
+from rankwise.messages import mention, parameter
 from rankwise.offpolicy.exposures import OnMissing
 from rankwise.offpolicy.policies import Kind
 from rankwise.offpolicy.values import Estimator
@@ -42,15 +43,15 @@ class Options:
             isinstance(name, str) for name in self.within
         ):
             raise ParameterError(
-                "within is columns of the exposures", found=f"within={self.within!r}"
+                "within is columns of the exposures", found=parameter("within", self.within)
             )
         if not isinstance(self.by, str | None):
-            raise ParameterError("by is one column", found=f"by={self.by!r}")
+            raise ParameterError("by is one column", found=parameter("by", self.by))
         limits = self.reward_range
         if limits is not None and not _is_range(limits):
             raise ParameterError(
-                "reward_range has the smallest and the largest reward",
-                found=f"reward_range={limits!r}",
+                f"{mention('reward_range')} has the smallest and the largest reward",
+                found=parameter("reward_range", limits),
                 hint="(0, 1)",
             )
         check_level("alpha", self.alpha)

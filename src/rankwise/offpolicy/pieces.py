@@ -11,6 +11,7 @@ import polars as pl
 
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import ColumnError, InputError, ParameterError
+from rankwise.messages import mention, parameter
 from rankwise.offpolicy.exposures import KEYS, Log
 from rankwise.offpolicy.job import SHARE, Job, check_column
 from rankwise.offpolicy.policies import TOLERANCE, Logged, MissingRows, Policy, Situation
@@ -158,7 +159,7 @@ class _Piece:
         if outside.any():
             row = int(np.flatnonzero(outside)[0])
             raise InputError(
-                "a reward lies outside reward_range",
+                f"a reward lies outside {mention('reward_range')}",
                 where=self.log.where(row),
                 found=f"{reward[row]:g}, outside {limits[0]:g} to {limits[1]:g}",
             )
@@ -249,11 +250,11 @@ def _no_propensities(log: Log, name: Any) -> InputError:
         else f"there is no column {name!r}",
         where=log.table.source,
         found=quoted_columns(log.table.frame.columns),
-        hint='name it, columns={"exposures.propensity": "…"}; declare the policy, '
-        'propensity="uniform" or a table; or '
-        'estimate it, propensity="shares", within=[…]. A deterministic log says nothing about '
-        "other items: explore "
-        "first, for example by showing a random item in 5 % of the requests",
+        hint=f"name it, {parameter('columns', {'exposures.propensity': '…'})}; declare the "
+        f"policy, {parameter('propensity', 'uniform')} or a table; or estimate it, "
+        f"{parameter('propensity', 'shares')}, {parameter('within', ['…'])}. A deterministic log "
+        "says nothing about other items: explore first, for example by showing a random item in "
+        "5 % of the requests",
     )
 
 

@@ -16,6 +16,7 @@ import polars as pl
 from rankwise.core.arguments import check_number
 from rankwise.core.terminal import format_number
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.offpolicy.exposures import ROW, Log, bad_row, check_types, read_rows
 from rankwise.tables.columns import Columns, missing_column_error, names_of, quoted_columns
 from rankwise.tables.ids import align
@@ -62,7 +63,8 @@ class MissingRows:
                 f"the target {name} says nothing about some requests",
                 where=self.where,
                 found=f"{self.rows:,} of {self.of:,} rows, joined by {self.keys}",
-                hint='missing="logged" lets it do there what the log did; missing="drop" leaves '
+                hint=f"{parameter('missing', 'logged')} lets it do there what the log did; "
+                f"{parameter('missing', 'drop')} leaves "
                 "these rows out",
             )
 
@@ -497,7 +499,7 @@ class Scores(OfTable):
         check_number("temperature", self.temperature)
         if self.temperature is not None and self.temperature <= 0:
             raise ParameterError(
-                "temperature must be above 0", found=f"temperature={self.temperature!r}"
+                "temperature must be above 0", found=parameter("temperature", self.temperature)
             )
 
     @property
@@ -526,7 +528,7 @@ class Scores(OfTable):
             raise ParameterError(
                 "the probability of an item at a position has no closed form for a softmax without "
                 "replacement",
-                found=f'propensities="marginal" and the target {situation.name}',
+                found=f"{parameter('propensities', 'marginal')} and the target {situation.name}",
                 hint="pass a table of these probabilities",
             )
         table, keys = self._softmax(situation)

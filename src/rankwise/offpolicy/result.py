@@ -29,6 +29,7 @@ from rankwise.findings.columns import rows_of
 from rankwise.findings.sentences import pair_sentence
 from rankwise.findings.tables import ResultTable, columns_for_readers, finding_view
 from rankwise.findings.words import level_of, limits_text, pair_name
+from rankwise.messages import call
 from rankwise.offpolicy.exposures import CHECK
 from rankwise.offpolicy.finding import LogFinding
 from rankwise.offpolicy.intervals import METHOD
@@ -205,7 +206,7 @@ class OffPolicy(ResultTable):
         if chosen.is_empty():
             raise ParameterError(
                 f"{system} was not compared with {baseline}",
-                hint=f"off_policy(…, baseline={baseline!r})",
+                hint=call("off_policy", baseline=baseline),
             )
         return rows_of(chosen, LogFinding)
 

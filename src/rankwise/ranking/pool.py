@@ -42,6 +42,7 @@ from rankwise.core.ragged import (
 )
 from rankwise.core.terminal import progress_bar
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
+from rankwise.messages import parameter
 from rankwise.ranking.scores import (
     ROWS,
     Axis,
@@ -137,7 +138,7 @@ def make_pool(
     user_items = None
     if candidates is not None and not isinstance(candidates, Candidates):
         raise ParameterError(
-            "candidates= takes what the functions of rw.candidates return",
+            f"{parameter('candidates')} takes what the functions of rw.candidates return",
             found=type(candidates).__name__,
             hint="write rw.candidates.per_user(…), .these(…), .of_truth(…) or .sampled(…)",
         )
@@ -203,7 +204,7 @@ def _check_mask(exclude: Any, scores: Scores) -> None:
     shape = getattr(exclude, "shape", None)
     if shape == (scores.n_users, scores.n_items) and not hasattr(exclude, "tocoo") and shape[1] > 2:
         raise InputError(
-            "exclude= takes users and items, not a mask of the shape of the scores",
+            f"{parameter('exclude')} takes users and items, not a mask of the shape of the scores",
             found=f"an array of shape {shape}",
             hint="pass scipy.sparse.csr_array(mask), or set those scores to minus infinity",
         )

@@ -17,6 +17,7 @@ from rankwise.core.arguments import check_choice, check_positive, described
 from rankwise.core.kernels import default_threads
 from rankwise.core.ragged import Ints, UserItems, counting_sort, positions, runs, sort_segments
 from rankwise.errors import EmptyError, InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.ranking.pool import (
     SHARED,
     CandidateScores,
@@ -226,7 +227,7 @@ def rank_pool(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | 
             raise InputError(
                 "too many items tie with the last item of their list to keep them all",
                 found=f"more than {total:,} rows for lists of {k}",
-                hint='break ties by id with ties="item", or use rw.rank_relevant',
+                hint=f"break ties by id with {parameter('ties', 'item')}, or use rw.rank_relevant",
             )
     rows = TopRows(*map(np.concatenate, zip(*blocks, strict=True)))
     lengths = np.bincount(rows.user, minlength=len(pool.users.ids))[pool.ranked_users]

@@ -21,6 +21,7 @@ from rankwise.core.ragged import Ints
 from rankwise.core.texts import plain_strings
 from rankwise.core.vocabularies import ascending_ranks, whole_numbers
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
+from rankwise.messages import call, parameter
 from rankwise.tables.columns import names_of, plain_name
 from rankwise.tables.containers import has_labels, is_frame, is_series, refuse_frame
 from rankwise.tables.frames import parse_integers
@@ -51,7 +52,8 @@ def read_labels(scores: Any, user_ids: Any, item_ids: Any) -> Labelled:
         raise InputError(
             "scores: this table has one row per user and item, and is not a score matrix",
             found=f"columns {', '.join(map(repr, names[:5]))}",
-            hint="pass it to rw.evaluate as it is, or a frame with one column per item here",
+            hint=f"pass it to {call('evaluate')} as it is, or a frame with one column per item "
+            "here",
         )
     scores, rows = read_factor_labels(scores, None, "user", as_array=False)
     columns: Any = list(scores.columns)
@@ -257,7 +259,8 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
     is_passed = {name: source is not None for name, source in sources.items()}
     if list(is_passed.values()) not in ([True, False, False], [False, True, True]):
         raise ParameterError(
-            "pass either scores, users by items, or the factors users= and items=",
+            f"pass either scores, users by items, or the factors {parameter('users')} and "
+            f"{parameter('items')}",
             found=", ".join(
                 f"{name} {'' if passed else 'not '}given" for name, passed in is_passed.items()
             ),
@@ -265,7 +268,9 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
     if scores is None:
         return _open_factors(users, items, bias)
     if bias is not None:
-        raise ParameterError("bias= goes with factors; add it to the scores yourself")
+        raise ParameterError(
+            f"{parameter('bias')} goes with factors; add it to the scores yourself"
+        )
     return Matrix(_array("scores", scores, 2))
 
 
@@ -299,7 +304,7 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
     if hasattr(values, "tocoo"):
         raise InputError(
             f"{name}: a sparse matrix does not hold a score for every item",
-            hint="pass it to rw.evaluate as it is, or a dense matrix here",
+            hint=f"pass it to {call('evaluate')} as it is, or a dense matrix here",
         )
     if is_masked(values):
         raise InputError(
@@ -447,7 +452,8 @@ class Axis:
                     f"{self.role}s are numbers from 0, and a code is negative",
                     where=f"{table.source}, row {row + 1}",
                     found=f"{codes[row]} ({int((codes < 0).sum())} such rows)",
-                    hint="drop padding, or name the rows and columns with user_ids= and item_ids=",
+                    hint=f"drop padding, or name the rows and columns with "
+                    f"{parameter('user_ids')} and {parameter('item_ids')}",
                 )
             return np.where(codes < len(self.ids), codes, -1)
         if self.numbered and not table.is_text:
@@ -456,7 +462,7 @@ class Axis:
                 where=table.source,
                 found=repr(ids[0]) if len(ids) else str(ids.dtype),
                 hint=f"pass {self.role}_ids=, the ids of rows and columns in order"
-                + (" (to evaluate_model: items=)" if self.role == "item" else ""),
+                + (f" (to evaluate_model: {parameter('items')})" if self.role == "item" else ""),
             )
         axis = Table(self.ids.to_frame(), "items", f"{self.role}_ids", "ids", {})
         rows = align([axis, table], self.role)[1].frame.select(self.role).with_row_index("row")

@@ -21,7 +21,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from rankwise.errors import printable
+from rankwise.messages import printable
 
 Chart: TypeAlias = (
     "alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart | alt.HConcatChart"

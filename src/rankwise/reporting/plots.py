@@ -35,7 +35,6 @@ from rankwise.errors import (
     RankwiseError,
     UsageError,
     nearest,
-    printable,
 )
 from rankwise.findings.words import (
     deciding_p,
@@ -48,6 +47,7 @@ from rankwise.findings.words import (
     natural_key,
     places,
 )
+from rankwise.messages import parameter, printable
 from rankwise.metrics.base import parse
 from rankwise.metrics.inputs import label
 from rankwise.results.result import Result
@@ -214,8 +214,9 @@ def _by_of(columns: Collection[str], by: str | None, no_groups: str) -> str:
     if not columns or (by is None and len(columns) > 1) or (by is not None and by not in columns):
         raise ParameterError(
             "there are no such groups" if columns else no_groups,
-            found=f"by={by!r}; groups by {', '.join(columns) or 'nothing'}",
-            hint=nearest(str(by), columns) or "evaluate with users= and by=",
+            found=f"{parameter('by', by)}; groups by {', '.join(columns) or 'nothing'}",
+            hint=nearest(str(by), columns)
+            or f"evaluate with {parameter('users')} and {parameter('by')}",
         )
     return next(iter(columns)) if by is None else by
 

@@ -35,7 +35,8 @@ from rankwise.comparison.systems import marks
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
-from rankwise.errors import MetricError, ParameterError, UsageError, printable
+from rankwise.errors import MetricError, ParameterError, UsageError
+from rankwise.messages import call, parameter, printable
 from rankwise.offpolicy.result import OffPolicy
 from rankwise.reporting import report_data, report_sections
 from rankwise.reporting.forest import Forest
@@ -449,7 +450,9 @@ def make_report(
         )
     checks = None if audit is None else getattr(audit, "table", None)
     if audit is not None and not isinstance(checks, pl.DataFrame):
-        raise ParameterError("audit takes what rankwise.audit returns", found=type(audit).__name__)
+        raise ParameterError(
+            f"audit takes what {call('audit')} returns", found=type(audit).__name__
+        )
     rule = {} if decision is None else _checked_decision(decision).record["rule"]
     absent = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
     if absent:
@@ -464,7 +467,7 @@ def make_report(
     ]
     if not all(views):
         raise ParameterError(
-            "evidence takes what rankwise.off_policy, validate_metrics and judged return",
+            f"evidence takes what {call('off_policy')}, validate_metrics and judged return",
             found=", ".join(type(study).__name__ for study in studies),
         )
     other_views = [view for part in views for view in part]
@@ -507,7 +510,7 @@ def make_report(
 def _checked_decision(decision: Any) -> Decision:
     if not isinstance(decision, Decision):
         raise ParameterError(
-            "decision takes what rankwise.decide returns", found=type(decision).__name__
+            f"decision takes what {call('decide')} returns", found=type(decision).__name__
         )
     return decision
 
@@ -665,7 +668,7 @@ def _compared(
         if baseline is not None or primary is not None:
             raise ParameterError(
                 "a comparison has its baseline and its primary metric already",
-                hint="pass the results: rw.report(comparison.results, baseline=…)",
+                hint=f"pass the results of the comparison, and {parameter('baseline')}",
             )
         return dict(results.results), results, ""
     if isinstance(results, Result):

@@ -17,6 +17,7 @@ from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
 from rankwise.core.terminal import Marked, TableView, format_number, level_text, percent
 from rankwise.errors import MetricError, RankwiseError
+from rankwise.messages import call, parameter
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
 from rankwise.reporting.forest import Board, Forest, Stack
@@ -484,7 +485,10 @@ def split(material: ReportData) -> list[Block]:
 def audit(material: ReportData) -> list[Block]:
     """Return the checks of the audit."""
     if material.audit is None:
-        raise MetricError("the split was not audited", hint="pass audit=rw.audit(train, test)")
+        raise MetricError(
+            "the split was not audited",
+            hint=f"pass {parameter('audit')}, what {call('audit')} returns",
+        )
     rows = [
         [
             f"{row['code']} {row['name']}",

@@ -40,6 +40,7 @@ from rankwise.findings.words import (
     natural_key,
     places,
 )
+from rankwise.messages import call, parameter
 from rankwise.metrics.inputs import read_label
 from rankwise.reporting.forest import (
     Axis,
@@ -112,7 +113,10 @@ def _tone(verdict: str) -> str:
 def decision(material: ReportData) -> list[Block]:
     """Return the checks of the decision that the page is about."""
     if material.decision is None:
-        raise MetricError("no decision was asked for", hint="pass decision=rw.decide(…)")
+        raise MetricError(
+            "no decision was asked for",
+            hint=f"pass {parameter('decision')}, what {call('decide')} returns",
+        )
     return checks(material.decision)
 
 
@@ -772,7 +776,8 @@ def fairness(material: ReportData) -> list[Block]:
     if not metrics:
         raise MetricError(
             "no metric with values of groups was evaluated",
-            hint='ask for "group_gap(ndcg)@10" with users=, or "reo@10" with items=',
+            hint=f'ask for "group_gap(ndcg)@10" with {parameter("users")}, or "reo@10" with '
+            f"{parameter('items')}",
         )
     blocks: list[Block] = []
     for name, groups in metrics.items():

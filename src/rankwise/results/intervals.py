@@ -14,6 +14,7 @@ import polars as pl
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup, check_choice, is_slice_of_truth
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import MetricError, ParameterError, nearest
+from rankwise.messages import call, parameter
 from rankwise.metrics.base import GroupsCompared, Metric
 from rankwise.results.sampling_unit import REQUESTS, SamplingUnit
 from rankwise.tables.requests import row_named, such_rows
@@ -82,7 +83,7 @@ def group_names(per_user: pl.DataFrame, by: str) -> list[str | None]:
 def _group_hint(by: str, names: Iterable[str]) -> str:
     """Return how a result gets groups by ``by``, if its groups are by ``names``."""
     table = "train" if by in get_args(TrainGroup) else "users"
-    return nearest(by, names) or f"evaluate with {table}= and by={by!r}"
+    return nearest(by, names) or f"evaluate with {parameter(table)} and {parameter('by', by)}"
 
 
 def groups_in(tables: Mapping[str, pl.DataFrame], by: str) -> list[str | None]:
@@ -172,7 +173,7 @@ def check_clusters(clusters: object) -> None:
     """Raise unless clusters of users are one column, or None for independent users."""
     if not isinstance(clusters, str | None):
         raise ParameterError(
-            "clusters is the name of one column of the users", found=f"clusters={clusters!r}"
+            "clusters is the name of one column of the users", found=parameter("clusters", clusters)
         )
 
 
@@ -267,8 +268,8 @@ def _interval_of_mean(
     if method == "bounded" and not is_bounded:
         raise ParameterError(
             f"{cell} has no bounds",
-            found='method="bounded"',
-            hint='method="studentised" or "t" need none',
+            found=parameter("method", "bounded"),
+            hint=f'{parameter("method", "studentised")} or "t" need none',
         )
     if method == "t":
         return t_interval(values, confidence=confidence)
@@ -294,14 +295,14 @@ def _interval_by_jackknife(
         raise MetricError(
             f"{cell} is not a mean over users, so its interval needs the jackknife",
             found="no jackknife replicates" + (" of it" if replicates is not None else ""),
-            hint="evaluate(…, jackknife=64) computes it without each of 64 groups of users",
+            hint=f"{call('evaluate', jackknife=64)} computes it without each of 64 groups of users",
         )
     if method not in ("auto", "jackknife"):
         raise ParameterError(
             f"the bootstrap is not valid for {cell}",
-            found=f"method={method!r}",
+            found=parameter("method", method),
             hint="each resample omits 37 % of the users, and with them their items; pass "
-            'method="jackknife"',
+            f"{parameter('method', 'jackknife')}",
         )
     interval = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
     return replace(interval, flags=(*interval.flags, *jackknife_caveats(metrics, cell)))
@@ -328,7 +329,7 @@ def values_by_group(compared: GroupsCompared, cell: str, per_user: pl.DataFrame)
         raise MetricError(
             f"{cell} needs each user's value and group for its interval",
             found=f"no {' and no '.join(lacking)}",
-            hint=f"evaluate {value} too, with by={compared.user_group!r}",
+            hint=f"evaluate {value} too, with {parameter('by', compared.user_group)}",
         )
     if WEIGHT in per_user.columns:
         raise MetricError(f"{cell} has no interval over weighted users")
@@ -355,8 +356,9 @@ def group_interval_of(
     if method != "auto":
         raise ParameterError(
             f"neither jackknife nor bootstrap is valid for {cell}",
-            found=f"method={method!r}",
-            hint='the extreme of noisy means is biased; method="auto" uses intervals of all pairs '
+            found=parameter("method", method),
+            hint=f"the extreme of noisy means is biased; {parameter('method', 'auto')} uses "
+            "intervals of all pairs "
             "of groups",
         )
     users = values_by_group(compared, cell, per_user)
@@ -387,13 +389,15 @@ def clustered_interval(
 
     check_choice("method", method, IntervalMethod)
     over_users = (
-        ', or any method after evaluating with mean_over="users"' if unit.is_of_requests else ""
+        f", or any method after evaluating with {parameter('mean_over', 'users')}"
+        if unit.is_of_requests
+        else ""
     )
     if method not in ("auto", "t"):
         raise ParameterError(
             "with clusters the interval is that of a t test of their variance",
-            found=f"method={method!r}",
-            hint='method="auto"' + over_users,
+            found=parameter("method", method),
+            hint=parameter("method", "auto") + over_users,
         )
     users = users.filter(pl.col(cell).is_not_nan())
     codes = cluster_codes(users["user"], groups_of_users({"": users}, str(unit.clusters)))

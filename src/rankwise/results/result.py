@@ -24,6 +24,7 @@ from rankwise.core.terminal import (
 )
 from rankwise.core.units import REQUEST
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
+from rankwise.messages import parameter
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.results.display import footnote, result_views, short_lists
 from rankwise.results.intervals import (
@@ -301,7 +302,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         [('a', 0.3333, 0.1729, 0.5281), ('b', 1.0, 0.8843, 1.0)]
         """
         if self.slices is None:
-            raise MetricError("the result has no groups", hint="evaluate with by=")
+            raise MetricError("the result has no groups", hint=f"evaluate with {parameter('by')}")
         cells = (
             [cell for cell in self.values if cell in self.slices.columns]
             if metric is None
@@ -426,7 +427,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
         cell = self.cell(metric)
         if by is None and group is not None:
             raise ParameterError(
-                "group= needs by=, the column of the groups", found=f"group={group!r}"
+                f"{parameter('group')} needs {parameter('by')}, the column of the groups",
+                found=parameter("group", group),
             )
         users = self.units if by is None else self.units_within(by, group)
         if by is not None and not self.is_mean_of_users(cell):
@@ -452,8 +454,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
         if clusters is not None and user_values is None:
             raise MetricError(
                 f"{cell} is not a mean over users, so it has no interval over clusters",
-                found=f"clusters={clusters!r}",
-                hint="without clusters= the jackknife treats users as independent",
+                found=parameter("clusters", clusters),
+                hint=f"without {parameter('clusters')} the jackknife treats users as independent",
             )
         if unit.clusters is not None and user_values is not None:
             return clustered_interval(cell, users, unit, confidence, method, self.metrics)
@@ -526,7 +528,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
             raise ParameterError(
                 f"the result has no groups of users by {by!r}",
                 found=", ".join(columns) or "no groups",
-                hint=nearest(by, columns) or f"evaluate with users= and by={by!r}",
+                hint=nearest(by, columns)
+                or f"evaluate with {parameter('users')} and {parameter('by', by)}",
             )
         return self.slices.filter(pl.col("by") == by).to_dicts()
 

@@ -22,8 +22,8 @@ from rankwise.core.terminal import json_safe
 from rankwise.errors import (
     ParameterError,
     UsageError,
-    printable,
 )
+from rankwise.messages import printable
 
 if TYPE_CHECKING:
     from rankwise.results.result import Result

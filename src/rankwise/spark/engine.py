@@ -49,6 +49,7 @@ from rankwise.evaluation.truth_slices import (
     users_of_slice,
     with_slices,
 )
+from rankwise.messages import call, parameter
 from rankwise.options import COLD_ITEMS
 from rankwise.results.result import Result
 from rankwise.spark.bucket_work import (
@@ -177,7 +178,9 @@ def check_buckets(buckets: int | None) -> None:
     if buckets is not None:
         check_count(buckets=buckets)
         if buckets > _MOST:
-            raise ParameterError(f"there are at most {_MOST:,} buckets", found=f"buckets={buckets}")
+            raise ParameterError(
+                f"there are at most {_MOST:,} buckets", found=parameter("buckets", buckets)
+            )
 
 
 def default_buckets(spark: SparkSession, tables: Iterable[SparkTable]) -> int:
@@ -368,8 +371,8 @@ class Engine:
         kinds = {is_of_shown(metric) for metric in self.settings.metrics if metric.reads_truth}
         if self.collect is False and len(kinds) > 1:
             raise ParameterError(
-                f"by={COLD_ITEMS!r} with metrics of ratings beside others is collected",
-                found="collect=False",
+                f"{parameter('by', COLD_ITEMS)} with metrics of ratings beside others is collected",
+                found=parameter("collect", False),
                 hint="leave collect out, or evaluate the ratings in another call",
             )
 
@@ -456,7 +459,7 @@ class Engine:
         if requests is not None and self.collect is False:
             raise ParameterError(
                 "values of requests are collected on the driver",
-                found="collect=False",
+                found=parameter("collect", False),
                 hint="leave collect out",
             )
         return requests
@@ -768,6 +771,7 @@ def _refuse_attributes(tables: Mapping[TableRole, Table]) -> None:
             "requests",
             where=users.source,
             found=f"column {column!r}",
-            hint="rankwise.evaluate takes it: collect the tables; or evaluate the requests of each "
+            hint=f"{call('evaluate')} takes it: collect the tables; or evaluate the requests of "
+            "each "
             "group alone",
         )

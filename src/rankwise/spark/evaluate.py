@@ -45,6 +45,7 @@ from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.findings.columns import table_of
 from rankwise.findings.finding import Limits
 from rankwise.findings.margins import Margin, margin_of, margin_test, margins_by_cell
+from rankwise.messages import call, parameter
 from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
 from rankwise.spark.engine import Engine, SparkResult, bucket_of, check_buckets, default_buckets
@@ -84,7 +85,7 @@ from rankwise.tables.requests import check_same_units
 from rankwise.tables.table import Table, TableRole
 
 _SUMS = pa.schema([("sums", pa.binary())])
-_MEANS_ONLY = "rankwise.compare takes it, if both were evaluated with jackknife="
+_MEANS_ONLY = f"rankwise.compare takes it, if both were evaluated with {parameter('jackknife')}"
 Correction = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by"]
 
 
@@ -202,13 +203,13 @@ def _check_in_spark(results: Mapping[str, Result]) -> None:
             raise ParameterError(
                 "only results of rankwise.spark.evaluate can be compared in Spark",
                 found=f"{name}: {type(result).__name__}",
-                hint="pass others to rankwise.compare",
+                hint=f"pass others to {call('compare')}",
             )
         if "requests" in result.provenance:
             raise ParameterError(
                 "Spark compares values of users, and these are of requests",
                 found=name,
-                hint="rankwise.compare takes users as clusters of requests",
+                hint=f"{call('compare')} takes users as clusters of requests",
             )
 
 
@@ -536,7 +537,9 @@ def bucket(
     """
     check_choice("role", role, TableRole)
     if role in ("items", "interactions"):
-        raise ParameterError("only tables with users can be bucketed", found=f"role={role!r}")
+        raise ParameterError(
+            "only tables with users can be bucketed", found=parameter("role", role)
+        )
     check_buckets(buckets)
     check_columns(columns, [role])
     session, uri = active_session(spark), uri_of(path)
@@ -544,7 +547,11 @@ def bucket(
     _check_source(source, uri, table)
     number = buckets or default_buckets(session, [source])
     if exists(uri) and not overwrite:
-        raise OutputError("this folder exists already", where=str(path), hint="pass overwrite=True")
+        raise OutputError(
+            "this folder exists already",
+            where=str(path),
+            hint=f"pass {parameter('overwrite', True)}",
+        )
     _check_rows(source)
     names = source.empty.frame.columns
     order = [BUCKET, "user", *(name for name in _ORDERS if name in names)]

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from rankwise.errors import ParameterError, RankwiseError
+from rankwise.messages import parameter
 from rankwise.offpolicy.job import Job
 from rankwise.offpolicy.merge import finish
 from rankwise.offpolicy.off_policy import Target
@@ -119,7 +120,7 @@ def _job(outcomes: Any, **options: Any) -> Job:
         raise ParameterError(
             f"{local[0]} is for one process",
             found=f"{local[0]}={arguments[local[0]]}",
-            hint="buckets=",
+            hint=parameter("buckets"),
         )
     chosen = Options(**{each.name: arguments[each.name] for each in fields(Options)})
     names = ("targets", "propensity", "predictions", "outcomes", "columns", "reward", "window")

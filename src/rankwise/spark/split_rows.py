@@ -32,6 +32,7 @@ from pyspark.sql.types import (
 from rankwise.core.arguments import TimeUnit
 from rankwise.core.hashing import Hashes, combine_hashes, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.spark.tables import active_session, is_spark, read_spark
 from rankwise.splits.dates import compact_dates, mixed_dates
 from rankwise.splits.interactions import Rows, hash_of_other_columns, numbered
@@ -250,8 +251,8 @@ def _times_between(rows: SparkRows, row: Row, time_unit: TimeUnit | None) -> Tim
             "these whole numbers look like dates, such as 20200914",
             where=where_in(rows.table, "timestamp"),
             found=f"{ends[0]} to {ends[1]}",
-            hint='convert them: to_date(cast(column as string), "yyyyMMdd"); or time_unit="s" if '
-            "they are seconds",
+            hint='convert them: to_date(cast(column as string), "yyyyMMdd"); or '
+            f"{parameter('time_unit', 's')} if they are seconds",
         )
     return times
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as sf
 from rankwise.core.arguments import Predicted, TimeUnit, check_choice
 from rankwise.core.arrays import at_least
 from rankwise.errors import EmptyError, InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.spark.split_rows import (
     Extent,
     SparkRows,
@@ -154,7 +155,8 @@ def _refuse_short(rule: LeaveOut, frame: DataFrame) -> None:
             f"a user has too few rows to leave {rule.n} out and keep one",
             where=f"user {row[0]['user']!r}",
             found=f"{row[0]['size']} rows ({row[1]} such users)",
-            hint='choose what happens to these users: short="train" keeps their rows in training',
+            hint=f"choose what happens to these users: {parameter('short', 'train')} keeps their "
+            "rows in training",
         )
 
 
@@ -392,7 +394,7 @@ class SparkSplit:
             raise ParameterError(
                 f"this split has no part {part!r}",
                 found=", ".join(self.parts),
-                hint="give the rule validation=",
+                hint=f"give the rule {parameter('validation')}",
             )
         return reduce(
             DataFrame.union, (self.parts[name] for name in _known_parts(self.parts, part, "user"))
@@ -568,8 +570,8 @@ def _check_supported(rule: Any, name: str) -> None:
         )
     if rule.sessions is not None:
         raise ParameterError(
-            "sessions= does not run on Spark",
-            found=f"{name} with sessions={rule.sessions!r}",
+            f"{parameter('sessions')} does not run on Spark",
+            found=f"{name} with {parameter('sessions', rule.sessions)}",
             hint=hint,
         )
     for one in rule.filters:

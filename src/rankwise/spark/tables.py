@@ -41,6 +41,7 @@ from rankwise.errors import (
     UsageError,
 )
 from rankwise.evaluation.grades import check_events, graded_columns
+from rankwise.messages import call, parameter
 from rankwise.spark.text_files import SparkFile, quoted, read_text, with_text_keys
 from rankwise.tables.columns import (
     EVENT,
@@ -72,10 +73,11 @@ def active_session(spark: SparkSession | None) -> SparkSession:
     """Return a session, by default the active one."""
     session = SparkSession.getActiveSession() if spark is None else spark
     if session is not None and not hasattr(session, "createDataFrame"):
-        raise ParameterError("spark must be a SparkSession", found=f"spark={spark!r}"[:80])
+        raise ParameterError("spark must be a SparkSession", found=parameter("spark", spark))
     if session is None:
         raise ParameterError(
-            "there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()"
+            "there is no active Spark session",
+            hint=f"pass {parameter('spark')}, what SparkSession.builder.getOrCreate() returns",
         )
     _use_interpreter_of_driver(session)
     return session
@@ -203,7 +205,7 @@ def output_errors_of_spark(where: str) -> Iterator[None]:
 
 
 _HEAD = "_rankwise.json"
-AGAIN = "write them again: rankwise.spark.bucket(…, overwrite=True)"
+AGAIN = f"write them again: rankwise.spark.bucket(…, {parameter('overwrite', True)})"
 _LOCAL = "file://"
 BUCKET = "rankwise_bucket"
 """The column by which folders are named."""
@@ -491,8 +493,8 @@ def _at_path(
             raise ParameterError(
                 "this table was bucketed for another role",
                 where=path,
-                found=f"role={files.role!r}, and it is passed as {role}",
-                hint=f"rankwise.spark.evaluate(table, path, role={role!r})",
+                found=f"{parameter('role', files.role)}, and it is passed as {role}",
+                hint=f"rankwise.spark.evaluate(table, path, {parameter('role', role)})",
             )
         frame = spark.read.parquet(files.uri).select(*map(column, files.columns))
         table = named(frame, role, {f"{role}.{n}": n for n in files.columns if n in ROLES[role]})
@@ -756,12 +758,13 @@ def check_order(table: Table, ties: str | None) -> None:
             "rows of a Spark table have no order, so lists need a rank or a score",
             where=table.role,
             found=f"columns {', '.join(names)}",
-            hint='add a rank, or name the column: columns={"rank": "…"}',
+            hint=f"add a rank, or name the column: {parameter('columns', {'rank': '…'})}",
         )
     if "rank" not in names and ties == "input":
         raise ParameterError(
             "rows of a Spark table have no order, so tied scores cannot be kept in it",
-            found='ties="input"',
-            hint='take ties="expected" or ties="item", or evaluate on one machine: '
-            "rankwise.evaluate takes it",
+            found=parameter("ties", "input"),
+            hint=f"take {parameter('ties', 'expected')} or {parameter('ties', 'item')}, or "
+            "evaluate on one machine: "
+            f"{call('evaluate')} takes it",
         )

@@ -13,6 +13,7 @@ import polars as pl
 from rankwise.core.hashing import combine_hashes, hash_of_column
 from rankwise.core.ragged import Ints, offsets, ragged_rows
 from rankwise.errors import ColumnError, ParameterError
+from rankwise.messages import call, parameter
 from rankwise.splits.audit_parts import PAIR, Check, Parts, Status, rows_in
 from rankwise.splits.split import future_shares
 from rankwise.tables.columns import plain_name
@@ -133,7 +134,7 @@ def cold(parts: Parts) -> Finding:
         is_cold |= unknown
     share = int(is_cold.sum()) / len(is_cold)
     finding = f"cold in {len(parts.test):,} test rows: {', '.join(shares)}; "
-    finding += 'evaluate(by=["history", "item:cold"]) shows both'
+    finding += f"{call('evaluate', by=['history', 'item:cold'])} shows both"
     return (
         verdict(share > parts.limits.cold_rows),
         share,
@@ -239,7 +240,8 @@ def repeated_rows(parts: Parts) -> Finding:
     rows = pl.concat(again, how="diagonal_relaxed")
     finding = f"{what} that their part already has: {', '.join(findings)}"
     if parts.repeats and not parts.has_times:
-        finding += "; repeats=True, and without timestamps an event cannot be told from a repeat"
+        repeats = parameter("repeats", True)
+        finding += f"; {repeats}, and without timestamps an event cannot be told from a repeat"
         return "pass", len(rows), finding, lambda: rows
     return _at_fault(rows, finding)
 
@@ -387,7 +389,7 @@ def same_pairs(parts: Parts) -> Finding:
     finding = f"{len(both):,} of {len(parts.test):,} test rows ({len(both) / len(parts.test):.2%})"
     finding += f" have their user and item among {_sizes(parts)}"
     if parts.repeats:
-        return "pass", len(both), f"{finding}; repeats=True"
+        return "pass", len(both), f"{finding}; {parameter('repeats', True)}"
     return _at_fault(both, finding, "fail")
 
 
@@ -472,7 +474,7 @@ def _dense_codes(parts: Parts) -> Finding:
     numbered, looked = 0, []
     for role in PAIR:
         if not parts.train[role].dtype.is_integer():
-            return not_run("vocabulary= of the model; text ids show nothing")
+            return not_run(f"{parameter('vocabulary')} of the model; text ids show nothing")
         counts = pl.concat([part.select(role) for part in parts.all_parts])[role].value_counts()
         untrained = _untrained(parts, role)
         looked.append(f"{len(untrained):,} of {len(counts):,} {role}s")
@@ -486,7 +488,7 @@ def _dense_codes(parts: Parts) -> Finding:
         finding += f"; ids run from 0 without a gap over all parts, so {numbered:,} of them were "
         finding += "numbered with the test rows"
     else:
-        finding += "; their numbers show no sign of it; vocabulary= would tell"
+        finding += f"; their numbers show no sign of it; {parameter('vocabulary')} would tell"
     return verdict(numbered), numbered, finding
 
 
@@ -548,7 +550,9 @@ def shared_users(parts: Parts) -> Finding:
         n_users = parts.test["user"].n_unique()
         findings.append(f"{both['user'].n_unique():,} of {n_users:,} test users in training")
     if not findings:
-        return not_run("a column of sessions, or claim='users' (strong generalisation)")
+        return not_run(
+            f"a column of sessions, or {parameter('claim', 'users')} (strong generalisation)"
+        )
     bad = pl.concat(shared, how="diagonal_relaxed").unique()
     return _at_fault(bad, ", ".join(findings), "fail")
 
@@ -558,7 +562,7 @@ def tuned_on_test(parts: Parts) -> Finding:
     """L14: runs that were selected, or stopped, on the test part."""
     log = parts.extra.get("runs")
     if log is None:
-        return not_run("runs=, a log with columns run, part and purpose")
+        return not_run(f"{parameter('runs')}, a log with columns run, part and purpose")
     missing = [column for column in ("run", "part", "purpose") if column not in log.columns]
     if missing:
         raise ColumnError(
@@ -581,7 +585,7 @@ def tuned_on_test(parts: Parts) -> Finding:
 def candidate_order(parts: Parts) -> Finding:
     """L17: whether positions in the candidate set give the positives away."""
     if parts.candidates is None:
-        return not_run("candidates= in the order in which they are scored")
+        return not_run(f"{parameter('candidates')} in the order in which they are scored")
     ranked = parts.candidates.with_columns(
         place=pl.int_range(pl.len()).over("user"), length=pl.len().over("user")
     ).filter(pl.col("length") > 1)
@@ -606,7 +610,7 @@ def stage_leaks(parts: Parts) -> Finding:
     """L19: leaks in a two-stage scheme, such as a ranker trained on the candidate model's rows."""
     stages = parts.stages
     if "candidate_train" not in stages or "ranker_train" not in stages:
-        return not_run("stages= with candidate_train and ranker_train")
+        return not_run(f"{parameter('stages')} with candidate_train and ranker_train")
     key = [*PAIR, "time"] if parts.has_times else PAIR
     first, ranker = stages["candidate_train"], stages["ranker_train"]
     validation = stages.get("ranker_validation")

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.errors import ColumnError
+from rankwise.messages import parameter
 from rankwise.splits.audit_checks import Finding, check, not_run, verdict
 from rankwise.splits.audit_parts import PAIR, Parts
 from rankwise.splits.times import read_times
@@ -64,7 +65,10 @@ def feature_leaks(parts: Parts) -> Finding:
         )
         frames += [table.frame.select(role, *leaks)] if leaks else []
     if not findings:
-        return not_run("features= with timestamps, or items= and users=")
+        return not_run(
+            f"{parameter('features')} with timestamps, or {parameter('items')} and "
+            f"{parameter('users')}"
+        )
     bad = next((frame for frame in frames if len(frame)), pl.DataFrame())
     return verdict(len(bad), worst="fail"), sum(map(len, frames)), "; ".join(findings), lambda: bad
 

@@ -16,7 +16,8 @@ import polars as pl
 from rankwise.core.arguments import Claim, TimeUnit
 from rankwise.core.terminal import PAGE, Detail, Marked, TableView, html, markdown, terminal_width
 from rankwise.core.vocabularies import whole_numbers
-from rankwise.errors import ColumnError, InputError, ParameterError, nearest, printable
+from rankwise.errors import ColumnError, InputError, ParameterError, nearest
+from rankwise.messages import Message, parameter, printable
 from rankwise.splits.dates import shared_format
 from rankwise.splits.reading import read
 from rankwise.splits.split import Folds, Split
@@ -329,7 +330,7 @@ def _in_one_unit(
                 f"{name}: {'dates' if t.is_date else t.unit}, {t.unit_source}"
                 for name, t in clocks.items()
             ),
-            hint="give all parts timestamps of one kind, or say time_unit=",
+            hint=f"give all parts timestamps of one kind, or say {parameter('time_unit')}",
         )
     lacking = [name for name in frames if name in ("validation", *_STAGES) and name not in clocks]
     if lacking:
@@ -370,7 +371,9 @@ class Check:
     find_rows: Callable[[], pl.DataFrame] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "said", printable(self.said))  # it may name columns of strangers
+        object.__setattr__(
+            self, "said", printable(Message(self.said))
+        )  # it may name columns of strangers
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.errors import ColumnError, ParameterError
+from rankwise.messages import mention, parameter
 
 COMPACT = "%Y%m%d"
 """The format of dates that are written as whole numbers."""
@@ -62,8 +63,8 @@ def check_time_format(time_format: str | None) -> None:
     if time_format is None:
         return
     wrong = ParameterError(
-        "time_format is the format of dates, with day, month and year",
-        found=f"time_format={time_format!r}",
+        f"{mention('time_format')} is the format of dates, with day, month and year",
+        found=parameter("time_format", time_format),
         hint='such as "%d/%m/%Y", "%m/%d/%Y %H:%M:%S" or "%Y%m%d"',
     )
     if not isinstance(time_format, str) or "%" not in time_format:
@@ -155,7 +156,7 @@ def unreadable(
         found=f"{column[row]!r} ({int(bad.sum())} such rows)",
         hint="write dates as 2013-09-01 or 2013-09-01T12:00:00, or say how they are written, such "
         "as "
-        'time_format="%d.%m.%Y"; drop rows without one',
+        f"{parameter('time_format', '%d.%m.%Y')}; drop rows without one",
     )
 
 
@@ -223,7 +224,7 @@ def _uncertain(text: pl.Series, fitting: dict[str, pl.Series], where: str) -> Co
     first, *rest = fitting.values()
     row = int((first != rest[0]).arg_max() or 0) if rest else 0
     readings = ", ".join(f"{dates[row]:%Y-%m-%d} as {name}" for name, dates in fitting.items())
-    formats = " or ".join(f'time_format="{name}"' for name in fitting)
+    formats = " or ".join(parameter("time_format", name) for name in fitting)
     several = len(fitting) > 1
     return ColumnError(
         "these dates can be read in more than one way"
@@ -251,5 +252,5 @@ def mixed_dates(where: str, dates: int, others: int, example: Any) -> ColumnErro
         found=f"{dates} dates, and {others} other numbers, such as {example}",
         hint="if they are dates, drop or mend the other rows (0, -1 or 99999999 often stands for "
         '"unknown"); if '
-        'all are times since 1970, say their unit: time_unit="s"',
+        f"all are times since 1970, say their unit: {parameter('time_unit', 's')}",
     )

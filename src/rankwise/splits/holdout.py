@@ -15,6 +15,7 @@ from rankwise.core.arguments import Count
 from rankwise.core.hashing import hash_of_column, hash_of_text
 from rankwise.core.ragged import Ints, counting_sort, ragged_rows
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
+from rankwise.messages import parameter
 from rankwise.splits.interactions import (
     MAX_FOLDS,
     Codes,
@@ -99,7 +100,7 @@ class StratifiedKFold(FoldSplitter):
 
     def _check(self) -> None:
         if not isinstance(self.by, str):
-            raise ParameterError("by is the name of a column", found=f"by={self.by!r}")
+            raise ParameterError("by is the name of a column", found=parameter("by", self.by))
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         _check_enough(self.k, rows)
@@ -202,7 +203,7 @@ class LeavePOut(FoldSplitter):
         if self.draws is not None and self.draws > total:
             raise ParameterError(
                 f"there are only {total:,} sets of {self.p} of {n} rows",
-                found=f"draws={self.draws}",
+                found=parameter("draws", self.draws),
             )
         numbers = range(total) if self.draws is None else _sample(total, self.draws, self.seed)
         return len(numbers), lambda fold: _subset(n, self.p, numbers[fold])
@@ -210,7 +211,7 @@ class LeavePOut(FoldSplitter):
     def _too_many(self, n: int, total: str) -> ParameterError:
         return ParameterError(
             f"there are {total} sets of {self.p} of {n} rows",
-            hint=f"draw some of them: LeavePOut({self.p}, draws=1000)",
+            hint=f"draw some of them: LeavePOut({self.p}, {parameter('draws', 1000)})",
         )
 
 
@@ -375,7 +376,8 @@ class LeaveOut(SingleSplitter):
                 f"a user has too few rows to leave {self.n} out and keep one",
                 where=f"user {user!r}",
                 found=f"{by_user.lengths[short][0]} rows ({short.sum()} such users)",
-                hint='choose what happens to them: short="train" keeps their rows in training',
+                hint=f"choose what happens to them: {parameter('short', 'train')} keeps their "
+                "rows in training",
             )
         of_short = {"test": by_user.lengths, "some": by_user.lengths - 1}
         n_test = np.where(short, of_short.get(self.short, 0), self.n)

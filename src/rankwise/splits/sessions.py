@@ -10,6 +10,7 @@ import numpy as np
 from rankwise.core.hashing import hash_of_column
 from rankwise.core.ragged import Ints, runs
 from rankwise.errors import ColumnError, IdError, nearest
+from rankwise.messages import parameter
 from rankwise.splits.interactions import Mask, Rows
 
 
@@ -87,9 +88,9 @@ def _column_of(rows: Rows, column: str) -> str:
         raise ColumnError(
             f"column {column!r} is the user, so that sessions are the users already",
             where=rows.table.source,
-            found=f"sessions={column!r}",
+            found=parameter("sessions", column),
             hint="hold out whole users with UserHoldout, or name the column of the user: "
-            'columns={"user": "…"}',
+            f"{parameter('columns', {'user': '…'})}",
         )
     if name not in frame.columns:
         raise ColumnError(

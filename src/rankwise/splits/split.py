@@ -27,6 +27,7 @@ from rankwise.core.arguments import FileFormat, Predicted, check_choice, check_p
 from rankwise.core.saved_forms import SPLIT
 from rankwise.core.terminal import TableView, html
 from rankwise.errors import OutputError, ParameterError, RankwiseError, nearest
+from rankwise.messages import parameter
 from rankwise.splits.interactions import Mask, Rows, as_polars, chunks, cut_rows
 from rankwise.tables.columns import Columns, check_finite, overrides_for
 from rankwise.tables.frames import from_frame, parse_numbers
@@ -87,7 +88,8 @@ def write(
         raise OutputError(
             "a split is written into a new or empty folder",
             where=str(path),
-            hint="files of another split in it would be read as well; overwrite=True replaces a "
+            hint=f"files of another split in it would be read as well; "
+            f"{parameter('overwrite', True)} replaces a "
             "split",
         )
     if folds and form in ("recbole", "warprec"):
@@ -154,7 +156,7 @@ def _files(
         raise ParameterError(
             f"{form} has no files for these parts",
             found=", ".join(unknown),
-            hint='write it with format="parquet" or "csv"',
+            hint=f'write it with {parameter("format", "parquet")} or "csv"',
         )
     table = _four_columns(split.rows)
     inner = folder / "0" if "validation" in split.masks else folder
@@ -181,7 +183,7 @@ def _check_text(frame: pl.DataFrame, form: FileFormat, ids: list[str]) -> None:
                 f"column {name!r} cannot be written as text",
                 where=form,
                 found=str(dtype),
-                hint='write it with format="parquet"',
+                hint=f"write it with {parameter('format', 'parquet')}",
             )
         if dtype != pl.String or name not in names:
             continue
@@ -192,7 +194,7 @@ def _check_text(frame: pl.DataFrame, form: FileFormat, ids: list[str]) -> None:
                 "a line end or a quotation mark",
                 where=f"{form}, column {name!r}",
                 found=repr(bad[0]),
-                hint='write it with format="parquet"',
+                hint=f"write it with {parameter('format', 'parquet')}",
             )
 
 
@@ -474,7 +476,7 @@ class Split:
             raise ParameterError(
                 f"this split has no part {name!r}",
                 found=", ".join(self.masks),
-                hint="give the rule validation="
+                hint=f"give the rule {parameter('validation')}"
                 if name == "validation"
                 else nearest(name, self.masks),
             )

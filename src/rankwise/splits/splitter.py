@@ -16,6 +16,7 @@ from rankwise.core.arguments import Cold, Count, FilterOn, Number, Seen, TimeUni
 from rankwise.core.arrays import at_least
 from rankwise.core.ragged import runs
 from rankwise.errors import EmptyError, ParameterError, ScoreError, nearest
+from rankwise.messages import mention, parameter
 from rankwise.splits.interactions import Mask, Rows, cut_rows, library_of, read_rows, spread
 from rankwise.splits.sessions import Sessions
 from rankwise.splits.split import Folds, Split, known_rows, plain
@@ -41,9 +42,9 @@ _SHARE_ELSEWHERE = {
 def _check_parameters(cls: type, given: Iterable[str]) -> None:
     """Raise if a rule or a filter has no parameter of a name that was given."""
     parameters = [*signature(cls.__init__).parameters.values()][1:]  # type: ignore[misc]
-    allowed = [parameter.name for parameter in parameters]
+    allowed = [each.name for each in parameters]
     unknown = next((name for name in given if name not in allowed), None)
-    if unknown is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+    if unknown is None or any(each.kind is each.VAR_KEYWORD for each in parameters):
         return
     meant = "share" if unknown in _SHARE_ELSEWHERE and "share" in allowed else unknown
     raise ParameterError(
@@ -333,9 +334,10 @@ class Splitter:
             )
         if self.validation is not None and self.validation.has_extras:
             raise ParameterError(
-                "filters, cold_users, cold_items and seen belong to the outer rule",
-                found=f"validation={self.validation!r}",
-                hint="give them to the rule that has validation=",
+                f"filters, {mention('cold_users')}, {mention('cold_items')} and seen belong to "
+                "the outer rule",
+                found=parameter("validation", self.validation),
+                hint=f"give them to the rule that has {parameter('validation')}",
             )
         self._check_sessions()
         self._check()
@@ -346,14 +348,15 @@ class Splitter:
             return
         if not isinstance(self.sessions, str):
             raise ParameterError(
-                "sessions is the name of a column", found=f"sessions={self.sessions!r}"
+                "sessions is the name of a column", found=parameter("sessions", self.sessions)
             )
         if not self.cuts_sessions:
             raise ParameterError(
                 f"{type(self).__name__} chooses rows by what they have, and cannot keep sessions "
                 "whole",
-                found=f"sessions={self.sessions!r}",
-                hint="take LeaveOut, Holdout, KFold, UserHoldout or GlobalTime with sessions=",
+                found=parameter("sessions", self.sessions),
+                hint=f"take LeaveOut, Holdout, KFold, UserHoldout or GlobalTime with "
+                f"{parameter('sessions')}",
             )
         if self.validation is not None and self.validation.sessions is None:
             object.__setattr__(self, "validation", replace(self.validation, sessions=self.sessions))
@@ -376,15 +379,15 @@ class Splitter:
         `rankwise.splits.from_dict` is the inverse.
         """
         out: dict[str, Any] = {"rule": type(self).__name__}
-        for parameter in fields(self):
-            value = getattr(self, parameter.name)
-            if parameter.name == "filters":
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "filters":
                 value = [rule.to_dict() for rule in value]
             elif isinstance(value, Splitter):
                 value = value.to_dict()
-            unset = value is None and parameter.default is None
+            unset = value is None and each.default is None
             if not unset and not (isinstance(value, list) and not value):
-                out[parameter.name] = plain(value)
+                out[each.name] = plain(value)
         return out
 
     def _finish(self, source: Any, rows: Rows, masks: Masks, rule: dict[str, Any]) -> Split:

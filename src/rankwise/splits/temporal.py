@@ -13,6 +13,7 @@ import polars as pl
 from rankwise.core.arrays import checked_csr, is_masked
 from rankwise.core.ragged import Ints
 from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError, nearest
+from rankwise.messages import mention, parameter
 from rankwise.splits.holdout import UserHoldout
 from rankwise.splits.interactions import (
     Draws,
@@ -78,8 +79,8 @@ def _column_of_array(array: Any, at: Any) -> Any:
     if isinstance(at, bool) or not isinstance(at, Integral):
         raise ParameterError(
             "the columns of an array have numbers",
-            found=f"timestamp_col={at!r}",
-            hint="timestamp_col=2 is the third column",
+            found=parameter("timestamp_col", at),
+            hint=f"{parameter('timestamp_col', 2)} is the third column",
         )
     if not -array.shape[1] <= at < array.shape[1]:
         raise ColumnError(f"there is no column {at}", found=f"{array.shape[1]} columns")
@@ -248,8 +249,10 @@ class GlobalTime(SingleSplitter):
     def _check(self) -> None:
         if sum(value is not None for value in (self.share, self.at, self.last)) != 1:
             raise ParameterError(
-                "give exactly one of share=, at= and last=",
-                found=f"share={self.share!r}, at={self.at!r}, last={self.last!r}",
+                f"give exactly one of {parameter('share')}, {parameter('at')} and "
+                f"{parameter('last')}",
+                found=f"{parameter('share', self.share)}, {parameter('at', self.at)}, "
+                f"{parameter('last', self.last)}",
             )
 
     def _cut(self, rows: Rows) -> Masks:
@@ -281,7 +284,8 @@ class GlobalTime(SingleSplitter):
             raise EmptyError(
                 "there are no rows before until",
                 where=rows.table.source,
-                found=f"until={time.show(until)}, the first row at {time.show(time.values.min())}",
+                found=f"{parameter('until', time.show(until))}, the first row at "
+                f"{time.show(time.values.min())}",
             )
         return rows.select(time.values < until)
 
@@ -448,8 +452,9 @@ def time_based_split(
     if not isinstance(timestamp_col, str):
         raise ParameterError(
             "timestamp_col is the name of a column, except in a NumPy array",
-            found=f"timestamp_col={timestamp_col!r}",
-            hint='name the column: timestamp_col="timestamp"; a table without names of columns can '
+            found=parameter("timestamp_col", timestamp_col),
+            hint=f"name the column: {parameter('timestamp_col', 'timestamp')}; a table without "
+            "names of columns can "
             "go in as an array: table.to_numpy()",
         )
     rows = read_rows(interactions, {"timestamp": timestamp_col}, None, None)
@@ -468,8 +473,8 @@ def _by_time(rows: Rows, test_ratio: float) -> tuple[Ints, Ints]:
         raise EmptyError(
             "the training part would be empty",
             where=rows.table.source,
-            found=f"{len(rows)} rows, test_ratio={test_ratio:g}",
-            hint="a smaller test_ratio leaves rows for training",
+            found=f"{len(rows)} rows, {parameter('test_ratio', test_ratio)}",
+            hint=f"a smaller {mention('test_ratio')} leaves rows for training",
         )
 
     return order[:n_train], order[n_train:]
@@ -630,7 +635,9 @@ class TimeWindows(FoldSplitter):
 
     def _check(self) -> None:
         if self.align is not None and self.end is not None:
-            raise ParameterError("give either align= or end=, not both")
+            raise ParameterError(
+                f"give either {parameter('align')} or {parameter('end')}, not both"
+            )
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         if not len(rows):

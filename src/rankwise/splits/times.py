@@ -15,6 +15,7 @@ import polars as pl
 from rankwise.core.arguments import TimeUnit, check_choice
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import ColumnError, ParameterError
+from rankwise.messages import parameter
 from rankwise.splits.dates import (
     COMPACT,
     NUMBER,
@@ -250,7 +251,7 @@ class Times:
         sizes = np.abs(self.values)
         return float(np.median(sizes)), float(sizes.max())
 
-    def _check_clock(self, parameter: str) -> None:
+    def _check_clock(self, name: str) -> None:
         """Raise where the calendar is to be applied to numbers that may be days, years or steps."""
         if self.unit_source != GUESSED or not len(self.values):
             return
@@ -258,22 +259,23 @@ class Times:
         usual = _guess_unit(np.array([median]))
         if usual != self.unit:
             raise ParameterError(
-                f"{parameter} of the calendar, and the unit of these timestamps is not clear, as "
+                f"{name} of the calendar, and the unit of these timestamps is not clear, as "
                 "their sizes differ",
                 where=self.where,
                 found=f"a median of {median:.0f}, as of {usual}, and numbers up to {largest:.0f}, "
                 f"as of {self.unit}",
-                hint=f'mend or drop the odd rows, or say the unit: time_unit="{usual}"',
+                hint=f"mend or drop the odd rows, or say the unit: {parameter('time_unit', usual)}",
             )
         if largest >= _LEAST:
             return
         raise ParameterError(
-            f"{parameter} of the calendar, and timestamps as small as these are hardly seconds "
+            f"{name} of the calendar, and timestamps as small as these are hardly seconds "
             "since 1970",
             where=self.where,
             found=f"numbers from {self.values.min()} to {self.values.max()}",
-            hint='if they are seconds all the same, time_unit="s"; if they are years, '
-            'time_format="%Y"; else give '
+            hint=f"if they are seconds all the same, {parameter('time_unit', 's')}; if they are "
+            "years, "
+            f"{parameter('time_format', '%Y')}; else give "
             "moments and lengths in their own unit, or convert them to dates",
         )
 
@@ -407,7 +409,7 @@ def placeholder_error(times: Times, odd: Any, rows: int) -> ColumnError:
         where=times.where,
         found=f"{times.show(odd)} ({rows} such rows)",
         hint="drop these rows, or give them their time; if it is their time, say so by the unit: "
-        f'time_unit="{unit}"',
+        f"{parameter('time_unit', unit)}",
     )
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankwise.core.arguments import check_count, check_positive
 from rankwise.errors import InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.stats.differences import (
     Differences,
     Floats,
@@ -378,7 +379,7 @@ def bayesian_signed_rank(
     check_positive(n_draws=n_draws)
     check_positive(least=0, seed=seed)
     if not isinstance(rope, int | float | np.number) or not rope >= 0:
-        raise ParameterError("rope must be 0 or more", found=f"rope={rope!r}")
+        raise ParameterError("rope must be 0 or more", found=parameter("rope", rope))
     pairs = differences(x, y, missing=missing)
     if not pairs.n:
         raise InputError("there are no pairs")
@@ -504,7 +505,7 @@ def _check_separate(test: str, same_users: object) -> None:
             f"{test} is for separate groups of users",
             found="systems evaluated on the same users",
             hint="values of the same users are pairs, and vary together: use paired_t or "
-            "sign_flip; for an A/B test with separate users say same_users=False",
+            f"sign_flip; for an A/B test with separate users say {parameter('same_users', False)}",
         )
 
 

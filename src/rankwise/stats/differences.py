@@ -15,6 +15,7 @@ from rankwise.core import kernels
 from rankwise.core.arrays import ExactTotal, is_masked
 from rankwise.core.kernels import default_threads, map_threads, split_range
 from rankwise.errors import InputError, ParameterError
+from rankwise.messages import parameter
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -591,13 +592,15 @@ def differences(x: Any, y: Any = None, *, missing: Missing = "error") -> Differe
     if not gaps.any():
         return Differences(first, second, paired=paired)
     if missing not in ("error", "omit"):
-        raise ParameterError("missing must be one of error, omit", found=f"missing={missing!r}")
+        raise ParameterError(
+            "missing must be one of error, omit", found=parameter("missing", missing)
+        )
     if missing == "error":
         raise InputError(
             "a value is NaN",
             where=f"pair {int(np.flatnonzero(gaps)[0])}",
             found=f"{int(gaps.sum())} such pairs of {len(gaps)}",
-            hint='missing="omit" drops them, and adds a flag',
+            hint=f"{parameter('missing', 'omit')} drops them, and adds a flag",
         )
     return Differences(first[~gaps], second[~gaps], int(gaps.sum()), paired=paired)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
+from rankwise.messages import parameter
 from rankwise.stats.bounded_means import BoundedMean, bounded_interval_of, bounded_lift, bounded_p
 from rankwise.stats.data_sets import of_clusters
 from rankwise.stats.differences import (
@@ -239,7 +240,7 @@ def equivalence_of(
     """
     check_level("alpha", alpha)
     if alpha >= 0.5:
-        raise ParameterError("alpha must lie below 0.5", found=f"alpha={alpha}")
+        raise ParameterError("alpha must lie below 0.5", found=parameter("alpha", alpha))
     claims = [margin.claim(pairs, bounds, side) for side in (1, -1)]
     p = math.nan if margin.is_none(pairs) else max(claim.p(cluster) for claim in claims)
     if claims[0].bounded and isinstance(pairs, Differences):
@@ -509,7 +510,7 @@ def _gaps(effect: float, margin: float | None, *, equivalence: bool) -> list[flo
     """Return the distance of an effect from each hypothesis that a test has to reject."""
     if margin is None:
         if equivalence:
-            raise ParameterError("equivalence needs a margin", found="margin=None")
+            raise ParameterError("equivalence needs a margin", found=parameter("margin", None))
         return [abs(effect)]
     check_above_zero("margin", margin)
     return [margin + effect, margin - effect] if equivalence else [margin + effect]
@@ -562,17 +563,19 @@ def users_needed(
     check_level("alpha", alpha)
     gap = min(_gaps(effect, margin, equivalence=equivalence))
     if margin is None and (not effect or not math.isfinite(effect)):
-        raise ParameterError("an effect is a number other than 0", found=f"effect={effect!r}")
+        raise ParameterError(
+            "an effect is a number other than 0", found=parameter("effect", effect)
+        )
     if not 0 < gap < math.inf:
         raise ParameterError(
             "a loss of the margin or more is never shown to be within it",
-            found=f"{effect=}, {margin=}",
+            found=f"{parameter('effect', effect)}, {parameter('margin', margin)}",
         )
     if power <= alpha and not equivalence:
         return 2
     if gap < 1e-6:
         raise ParameterError(
-            "an effect this small needs 10**12 users or more", found=f"effect={effect!r}"
+            "an effect this small needs 10**12 users or more", found=parameter("effect", effect)
         )
     return fewest_users(
         lambda n: power_of(n, effect, alpha, margin=margin, equivalence=equivalence), power

@@ -22,6 +22,7 @@ import numpy as np
 from rankwise.core.arguments import check_positive
 from rankwise.core.kernels import default_threads, one_blas_thread
 from rankwise.errors import ParameterError
+from rankwise.messages import parameter
 from rankwise.stats.differences import (
     LEAST,
     MANY,
@@ -98,7 +99,7 @@ def sums(
     check_positive(n_resamples=n_resamples, threads=threads, batch=batch)
     if n_resamples > _MOST:
         raise ParameterError(
-            f"at most {_MOST:,} resamples are drawn", found=f"n_resamples={n_resamples}"
+            f"at most {_MOST:,} resamples are drawn", found=parameter("n_resamples", n_resamples)
         )
     check_positive(least=0, seed=seed)
     at_once = threads or (default_threads() if len(columns) >= _THREADED else 1)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.stats.data_sets import cluster_values, groups_of, jackknife_error, satterthwaite
 from rankwise.stats.differences import DIGITS, Floats, Interval, check_level, column, t_around
 
@@ -122,7 +123,7 @@ def prediction_powered(
             found=f"{len(y)} labelled, {len(rest)} others",
         )
     if weight is not None and not 0 <= weight <= 1:
-        raise ParameterError("weight must lie between 0 and 1", found=f"weight={weight!r}")
+        raise ParameterError("weight must lie between 0 and 1", found=parameter("weight", weight))
     n, (used, without) = (
         len(y),
         _best_weights(y, f, rest) if weight is None else (float(weight), float(weight)),

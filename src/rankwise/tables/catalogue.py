@@ -18,6 +18,7 @@ import polars as pl
 from rankwise.core.hashing import hash_of_column
 from rankwise.core.texts import plain_strings
 from rankwise.errors import ColumnError, IdError, ParameterError, nearest
+from rankwise.messages import parameter
 from rankwise.tables.columns import names_of
 from rankwise.tables.ids import NO_ITEM
 from rankwise.tables.table import Recommendations, Table
@@ -43,7 +44,7 @@ def named_items(option: NameKind, given: object) -> str | dict[str, list[Any]] |
             f"{option} is the name of a column of the items, or a mapping of each name to its item "
             "or items",
             found=f"{option}={given!r}"[:80],
-            hint="with items= as a table, "
+            hint=f"with {parameter('items')} as a table, "
             f'{option}="{"semantic_id" if option == "codes" else "title"}"',
         )
     items: dict[str, list[Any]] = {}
@@ -62,7 +63,9 @@ def item_column(
     """
     if items is None:
         raise ParameterError(
-            f"{asked} is by a column of the items", found="no items", hint="pass items="
+            f"{asked} is by a column of the items",
+            found="no items",
+            hint=f"pass {parameter('items')}",
         )
     if column not in items.frame.columns:
         others = [name for name in items.frame.columns if name != "item"]

@@ -18,6 +18,7 @@ from rankwise.errors import (
     ScoreError,
     nearest,
 )
+from rankwise.messages import parameter
 from rankwise.tables.table import Table, TableRole
 
 Columns: TypeAlias = Mapping[str, str | None]
@@ -282,7 +283,7 @@ def undecided_column_error(
             found=f"numbers that count up in each list in {', '.join(map(repr, ranks[:5]))}",
             hint=f"{_say_which(f'{role}.rank', ranks[0])}; as a score, whose largest value is "
             "best: "
-            f'columns={{"{role}.score": "{ranks[0]}"}}',
+            f"{parameter('columns', {f'{role}.score': ranks[0]})}",
         )
     key = f"{role}.{_DECIDING[role][-1]}"
     otherwise = "every row is relevant" if role == "truth" else "the rows are in order, best first"
@@ -292,7 +293,7 @@ def undecided_column_error(
         where=where,
         found=f"numbers in {', '.join(map(repr, names[:5]))}",
         hint=f"{_say_which(key, names[0])}; or that there is none, and {otherwise}: "
-        f'columns={{"{key}": None}}',
+        f"{parameter('columns', {key: None})}",
     )
 
 
@@ -337,8 +338,8 @@ def overrides_for(columns: Columns | None, role: TableRole) -> dict[str, str | N
     if columns is not None and not isinstance(columns, Mapping):
         raise ParameterError(
             "columns maps roles to names of columns",
-            found=f"columns={columns!r}"[:80],
-            hint='write columns={"user": "uid"}',
+            found=parameter("columns", columns),
+            hint=f"write {parameter('columns', {'user': 'uid'})}",
         )
 
     overrides: dict[str, str | None] = {}
@@ -391,9 +392,9 @@ def check_columns(
             table = key.rpartition(".")[0]
             other = f"pass {table}=, or " if table in {*optional} else ""
             raise ParameterError(
-                "columns= names a column of a table that is not read here",
+                f"{parameter('columns')} names a column of a table that is not read here",
                 found=f"{key!r}; read: {', '.join(read) or 'no table'}",
-                hint=f"{other}leave {key!r} out of columns=",
+                hint=f"{other}leave {key!r} out of {parameter('columns')}",
             )
 
 
@@ -471,7 +472,7 @@ def several_columns_error(table: Table, column: str, matches: Sequence[str]) -> 
 
 
 def _say_which(key: str, name: str = "…") -> str:
-    return f'say which: columns={{"{key}": "{name}"}}'
+    return f"say which: {parameter('columns', {key: name})}"
 
 
 def recognise(
@@ -573,19 +574,27 @@ def _merged_error(
         return first
 
     for column, error in unresolved.items():
-        named = re.search(rf'"{role}\.{column}": "([^"]*)"', error.hint or "")
-        if named is not None and to_say[column] == "…":
-            to_say[column] = named[1]
-    pairs = ", ".join(f'"{role}.{column}": "{name}"' for column, name in to_say.items())
-    hint = f"say which: columns={{{pairs}}}"
+        named = _columns_named(error).get(f"{role}.{column}")
+        if isinstance(named, str) and to_say[column] == "…":
+            to_say[column] = named
+    names = {f"{role}.{column}": name for column, name in to_say.items()}
+    hint = f"say which: {parameter('columns', names)}"
     if undecided and undecided[0] in to_say:
-        hint += f', where columns={{"{role}.{undecided[-1]}": None}} says that there is none'
+        absent = {f"{role}.{undecided[-1]}": None}
+        hint += f", where {parameter('columns', absent)} says that there is none"
     return ColumnError(
         ", and ".join(error.what for error in unresolved.values()),
         where=first.where,
         found="; ".join(dict.fromkeys(error.found or "" for error in unresolved.values())),
         hint=hint,
     )
+
+
+def _columns_named(error: ColumnError) -> dict[str, object]:
+    """Return the columns that the hint of an error proposes."""
+    parameters = () if error.hint is None else error.hint.parameters
+    values = [each.value for each in parameters if each.name == "columns"]
+    return {key: name for value in values if isinstance(value, dict) for key, name in value.items()}
 
 
 def _columns_to_say(
@@ -782,7 +791,8 @@ def not_finite_error(column: str, where: str, found: str) -> ScoreError:
         hint = "drop those rows, or give each exposure a reward, 0 if there was none"
     elif column in ("propensity", "probability"):
         hint = (
-            "log the probability with which each item was shown, or declare the policy: propensity="
+            f"log the probability with which each item was shown, or declare the policy: "
+            f"{parameter('propensity')}"
         )
     return ScoreError(f"a {column} is null, NaN or infinite", where=where, found=found, hint=hint)
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
 from rankwise.errors import FileError, ParameterError, nearest
+from rankwise.messages import mention
 
 _STEP = 2**24
 _NEARLY_ALL = 0.9
@@ -172,7 +173,7 @@ def _bounded(stream: IO[bytes] | Any, limit: int, name: str, what: str = "") -> 
                 f"this file is too large to be read{what}",
                 where=name,
                 found=f"over {limit:,} bytes",
-                hint="write it as Parquet, which is read in pieces with chunk_rows"
+                hint=f"write it as Parquet, which is read in pieces with {mention('chunk_rows')}"
                 if not what
                 else "unpack it first, if it is what it should be",
             )

@@ -13,6 +13,7 @@ import polars as pl
 from rankwise.core.kernels import default_threads, map_threads
 from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import ColumnError, InputError
+from rankwise.messages import parameter
 from rankwise.tables.columns import (
     EVENT,
     LOG_ROLES,
@@ -326,8 +327,8 @@ def _refuse_lists_in_text(
             f"column {text!r} holds lists that are written as text",
             where=source,
             found=repr(frame[text].drop_nulls()[0])[:80],
-            hint=f'columns={{"item": {text!r}}} reads lists in square brackets; write ids without '
-            "brackets",
+            hint=f"{parameter('columns', {'item': text})} reads lists in square brackets; write "
+            "ids without brackets",
         )
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import ColumnError, InputError
+from rankwise.messages import parameter
 from rankwise.tables.columns import (
     ROLES,
     are_not_finite,
@@ -319,7 +320,7 @@ def _check_one_number_per_item(
                 found=f"lists of items in column {lists['item']!r}",
                 hint="write as many numbers as items; or leave the column unused, so that "
                 f"{otherwise}: "
-                f'columns={{"{role}.{column}": None}}',
+                f"{parameter('columns', {f'{role}.{column}': None})}",
             )
 
 
@@ -367,7 +368,8 @@ def _check_user_lists(
         where=f"{source}, user {user!r}",
         found=f"{int((users == user).sum())} rows",
         hint="write one list per user, or one row per item; if each row is a request of its own, "
-        'name its column: columns={"request": "…"}; if a row is one item with an id of several '
+        f"name its column: {parameter('columns', {'request': '…'})}; if a row is one item with "
+        "an id of several "
         "parts, join them into one text",
     )
 

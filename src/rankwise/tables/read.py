@@ -24,6 +24,7 @@ from rankwise.core.arguments import bounded, check_count
 from rankwise.core.kernels import check_not_forked
 from rankwise.core.texts import WHOLE_NUMBER
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError, nearest
+from rankwise.messages import mention, parameter
 from rankwise.tables.columns import (
     EXACT,
     POLARS_FAILURES,
@@ -335,7 +336,8 @@ def _without_columns(
     ]
     if keys:
         raise ParameterError(
-            f"columns= names a column of {table.role}, but this source has no column names",
+            f"{parameter('columns')} names a column of {table.role}, but this source has no "
+            "column names",
             found=f"{keys[0]!r}, {table.format}",
             hint="pass a table, or omit the name",
         )
@@ -734,7 +736,7 @@ class Chunks:
             raise ParameterError(
                 "only Parquet can be read in chunks",
                 found=str(path)[:80] if isinstance(path, str | Path) else type(path).__name__,
-                hint=f"leave chunk_rows out, or write the {role} to Parquet first",
+                hint=f"leave {mention('chunk_rows')} out, or write the {role} to Parquet first",
             )
         check_count(chunk_rows=rows)
         check_not_forked()

@@ -15,6 +15,7 @@ import polars as pl
 
 from rankwise.core.units import REQUEST, number_units
 from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError, RankwiseError
+from rankwise.messages import call, parameter
 from rankwise.tables.columns import Columns, names_of, overrides_for, unit_named
 from rankwise.tables.table import Table, Tables
 
@@ -37,9 +38,9 @@ def check_no_requests(lists: Table | None, what: str) -> None:
             f"{what} takes one list per user, and these lists belong to requests of users",
             where=lists.source,
             found=f"column {name!r}",
-            hint='rankwise.evaluate takes requests; here leave the column out, columns={"request": '
-            "None}, or take "
-            f'requests for independent users, columns={{"user": "{name}"}}',
+            hint=f"{call('evaluate')} takes requests; here leave the column out, "
+            f"{parameter('columns', {'request': None})}, or take requests for independent users, "
+            f"{parameter('columns', {'user': name})}",
         )
 
 
@@ -108,8 +109,8 @@ def _way_out(table: Table, people: Sequence[Table], unit: str) -> str:
     if not all(named.values()):
         return user
     keys = ["user"] if table.role in named else [f"{role}.user" for role in named]
-    pairs = ", ".join(f'"{key}": "{name}"' for key, name in zip(keys, named.values(), strict=False))
-    return f"for {_PLURAL[unit]} as users, columns={{{pairs}}}; or {user}"
+    columns = dict(zip(keys, named.values(), strict=False))
+    return f"for {_PLURAL[unit]} as users, {parameter('columns', columns)}; or {user}"
 
 
 _PLURAL = {"session": "sessions", "query": "queries"}
@@ -168,7 +169,8 @@ def naming_requests(error: RankwiseError, lists: Table, truth: Table | None) -> 
     elif where.startswith((lists.source, "user ")) and lists.unread and not has_requests(lists):
         unread = ", ".join(map(repr, lists.unread[:3]))
         hint = (
-            f'or name the request, if users have several: columns={{"request": …}}, of columns '
+            f"or name the request, if users have several: "
+            f"{parameter('columns', {'request': '…'})}, of columns "
             f"not read: {unread}"
         )
     else:
@@ -177,7 +179,7 @@ def naming_requests(error: RankwiseError, lists: Table, truth: Table | None) -> 
         error.what,
         where=error.where,
         found=error.found,
-        hint="; ".join(filter(None, [error.hint, hint])),
+        hint="; ".join(filter(None, [error.hint.marked if error.hint else "", hint])),
     )
 
 

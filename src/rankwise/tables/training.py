@@ -19,6 +19,7 @@ from rankwise.core.hashing import combine_hashes, id_numbers
 from rankwise.core.units import unit_keys
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import EmptyError, InputError, ParameterError
+from rankwise.messages import mention, parameter
 from rankwise.tables.ids import look_up
 from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
@@ -35,7 +36,7 @@ def exclude_seen(
     if recommendations.is_exact:
         raise InputError(
             "training interactions cannot be removed from exact ranks",
-            hint="pass them to rw.rank_relevant: exclude=train",
+            hint=f"pass them to rw.rank_relevant as {parameter('exclude')}",
         )
     pair = ["user", "item"]
     lists, seen = recommendations.frame, train.frame.select(pair).unique()
@@ -51,11 +52,12 @@ def exclude_seen(
         counts["truth_rows_seen_in_training"] = n_seen
         if required and 0 < len(truth.frame) == n_seen:
             raise InputError(
-                "every ground truth row is a training interaction, so exclude_seen leaves no hit",
+                "every ground truth row is a training interaction, so "
+                f"{mention('exclude_seen')} leaves no hit",
                 where=train.source,
                 found=f"{n_seen:,} such rows",
-                hint="for a validation part pass what is known before it: "
-                'train=split.known("validation")'
+                hint=f"for a validation part pass as {mention('train')} what is known before it: "
+                'split.known("validation")'
                 if TRAINED in train.frame.columns
                 else "pass as train what was known before the ground truth",
             )
@@ -114,7 +116,9 @@ def _of_some_users(frame: pl.DataFrame, share: int) -> pl.DataFrame:
 def keep_judged(recommendations: Recommendations, truth: Table) -> Recommendations:
     """Return lists without the items that the ground truth does not judge, which are counted."""
     if recommendations.is_exact:
-        raise InputError("exact ranks are of judged items already", hint="leave judged_only out")
+        raise InputError(
+            "exact ranks are of judged items already", hint=f"leave {mention('judged_only')} out"
+        )
     rows = truth.frame
     if "relevance" in rows.columns:
         rows = rows.filter(pl.col("relevance") >= 0)
@@ -262,7 +266,8 @@ def check_train_groups(by: Iterable[str], users: Table | None, train: object) ->
     for name in groups_by_training(by, users):
         if users is not None and name in users.frame.columns:
             raise ParameterError(
-                f"by={name!r} has two meanings: groups by training interactions, and a column of "
+                f"{parameter('by', name)} has two meanings: groups by training interactions, and "
+                "a column of "
                 "the users",
                 where=users.source,
                 found=f"a column {name!r}",
@@ -270,9 +275,9 @@ def check_train_groups(by: Iterable[str], users: Table | None, train: object) ->
             )
         if train is None:
             raise ParameterError(
-                f"by={name!r} groups users by their training interactions",
+                f"{parameter('by', name)} groups users by their training interactions",
                 found="no train",
-                hint="pass train=",
+                hint=f"pass {parameter('train')}",
             )
 
 
@@ -337,5 +342,5 @@ def with_train_groups(
             return made.groups(frame["value"])
 
         tables = [table for table in (piece.truth, piece.recommendations) if table is not None]
-        users = with_user_column(users, tables, name, f"by={name!r}", group)
+        users = with_user_column(users, tables, name, parameter("by", name), group)
     return replace(piece, users=users)

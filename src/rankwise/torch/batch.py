@@ -19,6 +19,7 @@ from rankwise.evaluation.engine import Job, prepare
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import AveragingOptions, Settings
+from rankwise.messages import mention, parameter
 from rankwise.options import ANY_ROW, Ties
 from rankwise.ranking.scores import Axis
 from rankwise.tables.table import TableRole, Tables
@@ -108,7 +109,8 @@ class MetricSpec:
         item_ids = None if item_ids is None else list(item_ids)
         if item_ids is not None and n_items not in (None, len(item_ids)):
             raise ParameterError(
-                "item_ids has an id for every item", found=f"{len(item_ids)} ids, n_items={n_items}"
+                "item_ids has an id for every item",
+                found=f"{len(item_ids)} ids, {parameter('n_items', n_items)}",
             )
         size = n_items if item_ids is None else len(item_ids)
         item_axis = None if size is None else Axis("item", item_ids, size)
@@ -134,7 +136,10 @@ class MetricSpec:
 
     def __post_init__(self) -> None:
         if self.exclude_seen and self.tables.train is None:
-            raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
+            raise ParameterError(
+                f"{mention('exclude_seen')} needs training interactions",
+                hint=f"pass {parameter('train')}",
+            )
         self._check_sample()
 
     @property
@@ -176,7 +181,8 @@ class MetricSpec:
                 "by id, so their number is needed",
                 found="a first batch of ready lists, or of scores of candidates, which do not tell "
                 "it",
-                hint="pass n_items=, or item_ids= with the ids of all items; or scores with one "
+                hint=f"pass {parameter('n_items')}, or {parameter('item_ids')} with the ids of "
+                "all items; or scores with one "
                 "column per item first",
             )
         spec = self.with_items(n_items)
@@ -194,7 +200,8 @@ class MetricSpec:
                 raise MetricError(
                     f"{leaf} counts all items that a user has not seen, and lists of a sample were "
                     "cut",
-                    found=f"list_length={self.list_length}, negatives={self.negatives}",
+                    found=f"{parameter('list_length', self.list_length)}, "
+                    f"{parameter('negatives', self.negatives)}",
                     hint="leave list_length out",
                 )
 
@@ -478,7 +485,7 @@ def _check_precision(target: Tensor, threshold: float | None) -> None:
     if float(torch.tensor(threshold, dtype=target.dtype)) != threshold:
         raise InputError(
             "the relevance threshold is no number of the target's half precision",
-            found=f"relevance_threshold={threshold}, target of {target.dtype}",
+            found=f"{parameter('relevance_threshold', threshold)}, target of {target.dtype}",
             hint="keep the target in float32, or take a threshold between two grades",
         )
 
@@ -523,7 +530,8 @@ def _check_tensors(scores: object, device: torch.device, **rest: Tensor | None) 
             raise InputError(
                 "users is not a tensor",
                 found=type(value).__name__,
-                hint="ids in text: pass them as user_ids=, and positions in these to update",
+                hint=f"ids in text: pass them as {parameter('user_ids')}, and positions in these "
+                "to update",
             )
         if value is not None or name == "target":
             check_device(name, value, device, "the metric")
@@ -560,7 +568,8 @@ def _read_of_all_items(
         raise InputError(
             "scores have one column for each item",
             found=f"{width} columns, {spec.n_columns} items",
-            hint="where scores are of some items, pass these as candidates=; without n_items=, the "
+            hint=f"where scores are of some items, pass these as {parameter('candidates')}; "
+            f"without {parameter('n_items')}, the "
             "first batch tells the number of items",
         )
     judged = read_rows(target, "target", size=size, n_items=width, dense=shape)
@@ -616,7 +625,7 @@ def _read_lists(
         )
     if spec.settings.ties not in (None, "input") and not spec.settings.ties_if_scored:
         raise ParameterError(
-            f"ties={spec.settings.ties!r} needs lists that are ordered by score",
+            f"{parameter('ties', spec.settings.ties)} needs lists that are ordered by score",
             found="ready lists, which are whole numbers",
             hint="leave ties out, or pass scores",
         )
@@ -636,9 +645,9 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
     if users is None:
         if spec.needs_users:
             raise InputError(
-                "a metric or an option needs user data, so users= is required",
+                f"a metric or an option needs user data, so {parameter('users')} is required",
                 found="no users",
-                hint="pass users= to update",
+                hint=f"pass {parameter('users')} to update",
             )
         return torch.arange(size, device=device)
     if (

@@ -31,6 +31,7 @@ from rankwise.core.ragged import Ints, UserItems, offsets
 from rankwise.encoding.lists import IdSpace
 from rankwise.encoding.side_information import SideTables, encode_side_information
 from rankwise.errors import IdError, InputError
+from rankwise.messages import parameter
 from rankwise.options import IdType
 from rankwise.ranking.scores import Axis
 from rankwise.tables.ids import settle_all
@@ -266,7 +267,8 @@ def _users(tables: Tables, users: Axis | None) -> UserIds:
             raise IdError(
                 "users are whole numbers here, and a table names them in text",
                 found=repr(ids[0]),
-                hint="pass user_ids=, what the numbers stand for: users= of update are then "
+                hint=f"pass {parameter('user_ids')}, what the numbers stand for: "
+                f"{parameter('users')} of update are then "
                 "positions in it",
             )
     unique_ids = pl.concat([ids.cast(pl.Int64) for ids in named]).unique().sort() if named else None

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from rankwise.errors import InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.torch.ranked import Scored, TieOrder
 from rankwise.torch.user_items import PAD, Rows, check_device, find
 
@@ -111,7 +112,7 @@ def read_factors(
     kind = torch.promote_types(users.dtype, items.dtype) if dtype is None else dtype
     if kind not in (*_HALF, torch.float32, torch.float64):
         raise ParameterError(
-            "dtype is one of float16, bfloat16, float32, float64", found=f"dtype={dtype!r}"
+            "dtype is one of float16, bfloat16, float32, float64", found=parameter("dtype", dtype)
         )
     users, items = users.detach().to(kind), items.detach().to(kind)
     of_scores = torch.float32 if kind in _HALF else kind

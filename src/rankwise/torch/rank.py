@@ -12,6 +12,7 @@ from torch import Tensor
 from rankwise.core.arguments import check_choice, check_positive, described
 from rankwise.core.arrays import checks_at_end
 from rankwise.errors import InputError, ParameterError
+from rankwise.messages import parameter
 from rankwise.torch.batch import Batch, checked_scores
 from rankwise.torch.factors import Factors, read_factors
 from rankwise.torch.ranked import Ranked, TieOrder
@@ -242,12 +243,13 @@ def _source(
     passed = [value is not None for value in (scores, users, items)]
     if passed not in ([True, False, False], [False, True, True]):
         raise ParameterError(
-            "pass either scores, users by items, or the embeddings users= and items="
+            f"pass either scores, users by items, or the embeddings {parameter('users')} and "
+            f"{parameter('items')}"
         )
     if users is not None and items is not None:
         return read_factors(users, items, bias, dtype)
     if bias is not None or dtype is not None:
-        raise ParameterError("bias= and dtype= go with embeddings")
+        raise ParameterError(f"{parameter('bias')} and {parameter('dtype')} go with embeddings")
     if isinstance(scores, Tensor) and scores.dtype.is_floating_point:
         return checked_scores(scores)
     kind = str(scores.dtype) if isinstance(scores, Tensor) else type(scores).__name__

@@ -41,6 +41,7 @@ from rankwise.core.saved_forms import STATE_DICT
 from rankwise.errors import DuplicateError, InputError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job
 from rankwise.evaluation.plan import Plan
+from rankwise.messages import parameter
 from rankwise.metrics.base import MetricFailure
 from rankwise.tables.table import PASSED, Protocol
 from rankwise.torch.batch import MetricSpec
@@ -115,8 +116,8 @@ def common_n_items(numbers: Iterable[Tensor]) -> int:
             "scores of different numbers of items belong to one evaluation",
             found=" and ".join(f"{size} items" for size in sizes),
             hint="evaluate every catalogue with a metric of its own; where scores are of some "
-            "items, pass n_items= "
-            "to the metric, and these items as candidates= to update",
+            f"items, pass {parameter('n_items')} "
+            f"to the metric, and these items as {parameter('candidates')} to update",
         )
     return max(sizes, default=0)
 
@@ -148,7 +149,8 @@ def repeated_rows(keys: Tensor, rule: RepeatRule) -> Tensor:
             where=f"user {int(user[order][differ][0])}",
             found=f"{int(differ.sum())} such lists",
             hint="reset() before another epoch is evaluated; give every user once; or pass "
-            'repeated_users="first" to count the first list (scores may differ in their last '
+            f"{parameter('repeated_users', 'first')} to count the first list (scores may differ "
+            "in their last "
             "digits where batches differ in size)",
         )
     lost = again & (is_last[order] == 0)
@@ -316,7 +318,7 @@ def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
         if ranked.cut_in_tie is not None and leaf.reads_below_k:
             raise MetricError(
                 f"{leaf} cannot tell what ties with the last item of a list from what follows it",
-                found=f"list_length={spec.list_length}, and scores that tie there",
+                found=f"{parameter('list_length', spec.list_length)}, and scores that tie there",
                 hint="leave list_length out: all candidates are ranked then",
             )
 
@@ -363,9 +365,9 @@ def named_counts(spec: MetricSpec, layout: Layout, counts: Tensor) -> dict[str, 
         )
     if named["with_users"] and named["without_users"]:
         raise InputError(
-            "users= was passed to some updates, and not to others",
+            f"{parameter('users')} was passed to some updates, and not to others",
             found=f"{named['with_users']} and {named['without_users']} lists",
-            hint="pass users= to every update, or to none",
+            hint=f"pass {parameter('users')} to every update, or to none",
         )
     return named
 
