@@ -20,6 +20,7 @@ __all__ = [
     "Reference",
     "call",
     "in_source",
+    "marked",
     "mention",
     "parameter",
     "printable",
@@ -124,6 +125,11 @@ class Message(str):
     def spelled(self, spell: Callable[[Parameter | Reference], str]) -> Message:
         """Return the message with what it names as a road spells it."""
         return Message(_MARK.sub(lambda mark: spell(_read(mark[1])), self._marked))
+
+
+def marked(text: str) -> str:
+    """Return a text with its marks, as a part of a longer message."""
+    return text.marked if isinstance(text, Message) else text
 
 
 def parameter(name: str, value: object = ...) -> str:

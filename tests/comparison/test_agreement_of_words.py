@@ -85,10 +85,15 @@ def contradictions(row, design):
     alpha, word = design.alpha, row["verdict"]
     shown = row["p_adjusted"] < alpha
     up = design.directions[row["metric"]]
-    if shown != (word in ("better", "worse", "different")):
+    has_bound = design.test != "auto" or not math.isnan(row["loss_possible"])
+    if has_bound and shown != (word in ("better", "worse", "different")):
         yield "p"
-    if word in ("better", "worse") and (row["difference"] > 0) != (up == (word == "better")):
+    if not has_bound and word in ("better", "worse", "different"):
+        yield "a word for any users of a metric without a bound"
+    side = word.removesuffix(" if")
+    if side in ("better", "worse") and (row["difference"] > 0) != (up == (side == "better")):
         yield "sign"
+    yield from outside_the_condition(row, word, design)
     if word == "equivalent":
         yield from outside_the_margin(row, design)
     for name in ("low", "low_together", "lift_low"):
@@ -110,6 +115,30 @@ def contradictions(row, design):
         yield "wins"
 
 
+def outside_the_condition(row, word, design):
+    """What contradicts the condition of a word, or that it has none."""
+    if word.endswith(" if") != (not math.isnan(row["condition"])):
+        yield "condition"
+    if word == "equivalent if":
+        least = max(row["loss_seen"], row["gain_seen"], 0.2 * row["loss_possible"])
+        if not row["condition"] >= least:
+            yield "least condition of equivalence"
+        return
+    if word.endswith(" if"):
+        least = max(row["loss_seen"], 0.2 * row["loss_possible"])
+        if math.isnan(least):  # without a bound
+            least = max(row["loss_seen"], row["gain_seen"])
+        if not row["condition"] == row["largest_loss"] >= least:
+            yield "least condition"
+        if not row["p_design_adjusted"] < design.alpha:
+            yield "p of the design"
+        return
+    least = 0.98 * max(row["loss_possible"], row["loss_seen"])
+    is_any = word in ("better", "worse") and design.test == "auto"
+    if is_any and not row["largest_loss"] >= least:
+        yield "largest loss"
+
+
 def outside_the_margin(row, design):
     if not row["p_equivalence_adjusted"] < design.alpha:
         yield "p of equivalence"
@@ -127,25 +156,35 @@ def contradicting_ranks(found):
     """What ranks and the headline say against the words."""
     ranks = {rank.system: rank for rank in found.design.ranks}
     words = [row for row in found.table.to_dicts() if row["primary"]]
-    losers = {
-        row["baseline"] if row["verdict"] == "better" else row["system"]
-        for row in words
-        if row["verdict"] in ("better", "worse")
-    }
+    losers, losers_if = (
+        {
+            row["baseline"] if row["verdict"].startswith("better") else row["system"]
+            for row in words
+            if row["verdict"] in kinds
+        }
+        for kinds in (("better", "worse"), ("better", "worse", "better if", "worse if"))
+    )
     if any(ranks[name].may_be_best for name in losers & ranks.keys()):
         yield "a loser may be best"
+    if any(ranks[name].may_be_best_if for name in losers_if & ranks.keys()):
+        yield "a loser may be best under the condition"
+    conditions = [row["condition"] for row in words if row["verdict"] in ("better if", "worse if")]
+    if ranks and {rank.condition for rank in ranks.values()} != {min(conditions, default=None)}:
+        yield "condition of ranks"
+    if any(not rank.rank_low <= rank.rank_low_if for rank in ranks.values()):
+        yield "wider under a condition"
     open_ = [row for row in words if row["verdict"] in ("not shown", "not checked", "equivalent")]
     if ranks and len(open_) == len(words) and any(rank.rank_low > 1 for rank in ranks.values()):
         yield "ranks apart without a word"
     head = verdict_sentences(found.table, found.design)[0]
     best = re.match(r"The best system is (.*) on ", head)
-    if best and losers & set(re.split(r", | or ", best[1])):
+    if best and losers_if & set(re.split(r", | or ", best[1])):
         yield "headline"
     if (
         found.design.by is None
         and len(words) == 1
         and "beats" in head
-        and words[0]["verdict"] != "better"
+        and words[0]["verdict"] != ("better if" if " if no user" in head else "better")
     ):
         yield "headline of a pair"
 

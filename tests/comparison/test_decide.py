@@ -71,10 +71,7 @@ def test_the_numbers_are_those_of_the_tests():
     (rail,) = found.checks.filter(pl.col("role") == "guardrail").to_dicts()
     assert rail["p"] == pytest.approx(expected.p)
     assert rail["margin"] == 0.02
-    row, bounded = (
-        rw.compare(results, metrics=["ndcg@5"], test=test)["new"] for test in ("auto", "bounded")
-    )
-    row = row if row["p"] >= row["p_bound"] else bounded
+    row = rw.compare(results, metrics=["ndcg@5"])["new"]
     (success,) = found.checks.filter(pl.col("role") == "success").to_dicts()
     assert (success["difference"], success["low"], success["p"]) == (
         row["difference"],
@@ -134,8 +131,25 @@ def test_lower_is_better():
         for v in (old, old - 0.05 + rng.normal(0, 0.1, 2000))
     ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
-    assert rw.decide(results, success="rmse", guardrails={"mae": "1%"}).outcome == "ship"
-    assert rw.decide(results, success="rmse", baseline="new").outcome == "stop"
+    stated = {"largest_loss": 1.5}
+    assert rw.decide(results, success="rmse", guardrails={"mae": "1%"}, **stated).outcome == "ship"
+    assert rw.decide(results, success="rmse", baseline="new", **stated).outcome == "stop"
+
+
+def test_a_metric_without_a_bound_needs_a_stated_loss():
+    rng = np.random.default_rng(1)
+    old = rng.random(2000)
+    frames = [
+        pl.DataFrame({"user": range(2000), "rmse": v})
+        for v in (old, old - 0.05 + rng.normal(0, 0.1, 2000))
+    ]
+    results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
+    better = rw.decide(results, success="rmse")
+    assert better.outcome == "hold"
+    assert "rmse is better only if no user loses more than" in better.verdict
+    worse = rw.decide(results, success="rmse", baseline="new")
+    assert worse.outcome == "hold"
+    assert "mse is worse only if no user loses more than" in " ".join(worse.reasons)
 
 
 def test_success_is_corrected_for_its_number_and_guardrails_are_not():
@@ -353,13 +367,17 @@ def test_better_by_t_alone_is_flagged_and_not_shipped():
     ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
     row = rw.compare(results)["new"]
-    assert (row["verdict"], row["test"]) == ("better", "paired t")
-    assert row["p"] < 0.001 < 0.5 < row["p_bound"]
+    assert (row["verdict"], row["test"]) == ("not shown", "bounded mean")
+    assert row["p_design"] < 0.001 < 0.5 < row["p"]
+    assert row["largest_loss"] < 0.2  # of the range: no condition for a word
+    by_t = rw.compare(results, test="t")
+    assert (by_t["new"]["verdict"], by_t["new"]["test"]) == ("better", "paired t")
     assert (
         "better by paired t alone: a rare large difference that was not drawn is not excluded"
-        in row["flags"]
+        in by_t["new"]["flags"]
     )
     assert rw.decide(results, success="recall@5").outcome == "hold"
+    assert rw.decide(by_t, success="recall@5").outcome == "hold"
 
 
 def test_a_guardrail_stands_once():
@@ -496,7 +514,7 @@ def test_a_report_shows_the_decision():
 
 @pytest.mark.parametrize("gains", [5, 6, 14])
 def test_the_interval_of_success_is_that_of_the_test_that_decides(gains):
-    """Few users gain: t excludes 0 with five, the bound of the metric does not, and neither does what is printed."""
+    """Few users gain: t excludes 0 with five, the bound of the metric does not, and decides."""
     truth = {user: {0} for user in range(1100)}
     lists = {
         "old": {user: [1] for user in truth},
@@ -505,9 +523,11 @@ def test_the_interval_of_success_is_that_of_the_test_that_decides(gains):
     results = {name: rw.evaluate(own, truth, "hit_rate@1") for name, own in lists.items()}
     pair = rw.compare(results).table.row(0, named=True)
     check = rw.decide(results, success="hit_rate@1").checks.row(0, named=True)
-    assert check["p"] == max(pair["p"], pair["p_bound"])
+    assert check["p"] == pair["p"]
     assert (check["low"] > 0) == (check["p"] < 0.05) == (check["outcome"] == "passed")
-    assert pair["low"] > 0
+    by_t = rw.compare(results, test="t")
+    assert by_t.table["low"][0] > 0
+    assert rw.decide(by_t, success="hit_rate@1").checks["p"][0] >= pair["p"] - 1e-12
 
 
 @pytest.mark.parametrize("format_", ["json", "csv", "markdown", "latex"])

@@ -208,8 +208,7 @@ def test_data_sets_are_a_sample_of_their_own(seeds):
     adjusted = sorted(found["ndcg@10", name]["p_adjusted"] for name in "bc")
     assert adjusted == pytest.approx([2 * p[0], max(2 * p[0], p[1])])
     bounded = "two-level t, bounded mean"
-    tests = {1: ["bounded mean", "bounded mean", "paired t"], 3: [bounded, bounded, "two-level t"]}
-    assert [one["test"] for one in each] == tests[seeds]
+    assert {one["test"] for one in each} == {"bounded mean" if seeds == 1 else bounded}
     assert found.values.columns[:4] == ["metric", "a, films", "a, books", "a, music"]
 
 

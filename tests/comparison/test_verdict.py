@@ -190,7 +190,10 @@ def test_which_system_is_the_best_may_be_open():
         pair("c", "a", "better", 0.3, 0.1),
         pair("c", "b", "not shown", 0.3, 0.2),
     )
-    ranks = tuple(SystemRank(name, 0.2, 1, 1, 2, may_be_best=name != "a") for name in "cba")
+    ranks = tuple(
+        SystemRank(name, 0.2, 1, 1, 2, name != "a", 1, 2, may_be_best_if=name != "a")
+        for name in "cba"
+    )
     assert said(rows, ranks=ranks) == [
         "The best system is c or b on ndcg@10; which one is not shown."
     ]

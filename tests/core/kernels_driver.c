@@ -338,11 +338,47 @@ static void pairs_above(void) {
 }
 
 /* Of pairs in both orders, each in as many bins as there are distinct differences. */
+/* Rows of numbers of both signs, of one sign, and of few that count: their saddle points, sums and weights. */
+static void saddles_of_rows(void) {
+    enum { WIDTH = 2 * RW_LANES, PAIRS = 3 };
+    double x[PAIRS * WIDTH], counts[PAIRS * WIDTH], s[PAIRS] = {0.1, 0.1, 0.1}, found[4 * PAIRS], offsets[PAIRS];
+    for (int64_t at = 0; at < PAIRS * WIDTH; at++) {
+        const int64_t pair = at / WIDTH, place = at % WIDTH;
+        x[at] = pair == 1 ? -0.5 : 0.9 * sin((double)(7 * at));
+        counts[at] = pair == 2 && place > 3 ? 0.0 : 1.0;
+    }
+    rw_saddle_rows(x, counts, WIDTH, 0, PAIRS, found);
+    check(isnan(found[4]), "no saddle point of one sign");
+    check(!isnan(found[0]) && found[1] > 0.0, "a saddle point of both signs");
+    rw_losses(x, counts, WIDTH, s, 0, PAIRS, found);
+    check(fabs(found[4] + WIDTH * 0.5 / 1.05) < 1e-9, "the terms of a row");
+    check(fabs(found[7] - WIDTH * log1p(0.05)) < 1e-9, "the logarithms of a row");
+    for (int64_t at = 0; at < PAIRS * WIDTH; at++)
+        x[at] = fabs(x[at]);
+    for (int pair = 0; pair < PAIRS; pair++)
+        offsets[pair] = 0.3;
+    rw_weights(x, counts, WIDTH, offsets, 0, PAIRS, found);
+    check(fabs(found[3] - 0.5) < 1e-12 && fabs(found[4]) < 1e-9, "the weights of equal distances");
+}
+
 static void saddles_of_bins(const double *x, const double *y, int64_t n, double least, double most) {
-    enum { BINS = 64 };
+    enum { BINS = 64, WIDE = 16 };
     const double *columns[] = {x, y, y, x}, limits[] = {least, most, -most, -least}, signs[] = {1.0, -1.0};
     double found[8], *room = malloc((4 * BINS + 2 * RW_LANES) * sizeof *room);
-    rw_saddles(columns, n, 2, limits, signs, 1.0, BINS, 0, 2, room, found);
+    double *coarse = calloc(2 * WIDE * 2, sizeof *coarse);
+    rw_saddles(columns, n, 2, limits, signs, 1.0, BINS, WIDE, 0, 2, room, found, coarse);
+    for (int pair = 0; pair < 2; pair++) {
+        double users = 0.0, sum = 0.0, expected = 0.0;
+        for (int64_t at = 0; at < WIDE; at++) {
+            users += coarse[2 * (WIDE * pair + at)];
+            sum += coarse[2 * (WIDE * pair + at) + 1];
+        }
+        for (int64_t at = 0; at < n; at++)
+            expected += columns[pair][at] - columns[2 + pair][at];
+        check(users == (double)n, "the users in coarse bins");
+        check(fabs(sum - expected) < 1e-9 * (double)n, "the sum of coarse bins");
+    }
+    free(coarse);
     for (int pair = 0; pair < 2; pair++) {
         const double *of = found + 4 * pair;
         double slope = 1.0 / (1.0 - of[0]), logs = log1p(-of[0]);
@@ -505,6 +541,7 @@ static void ties(void) {
 }
 
 int main(void) {
+    saddles_of_rows();
     for (int round = 0; round < 3000; round++) {
         lists_and_truth(30, 1);
         lists_and_truth(30, (int64_t)1 << 52);

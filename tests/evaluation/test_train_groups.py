@@ -187,7 +187,7 @@ def test_groups_are_compared():
     assert table["group"].to_list() == ["low", "middle", "high", "none"]
     with pytest.raises(ParameterError) as caught:
         rw.compare({"a": evaluate(), "b": evaluate()}, by="activity")
-    assert caught.value.hint == "evaluate with train= and by='activity'"
+    assert caught.value.hint == 'evaluate with train= and by="activity"'
     interval = results["a"].interval("recall@2", by="activity", group="low")
     assert interval.estimate == 0.5
 

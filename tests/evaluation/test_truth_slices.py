@@ -180,7 +180,7 @@ def test_systems_are_compared_within_slices_and_corrected_over_them():
         results, success="recall@6", guardrails={}, deterioration=["recall@6"], slices="item:kind"
     )
     assert decided.outcome == "ship"
-    with pytest.raises(ParameterError, match="evaluate every model with by='repeat'"):
+    with pytest.raises(ParameterError, match='evaluate every model with by="repeat"'):
         rw.compare(results, by="repeat")
 
 

@@ -162,7 +162,7 @@ def test_the_hint_for_users_with_a_history_works():
     truth, train = {user: {user % 5} for user in range(20)}, {user: [9] for user in range(8)}
     lists = {user: [0, 1] for user in truth}
     plain = rw.evaluate(lists, truth, "recall@2", train=train)
-    with pytest.raises(ParameterError, match=r"evaluate with train= and by='history'"):
+    with pytest.raises(ParameterError, match=r'evaluate with train= and by="history"'):
         rw.compare(plain, plain, by="history")
     again = rw.evaluate(lists, truth, "recall@2", train=train, by="history")
     assert rw.compare(again, again, by="history").table["users"].to_list() == [8, 12]

@@ -119,7 +119,7 @@ def test_population_of_a_ground_truth_needs_one(population, convention):
         ParameterError, match="without a ground truth there are no relevant items"
     ) as raised:
         rw.evaluate({"eva": [4]}, None, "coverage@1", population=population, convention=convention)
-    assert f"population={population!r}" in str(raised.value)
+    assert f'population="{population}"' in str(raised.value)
     assert rw.evaluate({"eva": [4]}, None, "coverage@1", convention=convention).counts["users"] == 1
 
 

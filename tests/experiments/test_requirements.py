@@ -68,7 +68,7 @@ REFUSED = [
     (
         "metrics: [mrr@7, gini@7]",
         "comparison: {primary: gini@7}",
-        "comparison.primary: gini@7 cannot be compared: it is not a mean over users (evaluate with jackknife: 64)",
+        "comparison.primary: gini@7 cannot be compared: it is not a mean over users (evaluate with evaluation: {jackknife: 64})",
     ),
     (
         "metrics: [mrr@7, gini@7], jackknife: 9",
@@ -138,15 +138,15 @@ def test_what_fails_after_the_work_is_refused_before(files, evaluation, section,
 
 
 NEEDS = [
-    ("novelty@7", "novelty@7 needs training interactions (no train); write data: {train: …}"),
+    ("novelty@7", "novelty@7 needs training interactions (no train); pass data: {train: …}"),
     (
         "ild@7",
-        "needs a table of items with their feature vectors (no items); write data: {items: …}",
+        "needs a table of items with their feature vectors (no items); pass data: {items: …}",
     ),
     ("reo@7", "needs a table of items with their groups"),
     (
         "overlap@7",
-        "overlap@7 needs the lists of another system (no reference); write data: {reference: …}",
+        "overlap@7 needs the lists of another system (no reference); pass data: {reference: …}",
     ),
     (
         '"group_gap(metric=recall,user_group=age)@7"',
@@ -167,8 +167,8 @@ def test_a_metric_has_the_tables_that_it_needs(files, name, mistake):
     ("option", "mistake"),
     [
         ("weights: age", "evaluation.weights: weights 'age' is a column of the table of users"),
-        ("exclude_seen: true", "evaluation.exclude_seen: exclude_seen needs training"),
-        ("mask_seen: pair", "evaluation.mask_seen: exclude_seen needs training"),
+        ("exclude_seen: true", "evaluation.exclude_seen: evaluation.exclude_seen needs training"),
+        ("mask_seen: pair", "evaluation.mask_seen: evaluation.exclude_seen needs training"),
         ("by: history", "evaluation.by: history: these groups of users need training interactions"),
         (
             "candidates: warm",

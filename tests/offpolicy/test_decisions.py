@@ -55,7 +55,7 @@ def test_a_guardrail_holds_within_its_margin(clicks, time):
     assert "loses" in decision.verdict
     with pytest.raises(ParameterError, match="not estimated with the margin") as error:
         rw.decide({"clicks": clicks, "time": clicks}, **rule)
-    assert error.value.hint == "off_policy(…, margin='1%')"
+    assert error.value.hint == 'rankwise.off_policy(…, margin="1%")'
 
 
 def test_p_of_the_margin_agrees_with_the_verdict():

@@ -77,7 +77,8 @@ def test_intervals_of_means():
     lists, truth, _ = data(1200)
     result = rw.evaluate(lists, truth, ["recall@5", "mrr@5"])
     values = result.per_user["recall@5"].to_numpy()
-    assert result.interval("recall@5") == stats.t_interval(values)
+    assert result.interval("recall@5") == stats.bounded_mean_interval(values, bounds=(0, 1))
+    assert result.interval("recall@5", method="t") == stats.t_interval(values)
     assert result.interval("recall@5", method="bca", seed=3) == stats.bootstrap(values, seed=3)
     few = rw.evaluate(
         {u: lists[u] for u in range(50)}, {u: truth[u] for u in range(50)}, "recall@5"
@@ -217,7 +218,7 @@ def test_power_of_a_comparison():
     )
     spread_of_many = many.per_user["recall@5"].std()
     by_t = stats.power_of(1200, 0.02 / (spread_of_many * 2**0.5))
-    assert rw.power(many, "recall@5", difference=0.02) == pytest.approx(by_t)
+    assert by_t - 0.04 < rw.power(many, "recall@5", difference=0.02) < by_t
     needed = rw.sample_size(first, "recall@5", difference=0.05)
     assert stats.power_of(needed.users, 0.05 / (spread * 2**0.5)) >= 0.8
     assert int(needed) == needed.users
@@ -375,7 +376,7 @@ def test_gaps_between_groups_come_from_each_users_value_and_group():
     without = rw.evaluate(lists, truth, GAPS, users=users, jackknife=10)
     with pytest.raises(MetricError, match="needs each user's value and group") as error:
         without.interval(GAPS[0])
-    assert error.value.hint == "evaluate recall@5 too, with by='team'"
+    assert error.value.hint == 'evaluate recall@5 too, with by="team"'
 
 
 def test_gaps_between_groups_are_compared_over_all_pairs():
@@ -399,6 +400,6 @@ def test_gaps_between_groups_are_compared_over_all_pairs():
         for x in (lists, other)
     ]
     assert (
-        "by='team'"
+        'by="team"'
         in rw.compare(dict(zip(("old", "new"), plain, strict=True))).design.not_compared[gap]
     )

@@ -191,7 +191,7 @@ def test_what_is_known_before_test_is_not_for_validation(split):
         InputError, match="every ground truth row is a training interaction"
     ) as caught:
         rw.evaluate(lists, split.validation, "recall@1", train=split, exclude_seen=True)
-    assert 'train=split.known("validation")' in caught.value.hint
+    assert 'as train what is known before it: split.known("validation")' in caught.value.hint
     right = rw.evaluate(
         lists, split.validation, "recall@1", train=split.known("validation"), exclude_seen=True
     )

@@ -16,16 +16,16 @@ from rankwise import stats
 from rankwise.core import kernels
 from rankwise.stats.bounded_means import (
     BoundedMean,
-    _log1p,
     bounded_interval_of,
     bounded_lift,
     bounded_mean_limit,
     bounded_p,
-    bounded_p_of_all,
     bounded_test_of,
     bounded_upper,
+    log_of_one_plus,
     probability_above,
 )
+from rankwise.stats.bounds_of_pairs import BoundedPairs
 from rankwise.stats.differences import differences, in_bins
 
 
@@ -185,11 +185,11 @@ OF_USERS = np.array([0.1, -0.2, 0.0, 0.3, 0.1, -0.4, 0.2, 0.0, 0.1, -0.1])
 
 
 @pytest.mark.parametrize("hypothesis", [0.0, 0.1, 0.3])
-def test_clusters_are_totals_over_the_hypothesis_and_none_is_larger(hypothesis):
+def test_clusters_are_totals_over_the_hypothesis_and_one_of_mean_size_more(hypothesis):
     totals = np.array(
         [OF_USERS[c == CLUSTERS].sum() - hypothesis * (c == CLUSTERS).sum() for c in range(6)]
     )
-    expected = BoundedMean.of(totals, 3 * (1 - hypothesis)).p(0.0)
+    expected = BoundedMean.of(totals, 10 / 6 * (1 - hypothesis)).p(0.0)
     assert bounded_p(OF_USERS, 1.0, CLUSTERS, hypothesis) == pytest.approx(expected)
     assert bounded_p(OF_USERS, 1.0, None, hypothesis) == BoundedMean.of(OF_USERS, 1.0).p(hypothesis)
     alone = bounded_p(OF_USERS, 1.0, np.arange(10), hypothesis)
@@ -312,11 +312,22 @@ def test_p_of_all_pairs_has_the_bits_of_each_with_and_without_kernels(n):
         differences(*sides)
         for sides in ((x, y), (y, x), (x, x), (x, x / 2), (x / 2, x), (x + 1, x))
     ]
-    compiled = bounded_p_of_all(pairs, 1.0)
+    compiled = BoundedPairs.of(pairs, 1.0)
     with kernels.without_library():
-        plain = bounded_p_of_all(pairs, 1.0)
-    assert compiled == plain == [bounded_test_of(pair, 1.0).p for pair in pairs]
-    assert compiled[2] == 1.0
+        plain = BoundedPairs.of(pairs, 1.0)
+    assert list(compiled.p) == pytest.approx(list(plain.p), rel=1e-9)
+    assert list(compiled.p) == pytest.approx(
+        [bounded_test_of(pair, 1.0).p for pair in pairs], rel=1e-9
+    )
+    assert compiled.p[2] == 1.0
+    for level in (0.05, 0.001):
+        assert np.array(compiled.limits(level)) == pytest.approx(
+            np.array(plain.limits(level)), abs=1e-6
+        )
+        losses = np.full(len(pairs), level)
+        assert compiled.largest_losses(losses) == pytest.approx(
+            plain.largest_losses(losses), rel=1e-4, nan_ok=True
+        )
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=40), st.floats(-0.9, 0.9))
@@ -328,7 +339,7 @@ def test_tails_have_the_bits_of_the_kernel(values, start):
 
 @given(st.one_of(st.floats(-0.999, 1e6), st.floats(-1e-3, 1e-3)))
 def test_logarithms_are_those_of_the_library_to_four_roundings(u):
-    assert _log1p(np.array([u]))[0] == pytest.approx(math.log1p(u), rel=1e-15, abs=1e-322)
+    assert log_of_one_plus(np.array([u]))[0] == pytest.approx(math.log1p(u), rel=1e-15, abs=1e-322)
 
 
 def test_p_has_no_step_where_a_hypothesis_is_the_mean():

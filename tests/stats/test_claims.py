@@ -69,7 +69,7 @@ def least(rate, runs):
 
 
 def default_route(d, seed):
-    """Return p and interval by the default route of a comparison."""
+    """Return p and interval by sign flips, and by t for many users, where there is no bound."""
     if len(d) >= 1000:
         return stats.paired_t(d), stats.t_interval(d)
     make = {"n_resamples": 499, "seed": seed}
@@ -98,10 +98,13 @@ def test_a_comparison_takes_this_route():
     for n in (100, 1000):
         d = recall(n, rng)
         frames = [pl.DataFrame({"user": range(n), "z": values}) for values in (np.zeros(n), d)]
-        row = rw.compare(*map(rw.from_per_user, frames), n_resamples=499)["B"]
-        test, interval = default_route(d, 0)
+        results = [*map(rw.from_per_user, frames)]
+        row = rw.compare(*results)["B"]  # a column without a range: by t
+        test, interval = stats.paired_t(d), stats.t_interval(d)
         assert (row["p"], row["low"], row["high"]) == (test.p, interval.low, interval.high)
         assert row["test"] == test.test
+        flips = rw.compare(*results, test="sign_flip", n_resamples=499)["B"]
+        assert flips["p"] == stats.sign_flip(d, n_resamples=499, seed=0).p
 
 
 @pytest.mark.slow
@@ -284,8 +287,7 @@ def test_intervals_of_all_pairs_together_are_wider():
         assert (table["high_together"] >= table["high"]).all()
         assert (table["low_together"] < table["low_alone"]).all()
         x, y = (frames[table[0, side]]["z"].to_numpy() for side in ("system", "baseline"))
-        make = stats.t_interval if n >= 1000 else stats.sign_flip_interval
-        expected = make(x, y, confidence=1 - 0.05 / 6)
+        expected = stats.t_interval(x, y, confidence=1 - 0.05 / 6)
         assert table[0, "low_together"] == pytest.approx(expected.low)
 
 

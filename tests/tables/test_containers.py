@@ -251,7 +251,7 @@ def test_lists_written_as_text_are_refused_with_what_reads_them():
         frame = pd.DataFrame({"user": ["ann", "bob"], "item": text})
         with pytest.raises(ColumnError, match="lists that are written as text") as caught:
             rows_of(frame)
-        assert """columns={"item": 'item'}""" in caught.value.hint
+        assert 'columns={"item": "item"}' in caught.value.hint
         assert read_table(frame, "recommendations", {"item": "item"}).frame["item"].cast(
             str
         ).to_list() == [*"4949"]

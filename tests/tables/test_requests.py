@@ -136,7 +136,7 @@ def test_an_error_of_two_rows_names_columns_that_may_be_the_request(where, unrea
         where,
         "x",
     )
-    more = "or name the request, if users have several: columns={\"request\": …}, of columns not read: 'at', 'b', 'c'"
+    more = "or name the request, if users have several: columns={\"request\": \"…\"}, of columns not read: 'at', 'b', 'c'"
     assert found.hint == ((f"{hint}; {more}" if hint else more) if named else hint)
     assert naming_requests(error, LISTS, None) is error
     assert isinstance(found, InputError)

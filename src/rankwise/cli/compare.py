@@ -17,6 +17,7 @@ from rankwise.cli.options import (
     compare_output_options,
     detail_of,
     detail_options,
+    largest_loss_option,
     metrics_option,
     settings_options,
     signature_options,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     cls=GroupedCommand,
     groups={
         "Systems": "metrics baseline truth relevance_threshold train users columns",
-        "Tests": "alpha test correction margin n_resamples seed earlier",
+        "Tests": "alpha test correction margin largest_loss n_resamples seed earlier",
         "Users": "by missing clusters seeds force",
         "Gate": "gate looks not_shown",
         "Output": "form output verbose quiet save",
@@ -75,6 +76,10 @@ if TYPE_CHECKING:
     "test",
     "correction",
     "margin",
+)
+@largest_loss_option
+@signature_options(
+    compare,
     "missing",
     "clusters",
     "seeds",

@@ -12,6 +12,7 @@ from rankwise.cli.options import (
     PATH,
     detail_of,
     detail_options,
+    largest_loss_option,
     margin,
     named_values,
     signature_options,
@@ -60,6 +61,7 @@ def _margins(
     help="Metric that must not get significantly worse; may be repeated.",
 )
 @signature_options(decide, "slices", "min_slice_size", "alpha", "missing")
+@largest_loss_option
 @detail_options
 @click.option(
     "--record",

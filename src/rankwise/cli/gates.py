@@ -120,6 +120,12 @@ def _size_text(row: dict[str, Any], outcome: str, alpha: float) -> str:
     )
 
 
+def _holds_for_any_users(row: dict[str, Any]) -> bool:
+    """Return whether a difference bears what an unseen user could lose, where that is limited."""
+    possible = row["loss_possible"]
+    return bool(possible != possible or row["largest_loss"] >= max(possible, row["loss_seen"]))
+
+
 def _outcome(
     row: dict[str, Any], alpha: float, unit: SamplingUnit, *, has_direction: bool = True
 ) -> tuple[str, ...]:
@@ -127,23 +133,29 @@ def _outcome(
     p = row["p_non_inferior"]
     if row["p"] != row["p"] or unit.users_in(row) < 2:
         return "not shown", "could not be tested against", "fewer than two users, or no variance"
-    if row["verdict"] == "different":
+    if row["verdict"] in ("different", "different if"):
         why = "the median of the differences is on the other side of 0 than their mean"
         return (
             "failed",
             "differs from",
             why if has_direction else "for this metric neither direction is better",
         )
-    if (
-        row["verdict"] == "better"
-        and (p != p or p < alpha)
-        and not (p != p and row["p_bound"] >= alpha)
-    ):
+    if row["verdict"] == "better" and (p != p or p < alpha) and _holds_for_any_users(row):
         return "passed", "is better than"
     if p == p and p < alpha:
         return "passed", "loses less than the margin against"
     if row["verdict"] == "worse":
         return "failed", "is worse than"
+    if row["verdict"] in ("better if", "worse if"):
+        from rankwise.findings.words import loss_text
+
+        condition = unit.condition(loss_text(row["condition"]))
+        word = row["verdict"].removesuffix(" if")
+        return (
+            "not shown",
+            f"is not shown to be {word} for any {unit.rows} than",
+            f"only if {condition}",
+        )
     if p != p:
         return (
             "not shown",

@@ -316,6 +316,34 @@ def spark_options(
     return {"spark": session(master), "buckets": buckets}
 
 
+def largest_loss_option(function: _F) -> _F:
+    """Add the option ``--largest-loss``: a number for all metrics, or one for each."""
+    return click.option(
+        "--largest-loss",
+        multiple=True,
+        default=(),
+        show_default=False,
+        metavar="[METRIC=]LOSS",
+        callback=_largest_losses,
+        help="The largest change of one user that is taken to be possible; stated before, for all "
+        "metrics (0.5) or one ('ndcg@10=0.5').  [default: the range of the metric]",
+    )(function)
+
+
+def _largest_losses(
+    ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]
+) -> float | dict[str, float] | None:
+    """Return one loss for all metrics, or the loss of each; None if none is stated."""
+    if not texts:
+        return None
+    if len(texts) == 1 and "=" not in texts[0]:
+        try:
+            return float(texts[0])
+        except ValueError:
+            raise click.BadParameter(f"{texts[0]!r} is not a number", ctx, option) from None
+    return named_values(ctx, option, texts, "METRIC=LOSS", float, at_last=True)
+
+
 def choice_option(*names: str, kind: Any, **more: Any) -> Callable[[_F], _F]:
     """Return an option whose choices are the values of a `Literal`."""
     shown = "default" in more

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rankwise.comparison.decision import Check
 from rankwise.comparison.evidence import EvidenceRow
 from rankwise.comparison.rule import Rule
-from rankwise.findings.conclude import Family
-from rankwise.findings.finding import Finding, Limits, MarginTests, TestOutcome, within_sign
+from rankwise.findings.conclude import Family, condition_of
+from rankwise.findings.finding import Finding, Limits, MarginTests, UnseenLosses, within_sign
 from rankwise.findings.margins import size_of
 from rankwise.findings.words import OPEN_VERDICTS
 from rankwise.stats.equivalence import users_to_show
@@ -29,22 +29,57 @@ class _Deciding:
 def check_success(rows: Sequence[EvidenceRow], rule: Rule) -> list[Check]:
     """Return the checks of success over all users, corrected for the number of metrics.
 
-    A p-value is the larger of the test's and that which holds for any distribution on the range of
-    the metric; the interval is of the same test.
+    A p-value holds for any users, or for all as stated; the interval is of the same test. A metric
+    that is better under a condition alone is not shown to be.
     """
     chosen = [row for row in rows if row.by is None and row.metric in rule.success]
-    p_values = [_largest_p(row.finding.test) for row in chosen]
-    adjusted, level = _correct(p_values, rule)
+    adjusted, level = _correct([_p_for_any_users(row.finding) for row in chosen], rule)
+    conditions = _conditions(chosen, adjusted, rule)
     checks = []
-    for row, p in zip(chosen, adjusted, strict=True):
-        test = row.finding.test
-        by_bound = test.p_bound > test.p
+    for row, p, condition in zip(chosen, adjusted, conditions, strict=True):
+        by_bound = row.finding.p_any > row.finding.test.p
         limits = _limits(row.finding, level, rule.alpha, shown=p < rule.alpha, by_bound=by_bound)
         deciding = _Deciding(p=p, p_name=_p_name(chosen, rule), limits=limits, confidence=1 - level)
         is_better = p < rule.alpha and row.finding.is_gain
         outcome, shown = ("passed", "better") if is_better else ("not shown", None)
-        checks.append(_check(row, "success", outcome, deciding, shown=shown))
+        if not is_better and condition is not None and row.finding.is_gain:
+            shown = "better if"
+        check = _check(row, "success", outcome, deciding, shown=shown)
+        checks.append(_under(check, condition) if shown == "better if" else check)
     return checks
+
+
+def _p_for_any_users(finding: Finding) -> float:
+    """Return the p-value of a difference for any users; 1 where a metric has no bound."""
+    if finding.is_conditional:
+        return 1.0
+    return finding.test.p if math.isnan(finding.p_any) else max(finding.test.p, finding.p_any)
+
+
+def _conditions(
+    rows: Sequence[EvidenceRow], adjusted: Sequence[float], rule: Rule
+) -> list[UnseenLosses | None]:
+    """Return the condition of each difference that is shown under one alone."""
+    designs, _ = _correct([row.p(row.finding.test.p_design) for row in rows], rule)
+    family = Family(method="holm", alpha=rule.alpha, earlier=rule.earlier * len(rows))
+    level = family.level_of_rest(adjusted)
+    return [
+        condition_of(row.finding, design, level, rule.alpha)
+        if not p < rule.alpha and row.has_values
+        else None
+        for row, p, design in zip(rows, adjusted, designs, strict=True)
+    ]
+
+
+def _under(check: Check, unseen: UnseenLosses | None) -> Check:
+    """Return a check with the condition under which its difference is shown."""
+    assert unseen is not None
+    return replace(
+        check,
+        condition=unseen.condition,
+        users_for_any_low=unseen.users_for_any_low,
+        users_for_any_high=unseen.users_for_any_high,
+    )
 
 
 def check_guardrails(rows: Sequence[EvidenceRow], rule: Rule) -> list[Check]:
@@ -89,18 +124,21 @@ def check_deterioration(
         for check in checks
         if check.role == "guardrail" and check.outcome == "passed"
     }
-    adjusted, level = _correct([row.p(row.finding.test.p) for row in rows], rule)
+    adjusted, level = _correct([row.p(_p_for_any_users(row.finding)) for row in rows], rule)
+    conditions = _conditions(rows, adjusted, rule)
     found = []
-    for row, p in zip(rows, adjusted, strict=True):
+    for row, p, condition in zip(rows, adjusted, conditions, strict=True):
         finding = row.finding
         is_worse = p < rule.alpha and not finding.is_gain and not finding.is_opposed
         failed = is_worse and (row.metric, row.by, row.group) not in harmless
-        if not failed and row.metric not in rule.deterioration:
+        is_worse_if = condition is not None and not finding.is_gain and not finding.is_opposed
+        is_worse_if &= (row.metric, row.by, row.group) not in harmless
+        if not failed and not is_worse_if and row.metric not in rule.deterioration:
             continue
         outcome = "not shown"
         if is_worse:  # else the loss is one that its guardrail allows
             outcome = "failed" if failed else "passed"
-        elif not math.isnan(p) and row.users > 1:
+        elif not is_worse_if and not math.isnan(p) and row.users > 1:
             outcome = "no loss shown"
         deciding = _Deciding(
             p=p,
@@ -108,8 +146,9 @@ def check_deterioration(
             limits=_limits(finding, level, rule.alpha, shown=p < rule.alpha),
             confidence=1 - level,
         )
-        shown = "worse" if is_worse else None
-        found.append(_check(row, "deterioration", outcome, deciding, shown=shown))
+        shown = "worse" if is_worse else "worse if" if is_worse_if else None
+        check = _check(row, "deterioration", outcome, deciding, shown=shown)
+        found.append(_under(check, condition) if is_worse_if else check)
     return found
 
 
@@ -155,10 +194,6 @@ def _check(
         users_needed=users_needed,
         flags=(row.why, *finding.flags) if row.why else finding.flags,
     )
-
-
-def _largest_p(test: TestOutcome) -> float:
-    return test.p if math.isnan(test.p_bound) else max(test.p, test.p_bound)
 
 
 def _correct(p: Sequence[float], rule: Rule) -> tuple[list[float], float]:

@@ -11,8 +11,9 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.terminal import first_names
 from rankwise.errors import MetricError, ParameterError, UsageError
-from rankwise.messages import Message, parameter
+from rankwise.messages import Message, call, marked, parameter
 from rankwise.metrics.base import GroupsCompared
 from rankwise.options import compared_options
 from rankwise.results.intervals import groups_compared, values_by_group
@@ -140,8 +141,8 @@ def unchecked(results: Mapping[str, Result], check: Callable[[], object] | None)
     notes = []
     if silent:
         notes.append(
-            f"Not known to have the same ground truth: {', '.join(silent)} (the results do not "
-            "say)."
+            f"Not known to have the same ground truth: {first_names(silent)} (the results do "
+            "not say)."
         )
     try:
         if check is not None:
@@ -384,8 +385,9 @@ def common_cells(
         main = first.cell(primary)
         cells = cells if main in cells else [*cells, main]
     for cell in cells:
-        if reasons[cell] is not None:
-            raise MetricError(f"{cell} cannot be compared: {reasons[cell]}")
+        reason = reasons[cell]
+        if reason is not None:
+            raise MetricError(f"{cell} cannot be compared: {marked(reason)}")
     return cells, main, not_compared
 
 
@@ -397,10 +399,10 @@ def _nothing_in_common(
     if shared:
         return MetricError(
             "no metric that the results have in common can be compared",
-            found="; ".join(f"{cell}: {reasons[cell]}" for cell in shared[:6]),
+            found="; ".join(f"{cell}: {marked(reasons[cell])}" for cell in shared[:6]),
             hint=means_only
-            or "values that are not plain means over users are compared by evaluate(…, "
-            f"{parameter('jackknife', 64)})",
+            or "values that are not plain means over users are compared after "
+            f"{call('evaluate', jackknife=64)}",
         )
     return MetricError(
         "the results have no metric in common",

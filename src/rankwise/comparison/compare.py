@@ -21,7 +21,7 @@ from rankwise.comparison.family import PairFamily
 from rankwise.comparison.pairwise import test_pairs
 from rankwise.comparison.parts import with_users
 from rankwise.comparison.plan import ComparisonPlan, list_pairs, plan_comparison
-from rankwise.comparison.ranks import ranks_are_approximate, ranks_of_pairs
+from rankwise.comparison.ranks import ranks_of_pairs
 from rankwise.comparison.rows import JOINT, PairFinding, conclude_pairs
 from rankwise.comparison.systems import SystemResults, Systems, systems_of
 from rankwise.core.arguments import (
@@ -33,9 +33,7 @@ from rankwise.core.arguments import (
 from rankwise.core.kernels import default_threads, map_threads
 from rankwise.errors import MetricError, UsageError
 from rankwise.findings.columns import table_of
-from rankwise.findings.margins import (
-    Margin,
-)
+from rankwise.findings.margins import LargestLoss, Margin
 from rankwise.results.result import Result, knows_lists
 
 _MOST_EARLIER = 1_000_000
@@ -53,6 +51,7 @@ def compare(
     test: Test = "auto",
     correction: CorrectionMethod = "holm",
     margin: Margin = None,
+    largest_loss: LargestLoss = None,
     missing: Missing = "error",
     seeds: SeedDesign = "auto",
     clusters: str | None = None,
@@ -87,9 +86,10 @@ def compare(
     alpha : float, default=0.05
         The significance level of adjusted p-values; intervals have confidence 1 − alpha.
     test : {"auto", "bounded", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}, default="auto"
-        The test of each pair. ``"auto"``: the paired t test from 1,000 users; below, ``"bounded"``,
-        which holds for any distribution on the range of the metric, or sign flips where the metric
-        has no bound.
+        The test of each pair. ``"auto"``: ``"bounded"``, which holds for any users on the range of
+        the metric; where it shows nothing and the paired t test does, a verdict names the largest
+        loss of an unseen user under which it holds, ``"better if"``. Metrics without a bound have
+        such verdicts alone.
     correction : str, default="holm"
         Correction for the primary metric: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by``,
         ``none``; or a joint test of all pairs, which does not go with ``by``: ``max_t`` (sign
@@ -99,6 +99,11 @@ def compare(
         ``"1%"``, which is tested user by user, because that mean is estimated. Pairs whose
         difference is significantly smaller are equivalent, and ``p_non_inferior`` tests whether a
         system loses less than the margin.
+    largest_loss : float, or mapping of metric to float, optional
+        The largest change of one user that is taken to be possible, in either direction and also
+        for users who were not sampled. By default it is the range of the metric, so that a verdict
+        without a condition holds for any users. Metrics without a bound need it for such a verdict.
+        State it before you look, for example in a registered plan.
     missing : {"error", "zero", "common"}, default="error"
         What to do with users who have a value in one result and none in another: raise, count the
         missing value as 0, or compare the common users. Users without any value are left out.
@@ -157,6 +162,7 @@ def compare(
         test=test,
         correction=correction,
         margin=margin,
+        largest_loss=largest_loss,
         missing=missing,
         seeds=seeds,
         clusters=clusters,
@@ -190,6 +196,7 @@ def compare_groups(
         primary=metric,
         metrics=[metric],
         alpha=design.alpha,
+        largest_loss=design.largest_loss or None,
         missing=design.missing,
         clusters=design.clusters,
         force=force,
@@ -235,13 +242,11 @@ class Compared:
         plan, family = self.plan, self.families[0]
         is_plain = plan.by is None and plan.is_plain
         ranks = [] if plan.by is not None else _ranks(family, self.rows, plan)
-        approximate = bool(ranks) and is_plain and ranks_are_approximate(family, plan.primary)
         primary = [row for row in self.rows if row.primary]
         return replace(
             plan.design(),
             not_compared=self.not_compared,
             ranks=tuple(ranks),
-            ranks_approximate=approximate,
             served_by_both=tuple(_served_by_both(family, primary)) if is_plain else (),
         )
 
@@ -387,4 +392,4 @@ def _ranks(
             joint=correction in JOINT and family.aligned(main) is not None,
             earlier=(family.earlier, 0),
         )
-    return ranks_of_pairs(primary, family.alpha, better=family.direction(main), further=further)
+    return ranks_of_pairs(primary, better=family.direction(main), further=further)

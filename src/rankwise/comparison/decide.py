@@ -20,6 +20,7 @@ from rankwise.core import __version__
 from rankwise.core.arguments import Missing
 from rankwise.core.terminal import json_safe
 from rankwise.findings.columns import table_of
+from rankwise.findings.margins import LargestLoss
 from rankwise.results.display import plan_statements
 from rankwise.results.result import Result
 
@@ -33,6 +34,7 @@ def decide(
     slices: str | Sequence[str] = (),
     min_slice_size: int = 100,
     alpha: float | None = None,
+    largest_loss: LargestLoss = None,
     missing: Missing | None = None,
     baseline: str | None = None,
     system: str | None = None,
@@ -75,6 +77,10 @@ def decide(
         Groups with fewer users are not checked; the decision lists them.
     alpha : float, optional
         The significance level; by default that of the comparison or the log, 0.05 for results.
+    largest_loss : float, or mapping of metric to float, optional
+        The largest change of one user that is taken to be possible, as for `rankwise.compare`; by
+        default as the comparison stated it, else the range of the metric. A metric without a bound
+        is shown to be better under a stated loss alone.
     missing : {"error", "zero", "common"}, optional
         What to do with users who have a value in one result only, as for `rankwise.compare`; by
         default as the comparison did, ``"error"`` for results.
@@ -117,6 +123,7 @@ def decide(
         slices=slices,
         min_slice_size=min_slice_size,
         alpha=alpha,
+        largest_loss=largest_loss,
         missing=missing,
         baseline=baseline,
         system=system,
@@ -125,7 +132,9 @@ def decide(
     checks = [*check_success(found.rows, rule), *check_guardrails(found.rows, rule)]
     checks += check_deterioration(found.rows, rule, checks)
     outcome = choose_outcome(checks)
-    reasons = explain_outcome(outcome, checks, rule, found.unguarded, found.small_slices)
+    reasons = explain_outcome(
+        outcome, checks, rule, found.unguarded, found.small_slices, found.unit
+    )
     table = table_of(checks, Check)
     record = {
         "rankwise": __version__,

@@ -70,6 +70,9 @@ class Check:
     p_name: str = ""
     outcome: str
     shown: str | None = None
+    condition: float | None = None
+    users_for_any_low: int | None = None
+    users_for_any_high: int | None = None
     users_needed: int | None = None
     flags: tuple[str, ...] = ()
 
@@ -96,7 +99,8 @@ class Decision(DetailedDisplay):
         level that decide (``confidence``), margin, the p-value that decides, ``outcome`` (passed,
         failed, not shown, not checked; of a deterioration metric also no loss shown, and passed
         where its guardrail allows the loss), what that p-value has ``shown`` (better, not worse,
-        worse; null if nothing), for guardrails the number of users needed, and ``flags``.
+        worse, or better if and worse if under a ``condition``, the largest loss of an unseen user;
+        null if nothing), for guardrails the number of users needed, and ``flags``.
     small_slices : list of str
         Slices with too few users to be checked.
     record : dict
@@ -349,7 +353,9 @@ def _read_decision(file: Path) -> Decision:
         checks = [
             # A check without a margin has none; other numbers that are missing are NaN.
             [
-                float_of(row[name]) if kind == pl.Float64 and name != "margin" else row[name]
+                float_of(row[name])
+                if kind == pl.Float64 and name not in ("margin", "condition")
+                else row[name]
                 for name, kind in schema.items()
             ]
             for row in record["checks"]

@@ -18,7 +18,7 @@ from rankwise.core.arguments import (
     check_positive,
 )
 from rankwise.errors import ParameterError
-from rankwise.findings.margins import Margin
+from rankwise.findings.margins import LargestLoss, Margin
 from rankwise.messages import parameter
 from rankwise.results.intervals import check_clusters
 from rankwise.results.sampling_unit import USERS, SamplingUnit
@@ -40,6 +40,7 @@ class CompareOptions:
     test: Test = "auto"
     correction: CorrectionMethod = "holm"
     margin: Margin = None
+    largest_loss: LargestLoss = None
     missing: Missing = "error"
     seeds: SeedDesign = "auto"
     clusters: str | None = None
@@ -118,7 +119,11 @@ class CompareOptions:
 
 @dataclass(frozen=True)
 class SystemRank:
-    """The rank of a system on the primary metric, with its confidence interval."""
+    """The rank of a system on the primary metric, with its confidence interval.
+
+    ``rank_low_if`` to ``rank_high_if`` count conditional verdicts besides, and hold as long as no
+    unseen user loses more than ``condition``; None if no verdict has one.
+    """
 
     system: str
     mean: float
@@ -126,6 +131,10 @@ class SystemRank:
     rank_low: int
     rank_high: int
     may_be_best: bool
+    rank_low_if: int
+    rank_high_if: int
+    may_be_best_if: bool
+    condition: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +172,9 @@ class Design:
 
     Attributes
     ----------
-    baseline, by, primary, alpha, test, correction, margin, missing, n_resamples, seed, earlier
-        The options of `rankwise.compare`, settled for the systems: the primary metric and margins
-        have the names that results have, and the baseline of systems without names is the first.
+    baseline, by, primary, alpha, test, correction, margin, largest_loss, missing, n_resamples, seed, earlier
+        The options of `rankwise.compare`, settled for the systems: the primary metric, margins
+        and losses have the names that results have, and the baseline of systems without names is the first.
     forced : bool
         Whether comparability was not checked.
     unit : SamplingUnit
@@ -187,8 +196,7 @@ class Design:
     unchecked : tuple of str
         Checks of comparability that were skipped or impossible.
     ranks : tuple of SystemRank
-        The ranks of three or more systems, the best first; ``ranks_approximate`` if they rest on
-        too few users for the skewness of differences.
+        The ranks of three or more systems, the best first.
     served_by_both : tuple of ServedByBoth
         By pair, the difference among the users whom both systems serve.
     """
@@ -200,6 +208,7 @@ class Design:
     test: Test = "auto"
     correction: CorrectionMethod = "holm"
     margin: Any = None
+    largest_loss: Mapping[str, float] = field(default_factory=dict)
     missing: Missing = "error"
     n_resamples: int | None = None
     seed: int = 0
@@ -217,7 +226,6 @@ class Design:
     not_compared: Mapping[str, str] = field(default_factory=dict)
     unchecked: tuple[str, ...] = ()
     ranks: tuple[SystemRank, ...] = ()
-    ranks_approximate: bool = False
     served_by_both: tuple[ServedByBoth, ...] = ()
 
     @property

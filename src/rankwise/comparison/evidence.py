@@ -22,11 +22,12 @@ from rankwise.core.terminal import json_safe
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.columns import values_of
 from rankwise.findings.finding import REWARD, EffectSizes, Finding
-from rankwise.findings.margins import Margin, check_margin, margin_test
+from rankwise.findings.margins import LargestLoss, Margin, check_margin, margin_test
 from rankwise.findings.words import NO_LIST, group_name
 from rankwise.messages import call, parameter
 from rankwise.results.intervals import group_column, groups_of_users, is_truth_slice
 from rankwise.results.result import Result, knows_lists
+from rankwise.results.sampling_unit import USERS, SamplingUnit
 
 
 class LoggedRewards(Protocol):
@@ -109,6 +110,8 @@ class Evidence:
         Metrics of the rule of which lower values are better.
     plans : list of dict
         The plans that the results were held to.
+    unit : SamplingUnit
+        What one value is of.
     """
 
     rows: list[EvidenceRow]
@@ -117,6 +120,7 @@ class Evidence:
     inputs: dict[str, Any]
     lower_is_better: list[str] = field(default_factory=list)
     plans: list[Mapping[str, Any]] = field(default_factory=list)
+    unit: SamplingUnit = USERS
 
 
 def read_evidence(results: Any) -> ListEvidence | LogEvidence:
@@ -177,6 +181,7 @@ class ListEvidence:
         alpha: float | None,
         missing: Missing | None,
         baseline: str | None,
+        largest_loss: LargestLoss,
         **rule: Any,
     ) -> Rule:
         """Return the checked rule; what it does not say is that of the comparison."""
@@ -190,6 +195,7 @@ class ListEvidence:
             n_resamples=design.n_resamples,
             seed=design.seed,
             earlier=design.earlier,
+            largest_loss=design.largest_loss if largest_loss is None else largest_loss,
             **rule,
         )
 
@@ -211,6 +217,7 @@ class ListEvidence:
             inputs={name: _inputs(result) for name, result in results.items()},
             lower_is_better=[m for m in rule.metrics if first.direction(m) is False],
             plans=[r.provenance["plan"] for r in results.values() if "plan" in r.provenance],
+            unit=everybody.plan.unit,
         )
 
 
@@ -220,6 +227,7 @@ def _compare(results: Mapping[str, Result], rule: Rule, **options: Any) -> Compa
         alpha=rule.alpha,
         test=rule.test,
         margin=rule.guardrails or None,
+        largest_loss=rule.largest_loss or None,
         missing=rule.missing,
         n_resamples=rule.n_resamples,
         seed=rule.seed,
@@ -322,9 +330,16 @@ class LogEvidence:
         missing: Missing | None,
         baseline: str | None,
         system: str | None,
+        largest_loss: LargestLoss,
         **rule: Any,
     ) -> Rule:
         """Return the rule, checked to be that at which the rewards were estimated."""
+        if largest_loss is not None:
+            raise ParameterError(
+                "a largest loss is stated for lists of users, and these are logged requests",
+                found=parameter("largest_loss", largest_loss),
+                hint=f"{call('off_policy')} takes {parameter('reward_range')}",
+            )
         first = next(iter(self.rewards.values()))
         pair = choose_pair(
             first.policies, first.settings["baseline"] if baseline is None else baseline, system

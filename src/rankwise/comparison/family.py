@@ -10,6 +10,7 @@ from functools import cached_property
 import polars as pl
 
 from rankwise.comparison.alignment import AlignedUsers, align_users
+from rankwise.comparison.claims import Claim
 from rankwise.comparison.rows import PairFinding, make_pair_finding
 from rankwise.core.arguments import CorrectionMethod, Missing, Test
 from rankwise.errors import MetricError, ParameterError
@@ -19,8 +20,7 @@ from rankwise.messages import parameter
 from rankwise.results.intervals import groups_of_users, range_of
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
-from rankwise.stats.bounded_means import bounded_test_of
-from rankwise.stats.differences import MANY, Differences, TestResult
+from rankwise.stats.differences import Differences, TestResult
 from rankwise.stats.equivalence import Bounds
 from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.stats.paired_tests import bootstrap_test, sign, sign_flip, t_test, wilcoxon
@@ -54,7 +54,7 @@ class PairFamily:
         The names of the results of each system, one per seed; empty if each has one result.
     paired : bool
         Whether seed i of two systems belongs together.
-    alpha, test, correction, margin, missing, n_resamples, seed
+    alpha, test, correction, margin, largest_loss, missing, n_resamples, seed
         The options of `rankwise.compare`.
     """
 
@@ -71,6 +71,7 @@ class PairFamily:
     missing: Missing
     n_resamples: int | None
     seed: int
+    largest_loss: Mapping[str, float] = field(default_factory=dict)
     exploratory_tests: int = 1
     clusters: str | None = None
     earlier: int = 0
@@ -117,8 +118,12 @@ class PairFamily:
         return self._first.direction(cell)
 
     def bounds(self, cell: str) -> Bounds:
-        """Return the smallest and the largest value of a user that a metric allows."""
-        return bounds_of(self.results, cell)
+        """Return the smallest and the largest value of a user that a metric allows.
+
+        A stated largest loss takes the place of the range.
+        """
+        stated = self.largest_loss.get(cell)
+        return bounds_of(self.results, cell) if stated is None else (0.0, stated)
 
     def margin_test(self, cell: str) -> MarginSize | None:
         """Return the margin of a metric for its tests."""
@@ -136,20 +141,14 @@ class PairFamily:
         """Return the users' values; None if the value is not a mean over users."""
         return self._main_aligned if cell == self.main else self._align(cell)
 
-    def choose_test(self, pairs: Differences, largest: float) -> str:
-        """Return the test of a pair; ``"auto"``: t from 1,000 users, else bounded or sign flips."""
-        bounded = math.isfinite(largest)
-        if self.test == "auto" or (self.test == "bounded" and not bounded):
-            return "t" if pairs.n >= MANY else "bounded" if bounded else "sign_flip"
+    def choose_test(self, largest: float) -> str:
+        """Return the test of a pair; ``"auto"``: that of the bound if there is one, else t."""
+        if self.test in ("auto", "bounded"):
+            return "bounded" if math.isfinite(largest) else "t"
         return self.test
 
-    def test_users(self, pairs: Differences, largest: float) -> TestResult:
-        """Test the differences of independent users, of which none is above ``largest``."""
-        test = self.choose_test(pairs, largest)
-        # Where all users differ alike, the interval is that of the bound, and so is the test.
-        constant = pairs.n > 1 and pairs.nonzero > 0 and not pairs.deviation
-        if test == "bounded" or (constant and math.isfinite(largest)):
-            return bounded_test_of(pairs, largest)
+    def test_users(self, pairs: Differences, test: str) -> TestResult:
+        """Test the differences of independent users by a test that needs no bound."""
         if test == "t":
             return t_test(pairs)
         if test in OF_MEDIAN:
@@ -174,7 +173,8 @@ class PairFamily:
         *,
         bounds: Bounds,
         delta: float,
-        p_bound: float,
+        claim: Claim | None = None,
+        difference_limits_of: LimitsOf | None = None,
         interval_flags: Sequence[str],
     ) -> PairFinding:
         """Return the finding of a pair from users' differences, in this family."""
@@ -193,7 +193,8 @@ class PairFamily:
             bounds=bounds,
             cluster=aligned.cluster,
             delta=delta,
-            p_bound=p_bound,
+            claim=claim,
+            difference_limits_of=difference_limits_of,
             interval_flags=interval_flags,
         )
 

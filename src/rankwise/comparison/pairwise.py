@@ -22,7 +22,14 @@ from rankwise.comparison.user_means import UserMeans
 from rankwise.findings.finding import Limits
 from rankwise.findings.margins import margin_of
 from rankwise.stats.bounded_means import BOUNDED
-from rankwise.stats.differences import Differences, Floats, paired_differences, significant_digits
+from rankwise.stats.differences import (
+    LEAST,
+    Differences,
+    Floats,
+    normal_probability,
+    paired_differences,
+    significant_digits,
+)
 from rankwise.stats.effect_sizes import lift_by_quantile
 from rankwise.stats.many_systems import max_t, max_t_quantile, tukey, tukey_width
 
@@ -80,15 +87,12 @@ def _test_jointly(
         p, halves = _by_largest_t(family, findings, aligned)
 
     pairs = aligned.differences(family.columns)
-    joint = [
-        replace(
-            finding,
-            joint=_joint_limits(finding, pair, float(half), family.joint_alpha),
-            joint_confidence=1 - family.joint_alpha,
+    return [
+        with_joint_p(
+            _with_joint_limits(finding, pair, half, family.joint_alpha), joint, family.joint_alpha
         )
-        for finding, pair, half in zip(findings, pairs, halves, strict=True)
+        for finding, pair, half, joint in zip(findings, pairs, halves.tolist(), p, strict=True)
     ]
-    return with_joint_p(joint, p)
 
 
 def _by_tukey(family: PairFamily, aligned: AlignedUsers) -> tuple[list[float], Floats]:
@@ -118,14 +122,28 @@ def _by_largest_t(
     return p, quantile * np.array([finding.std_error for finding in findings])
 
 
-def _joint_limits(finding: PairFinding, pairs: Differences, half: float, level: float) -> Limits:
-    """Return the joint limits of a pair, never narrower than its bounded limits at this level."""
-    assert finding.limits_of is not None
-    alone = finding.limits_of(level)
-    if not finding.std_error > 0 or math.isnan(half):
-        return alone  # no user differs: the interval is that of unseen ones
+def _with_joint_limits(
+    finding: PairFinding, pairs: Differences, half: float, alpha: float
+) -> PairFinding:
+    """Return a finding with its joint limits, and the level that these leave to the pair.
 
+    They are never narrower than the limits of the bound at this level.
+    """
+    assert finding.limits_of is not None
+    if not finding.std_error > 0 or math.isnan(half):
+        # No user differs: the interval is that of unseen ones.
+        return replace(
+            finding,
+            joint=finding.limits_of(alpha),
+            joint_confidence=1 - alpha,
+            joint_level=alpha,
+        )
+
+    quantile = half / finding.std_error
+    level = max(2 * normal_probability(-quantile), LEAST)
     means = finding.means
-    _, *lift = lift_by_quantile(pairs, half / finding.std_error)
+    _, *lift = lift_by_quantile(pairs, quantile)
     limits = Limits(means.difference - half, means.difference + half, *lift)
-    return limits.wider(alone) if finding.test.test == BOUNDED else limits
+    if finding.test.test == BOUNDED:
+        limits = limits.wider(finding.limits_of(level))
+    return replace(finding, joint=limits, joint_confidence=1 - alpha, joint_level=level)

@@ -36,6 +36,7 @@ from rankwise.core.terminal import (
 )
 from rankwise.errors import MetricError
 from rankwise.findings.words import (
+    CONDITIONAL,
     CORRECTIONS,
     deciding_p,
     group_words,
@@ -43,6 +44,8 @@ from rankwise.findings.words import (
     is_missing,
     level_of,
     listing,
+    loss_in_cells,
+    loss_text,
     margin_mark,
     p_value,
     pair_name,
@@ -51,6 +54,7 @@ from rankwise.findings.words import (
 from rankwise.messages import printable
 from rankwise.results.display import evaluated_population, relevance_rule, split_words
 from rankwise.results.result import Result
+from rankwise.stats.bounded_means import BOUNDED
 
 Layout: TypeAlias = Literal["systems", "pairs"]
 Width: TypeAlias = Literal["column", "page"]
@@ -139,6 +143,10 @@ def _number(value: float, digits: int, *, percent: bool) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "−0.")) else text
 
 
+_SIGNS = {"better": "+", "worse": "−", "better if": "+‡", "worse if": "−‡"}
+"""The marks of a system that is compared with a baseline."""
+
+
 def _cells(
     column: _Column,
     order: Sequence[str],
@@ -153,15 +161,14 @@ def _cells(
     raised: dict[str, list[str]] = {system: [] for system in order}
     for row in column.rows:
         if baseline is not None:
-            raised[row["system"]] += [
-                {"better": "+", "worse": "−"}[v]
-                for v in [row["verdict"]]
-                if v in ("better", "worse")
-            ]
-        elif row["verdict"] == "better":
-            raised[row["system"]].append(letters[row["baseline"]])
-        elif row["verdict"] == "worse":
-            raised[row["baseline"]].append(letters[row["system"]])
+            sign = _SIGNS.get(row["verdict"])
+            raised[row["system"]] += [] if sign is None else [sign]
+            continue
+        mark = "‡" if row["verdict"] in CONDITIONAL else ""
+        if row["verdict"] in ("better", "better if"):
+            raised[row["system"]].append(letters[row["baseline"]] + mark)
+        elif row["verdict"] in ("worse", "worse if"):
+            raised[row["baseline"]].append(letters[row["system"]] + mark)
     texts = dict.fromkeys(order, "")
     for name, form in IN_SYSTEM_TABLE.items():
         for system, value in means_by_system(column.rows, name).items():
@@ -391,7 +398,8 @@ def _latex_cell(cell: Marked) -> str:
         cell.style, text
     )
     text += rf"\,{{\scriptsize$\pm${_tex(deviation)}}}" if plus else ""
-    return text + (f"$^{{{cell.raised.replace('−', '-')}}}$" if cell.raised else "")
+    raised = cell.raised.replace("−", "-").replace("‡", r"\ddagger")
+    return text + (f"$^{{{raised}}}$" if raised else "")
 
 
 def _tex(text: str) -> str:
@@ -427,6 +435,15 @@ def _caption(
         else:
             named = ", ".join(f"{letter} {system}" for system, letter in letters.items())
             parts.append(text(f"Raised letters: better than that system ({named}; {test})."))
+        losses = [
+            row["condition"]
+            for column in columns
+            for row in column.rows
+            if row["verdict"] in CONDITIONAL
+        ]
+        if losses:
+            condition = design.unit.condition(loss_in_cells(min(losses)))
+            parts.append(text(f"With ‡: if {condition}, by the same test; paired t agrees."))
     _, others = _families(table)
     primary = f"{_short(design.primary)} is the primary metric ({_correction(table, design)})"
     rest = (
@@ -721,10 +738,13 @@ def _test_clause(table: pl.DataFrame, design: Design) -> str:
     primary = table.filter(pl.col("primary"))
     tests = tests_of(primary)
     article = "an" if tests.startswith("exact") else "a"
+    by = f"with {article} {tests} test"
+    if tests == BOUNDED:
+        by = "by Gaffke's limit of a bounded mean, which holds for any users"
     text = (
-        f"For each pair the mean difference was tested with {article} {tests} test (two-sided, α = "
+        f"For each pair the mean difference was tested {by} (two-sided, α = {design.alpha:g}; "
+        f"{_corrected(table, design)})"
     )
-    text += f"{design.alpha:g}; {_corrected(table, design)})"
     text += f" within groups by {design.by}" if design.by else ""
     further = set(table.filter(~pl.col("primary"))["metric"]) - set(primary["metric"])
     names = [count_of(len(further), "further metric")] if further else []
@@ -734,7 +754,13 @@ def _test_clause(table: pl.DataFrame, design: Design) -> str:
         f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, "
         "Benjamini–Hochberg)"
     )
-    return f"{text}{rest if others and names else ''}."
+    conditional = ""
+    if table["verdict"].is_in(CONDITIONAL).any():
+        conditional = (
+            " Where it shows no difference and the test of the design does, the largest loss of an "
+            "unseen user under which it would is reported."
+        )
+    return f"{text}{rest if others and names else ''}.{conditional}"
 
 
 def _corrected(table: pl.DataFrame, design: Design) -> str:
@@ -789,10 +815,14 @@ def _result_clauses(table: pl.DataFrame, design: Design) -> list[str]:
     said = {
         "better": "was better than",
         "worse": "was worse than",
+        "better if": "was better than",
+        "worse if": "was worse than",
+        "different if": "differed from",
         "not shown": "was not shown to differ from",
         "not checked": "was not tested against",
     }
-    said |= {"equivalent": "was equivalent within the margin to", "different": "differed from"}
+    same = "was equivalent within the margin to"
+    said |= {"equivalent": same, "equivalent if": same, "different": "differed from"}
     texts = []
     for row in table.filter(pl.col("primary")).to_dicts()[:6]:
         p = p_value(deciding_p(row), design.alpha)
@@ -805,9 +835,11 @@ def _result_clauses(table: pl.DataFrame, design: Design) -> list[str]:
         inside = _inside(row, design)
         adjusted = "adjusted p" if CORRECTIONS.get(design.correction) else "p"
         numbers = f"{value}, {adjusted}{margin_mark(row)} {sign}{p.replace('<', '< ')}"
-        texts.append(
-            f"{row['system']} {said[row['verdict']]} {row['baseline']}{inside} ({numbers})."
-        )
+        condition = ""
+        if row["verdict"] in CONDITIONAL:
+            condition = f" if {design.unit.condition(loss_text(row['condition']))}"
+        words = f"{said[row['verdict']]} {row['baseline']}{inside}{condition}"
+        texts.append(f"{row['system']} {words} ({numbers}).")
     return texts
 
 

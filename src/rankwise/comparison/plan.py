@@ -14,7 +14,7 @@ from rankwise.comparison.design import CompareOptions, Design, SeedCounts
 from rankwise.comparison.family import PairFamily
 from rankwise.comparison.parts import MEANS_OF_GROUPS, partition_results
 from rankwise.comparison.systems import Systems, paired_seeds
-from rankwise.findings.margins import margins_by_cell
+from rankwise.findings.margins import largest_losses_by_cell, margins_by_cell
 from rankwise.results.display import plan_statements
 from rankwise.results.result import Result
 from rankwise.results.reuse import Uses, truth_of
@@ -63,6 +63,7 @@ class ComparisonPlan:
     parts: Mapping[str | None, dict[str, Result]]
     paired: bool
     margin: Any
+    largest_loss: dict[str, float]
     not_compared: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -128,6 +129,7 @@ class ComparisonPlan:
             test=options.test,
             correction=options.correction,
             margin=self.margin,
+            largest_loss=self.largest_loss,
             missing=options.missing,
             n_resamples=options.n_resamples,
             seed=int(options.seed),
@@ -150,6 +152,7 @@ class ComparisonPlan:
             test=options.test,
             correction=options.correction,
             margin=self.margin,
+            largest_loss=self.largest_loss,
             missing=options.missing,
             n_resamples=None if resamples is None else int(resamples),
             seed=int(options.seed),
@@ -219,6 +222,7 @@ def plan_comparison(
         parts=partition_results(systems, options.by, force=options.force),
         paired=paired,
         margin=margins_by_cell(options.margin, first, cells),
+        largest_loss=largest_losses_by_cell(options.largest_loss, first, cells),
         not_compared=not_compared,
     )
 

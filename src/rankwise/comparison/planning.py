@@ -17,7 +17,7 @@ from rankwise.messages import parameter
 from rankwise.metrics.base import Metric
 from rankwise.results.result import Result
 from rankwise.stats.bounded_means import BoundedMean
-from rankwise.stats.differences import MANY, Differences, Floats, check_level, fewest_for_t
+from rankwise.stats.differences import Differences, Floats, check_level, fewest_for_t
 from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.stats.equivalence import fewest_users, power_of_t, variance_interval
 
@@ -97,8 +97,8 @@ def power(
     Returns
     -------
     float
-        The power of the test that `rankwise.compare` makes: that of a bounded mean for margins and
-        below 1,000 users, where the metric has a bound; else of a t test.
+        The power of the test that `rankwise.compare` makes: that of a bounded mean where the metric
+        has a bound; else of a t test.
 
     See Also
     --------
@@ -236,7 +236,7 @@ class _Pilot:
         """Return the power with n users, if the values of the pilot have this deviation."""
         powers = []
         for one in self.hypotheses:
-            if math.isfinite(one.most) and (self.sides == 1 or n < MANY):
+            if math.isfinite(one.most):
                 powers.append(one.sample(deviation).power(n, one.gap, alpha=alpha / self.sides))
             else:
                 powers.append(

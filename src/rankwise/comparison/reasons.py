@@ -10,7 +10,8 @@ from rankwise.comparison.decision import Check, Outcome
 from rankwise.comparison.rule import Rule
 from rankwise.core.terminal import brief, change, count_of, float_of
 from rankwise.findings.margins import margin_flags, margin_text
-from rankwise.findings.words import listing
+from rankwise.findings.words import listing, loss_text, rounded
+from rankwise.results.sampling_unit import SamplingUnit
 
 
 def explain_outcome(
@@ -19,6 +20,7 @@ def explain_outcome(
     rule: Rule,
     unguarded: Sequence[Mapping[str, Any]],
     small: Sequence[str],
+    unit: SamplingUnit,
 ) -> list[str]:
     """Return the verdict in a sentence, further reasons, and the largest unguarded loss."""
     better = [
@@ -36,9 +38,12 @@ def explain_outcome(
         reasons = [f"{gain}{holds}."]
         reasons += _caveats_of_rails([check for check in checks if check.role == "guardrail"])
     else:
-        gaps = [_gap(check, rule) for check in open_checks(checks)]
+        gaps = [_gap(check, rule, unit) for check in open_checks(checks)]
         names, several = listing(better or rule.success, "metrics"), len(better or rule.success) > 1
         said = f"{names} {'are' if several else 'is'}{'' if better else ' not shown to be'} better"
+        conditional = [check for check in checks if check.shown == "better if"]
+        if conditional and not better:
+            said = "; ".join(_under_condition(check, unit) for check in conditional)
         why = f"{said}, but {gaps.pop(0)}" if better else said
         reasons = [
             f"Do not replace {rule.baseline} with {rule.system} yet: {why}.",
@@ -50,6 +55,17 @@ def explain_outcome(
         means = f"{brief(float_of(row['mean_baseline']))} → {brief(float_of(row['mean_system']))}"
         reasons.append(f"No rule guards {row['metric']}, which is worse: {means}{others}.")
     return reasons
+
+
+def _under_condition(check: Check, unit: SamplingUnit) -> str:
+    """Return that a metric is better, or worse, under a condition, and what would lift it."""
+    word = (check.shown or "").removesuffix(" if")
+    assert check.condition is not None
+    said = f"{check.metric} is {word} only if {unit.condition(loss_text(check.condition))}"
+    low, high = check.users_for_any_low, check.users_for_any_high
+    if low is None or high is None:
+        return said
+    return f"{said}; about {rounded(low):,} to {rounded(high):,} {unit.rows} would show it for any {unit.rows}"
 
 
 def _caveats_of_rails(rails: Sequence[Check]) -> list[str]:
@@ -135,7 +151,7 @@ def _loss(check: Check, rule: Rule, also: str = "") -> str:
     return f"is {also}worse on {check.metric}{inside}: {means}"
 
 
-def _gap(check: Check, rule: Rule) -> str:
+def _gap(check: Check, rule: Rule, unit: SamplingUnit) -> str:
     """Describe a check that is not shown or not checked, with the number of users needed."""
     inside = "" if check.by is None else f" for {check.where}"
     if check.outcome == "not checked":
@@ -143,6 +159,8 @@ def _gap(check: Check, rule: Rule) -> str:
             f"{check.metric} is not checked{inside} ({check.users:,} users): "
             f"{(*check.flags, 'no value')[0]}"
         )
+    if check.shown == "worse if":
+        return f"{_under_condition(check, unit)}{inside}"
     what = "to hold" if check.role == "guardrail" else "to be no worse"
     needed = "" if check.users_needed is None else f"; about {check.users_needed:,} needed"
     no_margin = "".join(f"; {flag}" for flag in _no_margin(check, rule))

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+from rankwise.comparison.claims import Claim
 from rankwise.core.arguments import CorrectionMethod
 from rankwise.findings.columns import column, columns_of
 from rankwise.findings.conclude import Family, conclude
@@ -23,8 +26,8 @@ from rankwise.findings.finding import (
 )
 from rankwise.findings.margins import margin_flags, size_of
 from rankwise.findings.tables import columns_for_readers
-from rankwise.stats.bounded_means import BOUNDED, BoundedMean
-from rankwise.stats.differences import MANY, Differences, PairStatistics, TestResult
+from rankwise.stats.bounded_means import BOUNDED
+from rankwise.stats.differences import MANY, PairStatistics, TestResult
 from rankwise.stats.equivalence import (
     Bounds,
     Margin,
@@ -99,22 +102,24 @@ def make_pair_finding(
     tests: int,
     dropped: tuple[int, str],
     bounds: Bounds,
+    claim: Claim | None = None,
+    difference_limits_of: LimitsOf | None = None,
     cluster: Any = None,
     delta: float = math.nan,
-    p_bound: float = math.nan,
     interval_flags: Sequence[str] = (),
 ) -> PairFinding:
     """Return the row of a pair in a family of ``tests``; x is the system, y the baseline.
 
     ``limits_of`` has the limits at any level, which is first that of the pair alone, and that of
-    all ``together`` pairs of the family. ``dropped`` has the number of users that any result has,
-    and why some were left out; ``delta`` is Cliff's and ``p_bound`` that of a bounded mean, which
-    sums do not tell; ``bounds`` are those of a user's value, ``cluster`` the clusters of users.
+    all ``together`` pairs of the family; ``difference_limits_of`` has them without those of the
+    lift, which take longer. ``dropped`` has the number of users that any result has,
+    and why some were left out; ``delta`` is Cliff's, which sums do not tell, as is the ``claim``
+    about unseen users; ``bounds`` are those of a user's value, ``cluster`` the clusters of users.
     """
     n, (after, before), largest = pairs.n, pairs.means, bounds[1] - bounds[0]
-    by_bound = tested.test == BOUNDED and isinstance(pairs, Differences)
-    alone = limits_of(alpha)
-    wide = alone if together == 1 else limits_of(alpha / together)
+    claim, limits_alone = claim or Claim(), difference_limits_of or limits_of
+    alone = limits_alone(alpha)
+    wide = alone if together == 1 else limits_alone(alpha / together)
     wins, losses = (pairs.losses, pairs.wins) if better is False else (pairs.wins, pairs.losses)
 
     def margin_limits_of(level: float) -> Limits:
@@ -127,7 +132,8 @@ def make_pair_finding(
         system=system,
         higher_is_better=better,
         means=means_of_pair((before, after), pairs.mean, alone, wide, 1 - alpha),
-        test=TestOutcome(tested.test, tested.p, p_bound=p_bound),
+        test=TestOutcome(tested.test, tested.p, p_design=claim.p_design),
+        unseen=claim.unseen,
         effect=EffectSizes(
             pairs.d_z,
             delta,
@@ -138,14 +144,30 @@ def make_pair_finding(
             users_dropped=dropped[0] - n,
             dropped_because=dropped[1],
             users_not_zero=pairs.not_zero,
-            minimum_detectable=_detectable(pairs, alpha / tests, largest, by_bound=by_bound),
+            minimum_detectable=_detectable(
+                pairs, tested.test, alpha / tests, largest, limits_alone
+            ),
         ),
-        margin=_margin_tests(pairs, margin, alpha, bounds, better, cluster, margin_limits_of),
+        margin=_margin_tests(
+            pairs,
+            margin,
+            alpha,
+            bounds,
+            better,
+            cluster,
+            margin_limits_of,
+            has_condition=cluster is None and not math.isnan(claim.p_design),
+        ),
         flags=tuple(dict.fromkeys((*tested.flags, *interval_flags))),
         std_error=pairs.error,
         bounds=bounds,
         limits_of=cache(limits_of),
         margin_limits_of=margin_limits_of,
+        largest_loss_of=claim.largest_loss_of,
+        least_condition=claim.least_condition,
+        users_for_any_of=claim.users_for_any_of,
+        is_conditional=claim.is_conditional,
+        p_any=claim.p_any,
     )
 
 
@@ -183,18 +205,42 @@ def _margin_tests(
     better: bool | None,
     cluster: Any,
     limits_of: LimitsOf,
+    *,
+    has_condition: bool,
 ) -> MarginTests:
     """Return the tests of a margin from the users' values."""
     if margin is None:
         return MarginTests()
     same = equivalence_of(pairs, margin=margin, alpha=alpha, bounds=bounds, cluster=cluster)
     tests = MarginTests(p_equivalence=same.p).with_limits(limits_of(2 * alpha))
+    if has_condition and not margin.is_none(pairs):
+        tests = _with_condition(tests, pairs, margin, bounds)
     if better is None:
         return tests
     no_worse = non_inferiority_of(
         pairs, margin=margin, alpha=alpha, bounds=bounds, higher_is_better=better, cluster=cluster
     )
     return replace(tests, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
+
+
+def _with_condition(
+    tests: MarginTests, pairs: PairStatistics, margin: Margin, bounds: Bounds
+) -> MarginTests:
+    """Return the tests of a margin with what a conditional verdict of equivalence needs.
+
+    The largest change of a user is that of x − y: of a relative margin below the baseline it is
+    scaled, as the baseline is.
+    """
+    up, down = (margin.claim(pairs, bounds, side) for side in (1, -1))
+    if not up.bounded:
+        return tests
+    share = min(margin.factor(-1, pairs.means[1]), 1.0)
+
+    def largest_change_of(level: float) -> float:
+        return float(np.minimum(up.largest_loss(level), down.largest_loss(level) / share))
+
+    p_design = float(np.maximum(up.p_by_t(), down.p_by_t()))
+    return replace(tests, p_design=p_design, largest_loss_of=largest_change_of)
 
 
 def with_margin(finding: PairFinding, margin: float | str | None, *, bounded: bool) -> PairFinding:
@@ -210,7 +256,9 @@ def with_margin(finding: PairFinding, margin: float | str | None, *, bounded: bo
     )
 
 
-def _detectable(pairs: PairStatistics, alpha: float, largest: float, *, by_bound: bool) -> float:
+def _detectable(
+    pairs: PairStatistics, test: str, alpha: float, largest: float, limits_of: LimitsOf
+) -> float:
     """Return the difference found with power 0.8; NaN if differences do not vary.
 
     It is infinite if nothing can be detected: too few pairs differ for any outcome to be
@@ -218,12 +266,17 @@ def _detectable(pairs: PairStatistics, alpha: float, largest: float, *, by_bound
     """
     if not pairs.deviation > 0:
         return math.nan
-    if by_bound and isinstance(pairs, Differences):
-        sides = (BoundedMean.of_pairs(pairs, largest, side) for side in (1, -1))
-        return detectable(max(side.detectable(pairs.n, alpha=alpha / 2) for side in sides), largest)
+    if test == BOUNDED:
+        limits = limits_of(alpha)
+        half = max(pairs.mean - limits.low, limits.high - pairs.mean)
+        return detectable(half + POWER_0_8 * pairs.error, largest)
     if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
         return math.inf
     return detectable(minimum_detectable(pairs.n, alpha=alpha) * pairs.deviation, largest)
+
+
+POWER_0_8 = 0.8416
+"""The normal quantile of a power of 0.8."""
 
 
 def detectable(difference: float, largest: float) -> float:
@@ -262,14 +315,17 @@ def make_jackknife_finding(
     )
 
 
-def with_joint_p(rows: Sequence[PairFinding], joint: Sequence[float]) -> list[PairFinding]:
-    """Return rows with joint p-values, never below the p-value of a bounded test."""
-    own = [row.test.p if row.test.test == BOUNDED else 0.0 for row in rows]
-    adjusted = [max(p, float(other)) for p, other in zip(own, joint, strict=True)]
-    return [
-        replace(row, test=replace(row.test, p_adjusted=p))
-        for row, p in zip(rows, adjusted, strict=True)
-    ]
+def with_joint_p(row: PairFinding, joint: float, alpha: float) -> PairFinding:
+    """Return a row with its joint p-value, never below that of the bound at the level of the pair.
+
+    The p-value of the bound is scaled so that it is ``alpha`` where it is at the level that the
+    joint test leaves to the pair.
+    """
+    p = joint
+    if row.test.test == BOUNDED:
+        p = max(p, min(row.test.p * alpha / row.joint_level, 1.0))
+    design = joint if not math.isnan(row.test.p_design) else math.nan
+    return replace(row, test=replace(row.test, p_adjusted=p, p_design_adjusted=design))
 
 
 JOINT = ("max_t", "tukey")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rankwise.core.arguments import Missing, Test, check_choice, check_count
 from rankwise.errors import MetricError, ParameterError
-from rankwise.findings.margins import check_margin, check_within_range
+from rankwise.findings.margins import (
+    LargestLoss,
+    check_margin,
+    check_within_range,
+    largest_losses_by_cell,
+)
 from rankwise.messages import call, parameter
 from rankwise.results.result import Result
 from rankwise.stats.differences import check_level
@@ -30,6 +35,7 @@ class Rule:
     n_resamples: int | None = None
     seed: int = 0
     earlier: int = 0
+    largest_loss: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_names(
@@ -130,6 +136,7 @@ def rule_for(
     n_resamples: int | None = None,
     seed: int = 0,
     earlier: int = 0,
+    largest_loss: LargestLoss = None,
     baseline: str | None = None,
     system: str | None = None,
 ) -> Rule:
@@ -146,7 +153,9 @@ def rule_for(
         missing=missing,
     )
     rule = replace(rule, test=test, n_resamples=n_resamples, seed=seed, earlier=earlier)
-    return rule.canonical(results[pair[0]])
+    rule = rule.canonical(results[pair[0]])
+    stated = largest_losses_by_cell(largest_loss, results[pair[0]], rule.metrics)
+    return replace(rule, largest_loss=stated)
 
 
 def _names(option: str, names: str | Sequence[str]) -> list[str]:

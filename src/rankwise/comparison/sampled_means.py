@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from rankwise.comparison.alignment import AlignedUsers
+from rankwise.comparison.claims import SHARE_OF_RANGE, Claim
 from rankwise.comparison.family import PairFamily
 from rankwise.comparison.rows import (
+    POWER_0_8,
     Clusters,
     PairFinding,
     Seeds,
@@ -21,15 +23,17 @@ from rankwise.comparison.rows import (
 from rankwise.comparison.scaled_difference import ScaledDifference
 from rankwise.core.terminal import percent
 from rankwise.errors import InputError, MetricError
-from rankwise.findings.finding import Limits, MarginTests
+from rankwise.findings.finding import Limits, MarginTests, UnseenLosses
 from rankwise.stats.bounded_means import (
     BOUNDED,
+    BoundedMean,
     bounded_interval_of,
     bounded_lift,
     bounded_test_of,
+    sign_of,
 )
 from rankwise.stats.data_sets import cluster_error, cluster_values, of_clusters
-from rankwise.stats.differences import MANY, Differences, Floats, TestResult
+from rankwise.stats.differences import Differences, Floats, TestResult
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
 from rankwise.stats.equivalence import Bounds
 from rankwise.stats.intervals import constant_interval, interval_of_test
@@ -39,7 +43,7 @@ from rankwise.stats.variance_components import VarianceComponents, variance_of_m
 TWO_LEVEL = "two-level t"
 """The test of means over users and seeds."""
 _FEW = 5  # seeds below which the variance between them is hardly known
-_POWER_0_8 = 0.8416  # normal quantile
+_INFORMATIVE = 3.0  # t of the correlation of gains and sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +145,8 @@ class _SampledPair:
     @property
     def has_bound(self) -> bool:
         """Whether the bound of a difference limits what is claimed."""
-        few = self.n_independent < MANY or self.family.test == "bounded"
-        return self.n_independent > 1 and few and math.isfinite(self.largest)
+        by_bound = self.family.test in ("auto", "bounded")
+        return self.n_independent > 1 and by_bound and math.isfinite(self.largest)
 
     @cached_property
     def scaled(self) -> ScaledDifference:
@@ -190,21 +194,69 @@ class _SampledPair:
     def _finding_of_users(self) -> PairFinding:
         """Return the finding of the mean difference with its test and limits."""
         d, family = self.differences, self.family
-        p_bound = math.nan
-        if math.isfinite(self.largest):
-            p_bound = bounded_test_of(d, self.largest, self.cluster).p
+        tested = self._test_of_variance() if self.varies else self._test_of_constant()
         return family.make_finding(
             self.cell,
             self.pair,
             self.aligned,
             d,
-            self._test_of_variance() if self.varies else self._test_of_constant(),
+            tested,
             self.limits_of,
             bounds=self.bounds,
             delta=cliffs_delta(d.x, d.y),
-            p_bound=p_bound,
+            claim=self._claim(tested.p),
             interval_flags=() if self.varies else self._flags_of_constant(),
         )
+
+    def _claim(self, p_design: float) -> Claim:
+        """Return what the pair says of users, or clusters of users, who were not sampled."""
+        losses, is_bounded = self._losses, math.isfinite(self.largest)
+        if len(losses) < 2 or not math.isfinite(self.differences.mean):
+            return Claim()
+        loss_seen, gain_seen = (max(0.0, float((side * losses).max())) for side in (1, -1))
+        possible = self._mean_size * self.largest / self._worth if is_bounded else math.nan
+        is_auto = self.family.test == "auto"
+        least = max(loss_seen, SHARE_OF_RANGE * possible if is_bounded else gain_seen)
+
+        def largest_loss_of(level: float) -> float:
+            return BoundedMean.of(losses, possible if is_bounded else 0.0).largest_loss(level)
+
+        return Claim(
+            unseen=UnseenLosses(loss_seen=loss_seen, gain_seen=gain_seen, loss_possible=possible),
+            p_any=float(np.maximum(p_design, self._p_of_bound)),
+            p_design=p_design if is_auto else math.nan,
+            largest_loss_of=largest_loss_of,
+            least_condition=least,
+            is_conditional=is_auto and not is_bounded,
+        )
+
+    @cached_property
+    def _p_of_bound(self) -> float:
+        """The two-sided p-value by the bound of users, or of clusters; NaN without a bound."""
+        if not math.isfinite(self.largest):
+            return math.nan
+        return bounded_test_of(self.differences, self.largest, self.cluster).p
+
+    @cached_property
+    def _losses(self) -> Floats:
+        """The losses of users, or of clusters in users' worth, against the mean difference."""
+        d = self.differences
+        values: Floats = d.d
+        if self.cluster is not None:
+            values = np.bincount(self.cluster, d.d).astype(np.float64)
+        losses: Floats = sign_of(d) * values / self._worth
+        return losses
+
+    @property
+    def _worth(self) -> float:
+        """The unit of losses: of clusters it is one user who loses the whole range."""
+        is_range = self.cluster is not None and math.isfinite(self.largest)
+        return self.largest if is_range else 1.0
+
+    @property
+    def _mean_size(self) -> float:
+        """The mean number of users in a cluster; 1 if users are independent."""
+        return 1.0 if self.cluster is None else self.differences.n / self.aligned.n_clusters
 
     def _test_of_variance(self) -> TestResult:
         d, variance = self.differences, self.variance
@@ -216,11 +268,19 @@ class _SampledPair:
         """Test a difference that is alike for all units, whatever the seed: by signs or bound."""
         d = self.differences
         if self.cluster is None:
-            return self.family.test_users(d, self.largest)
+            return self._test_of_users()
         p = smallest_p(self.aligned.n_clusters) if d.mean else 1.0
         flags = of_clusters(d, self.cluster).sample_flags
         flags = (*flags, self.family.unit.unvaried_flag) if d.nonzero else flags
         return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags)
+
+    def _test_of_users(self) -> TestResult:
+        """Test users whose values do not depend on the seed."""
+        d, test = self.differences, self.family.choose_test(self.largest)
+        is_constant = d.n > 1 and d.nonzero > 0 and not d.deviation
+        if test == "bounded" or (is_constant and math.isfinite(self.largest)):
+            return bounded_test_of(d, self.largest)
+        return self.family.test_users(d, test)
 
     def _limits_of_variance(self, level: float) -> Limits:
         """Return the limits of the mean difference, and of its lift from both means' variances."""
@@ -243,7 +303,7 @@ class _SampledPair:
         if self.cluster is None:
             interval = interval_of_test(
                 d,
-                self.family.choose_test(d, largest),
+                self.family.choose_test(largest),
                 confidence=1 - level,
                 largest=largest,
                 seed=self.family.seed,
@@ -318,8 +378,7 @@ class _SampledPair:
         """Return a finding with the larger p-value of its own test and the bounded mean."""
         d, test, flags = self.differences, finding.test, finding.flags
         if self.cluster is not None:
-            biggest = int(np.bincount(self.cluster).max())
-            flags = (*flags, self.family.unit.largest_flag(biggest))
+            flags = (*flags, *self._flags_of_sizes())
 
         together = bounded_interval_of(
             d,
@@ -328,15 +387,31 @@ class _SampledPair:
             cluster=self.cluster,
         )
         half = max(d.mean - together.low, together.high - d.mean)
-        found = detectable(half + _POWER_0_8 * finding.std_error, finding.largest)
+        found = detectable(half + POWER_0_8 * finding.std_error, finding.largest)
         wide = max(finding.effect.minimum_detectable, found)
-        p = float(np.maximum(test.p, test.p_bound))
+        p = float(np.maximum(test.p, self._p_of_bound))
         return replace(
             finding,
             test=replace(test, test=f"{test.test}, {BOUNDED}", p=p),
             effect=replace(finding.effect, minimum_detectable=wide),
             flags=flags,
         )
+
+    def _flags_of_sizes(self) -> list[str]:
+        """Return the caveats of clusters' sizes."""
+        size = np.bincount(self.cluster)
+        flags = [self.family.unit.unseen_flag(self._mean_size, int(size.max()))]
+        if _depends_on_size(np.bincount(self.cluster, self.differences.d) / size, size):
+            flags.append(self.family.unit.informative_flag)
+        return flags
+
+
+def _depends_on_size(gains: Floats, size: Any) -> bool:
+    """Return whether the mean gains of clusters are correlated with their sizes, by t above 3."""
+    if len(size) < 3 or not np.ptp(size) or not np.ptp(gains):
+        return False
+    r = float(np.corrcoef(gains, size)[0, 1])
+    return r * r * (len(size) - 2) > _INFORMATIVE**2 * (1 - r * r)
 
 
 def _of_clusters(values: Floats, cluster: Any) -> Floats:

@@ -23,12 +23,15 @@ from rankwise.core.terminal import (
     level_text,
     signed,
 )
+from rankwise.findings.finding import OPPOSITE
 from rankwise.findings.sentences import detectable_sentence
 from rankwise.findings.sentences import pair_sentence as finding_sentence
 from rankwise.findings.tables import finding_view
 from rankwise.findings.words import (
     _NAMED,
+    CONDITIONAL,
     CORRECTIONS,
+    DIFFERENT_IF,
     OPEN_VERDICTS,
     VERDICT_MARKS,
     group_name,
@@ -37,14 +40,19 @@ from rankwise.findings.words import (
     is_missing,
     level_of,
     listing,
+    loss_in_cells,
+    loss_text,
     pair_name,
     places,
+    rounded,
     verdict_tone,
 )
 from rankwise.metrics.coverage import WIDE
 from rankwise.results.sampling_unit import SamplingUnit
 
 _CAVEATS = 3  # that are printed unless everything is asked for
+_MOST_PAIRED = 12  # systems up to which all pairs are printed; of more, their ranks
+_MOST_RANKED = 40  # systems whose ranks are printed
 
 
 def verdict_sentences(table: pl.DataFrame, design: Design) -> list[str]:
@@ -60,11 +68,12 @@ def verdict_sentences(table: pl.DataFrame, design: Design) -> list[str]:
     elif design.by is not None:
         head = _over_groups(rows, design)
     elif (baseline := _baseline(rows, design)) is not None:
-        head = _against(rows, baseline)
+        head = _against(rows, baseline, design)
     else:
         head = _of_all_pairs(rows, design)
+    unseen = [_unseen_sentence(rows[0], design)] if len(rows) == 1 else []
     served = [served_sentence(pair) for pair in design.served_by_both if pair.decides]
-    return [head, *served, *(text for _, text in costs(table, design))]
+    return [head, *filter(None, unseen), *served, *(text for _, text in costs(table, design))]
 
 
 def _baseline(rows: Sequence[Mapping[str, Any]], design: Design) -> str | None:
@@ -79,28 +88,61 @@ def _systems_with(rows: Sequence[Mapping[str, Any]], *verdicts: str) -> list[str
     return list(dict.fromkeys(row["system"] for row in rows if row["verdict"] in verdicts))
 
 
-def _against(rows: Sequence[Mapping[str, Any]], baseline: str) -> str:
+def _against(rows: Sequence[Mapping[str, Any]], baseline: str, design: Design) -> str:
     """Return which systems beat the baseline, and which do not."""
     metric = rows[0]["metric"]
-    better, worse = _systems_with(rows, "better"), _systems_with(rows, "worse")
+    better = _systems_with(rows, "better", "better if")
+    worse = _systems_with(rows, "worse", "worse if")
     same, open_ = _systems_with(rows, "equivalent"), _systems_with(rows, *OPEN_VERDICTS)
-    if not better and not worse and not same:
-        differs = _systems_with(rows, "different")
+    if not better and not worse and not same and not _systems_with(rows, "equivalent if"):
+        differs = _systems_with(rows, "different", "different if")
         return (
             _nothing(rows)
             if not differs
-            else f"{listing(differs)} differ from {baseline} on {metric}."
+            else f"{listing(differs)} differ from {baseline} on {metric}"
+            f"{_if(rows, 'different if', differs, design)}."
         )
-    if better:
-        parts = [
-            f"{listing(better)} {'beats' if len(better) == 1 else 'beat'} {baseline} on {metric}"
-        ]
-    else:
-        parts = [f"No system is shown to beat {baseline} on {metric}"]
-    parts += [f"{listing(worse)} {_is(worse)} worse"] if worse else []
+    parts = _beating(rows, baseline, design)
+    parts = parts or [f"No system is shown to beat {baseline} on {metric}"]
+    parts += [
+        f"{listing(names)} {_is(names)} worse{_if(rows, verdict, names, design)}"
+        for verdict in ("worse", "worse if")
+        if (names := _systems_with(rows, verdict))
+    ]
     parts += [f"{listing(same)} {_is(same)} equivalent within the margin"] if same else []
+    same_if = _systems_with(rows, "equivalent if")
+    condition = _if(rows, "equivalent if", same_if, design)
+    parts += (
+        [f"{listing(same_if)} {_is(same_if)} equivalent within the margin{condition}"]
+        if same_if
+        else []
+    )
     parts += [f"{listing(open_)} {_is(open_)} not shown to differ"] if open_ and better else []
     return "; ".join(parts) + "."
+
+
+def _beating(rows: Sequence[Mapping[str, Any]], baseline: str, design: Design) -> list[str]:
+    """Return which systems beat the baseline for any users, and which under a condition."""
+    parts: list[str] = []
+    for verdict in ("better", "better if"):
+        names = _systems_with(rows, verdict)
+        if names:
+            whom = "it" if parts else f"{baseline} on {rows[0]['metric']}"
+            beat = "beats" if len(names) == 1 else "beat"
+            parts.append(f"{listing(names)} {beat} {whom}{_if(rows, verdict, names, design)}")
+    return parts
+
+
+def _if(
+    rows: Sequence[Mapping[str, Any]], verdict: str, names: Sequence[str], design: Design
+) -> str:
+    """Return the condition under which the systems have a verdict; empty for any users."""
+    if verdict not in CONDITIONAL:
+        return ""
+    losses = [
+        row["condition"] for row in rows if row["verdict"] == verdict and row["system"] in names
+    ]
+    return "" if not losses else f" if {design.unit.condition(loss_text(min(losses)))}"
 
 
 def _is(names: Sequence[str]) -> str:
@@ -110,35 +152,69 @@ def _is(names: Sequence[str]) -> str:
 def _of_all_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Describe the leading system and the systems that are shown to be worse."""
     metric, leader = rows[0]["metric"], _leader(rows, design)
-    decided = [row for row in rows if row["verdict"] in ("better", "worse", "different")]
+    decided = [row for row in rows if row["verdict"] in _DECIDED]
     if not decided:
         return _nothing(rows)
     verdicts = {row["baseline"]: row["verdict"] for row in rows if row["system"] == leader}
-    opposite = {"better": "worse", "worse": "better"}
     verdicts |= {
-        row["system"]: opposite.get(row["verdict"], row["verdict"])
+        row["system"]: OPPOSITE.get(row["verdict"], row["verdict"])
         for row in rows
         if row["baseline"] == leader
     }
-    beaten = [name for name, verdict in verdicts.items() if verdict == "better"]
-    candidates = [rank.system for rank in design.ranks if rank.may_be_best]
+    beaten = [name for name, verdict in verdicts.items() if verdict.startswith("better")]
+    candidates = [rank.system for rank in design.ranks if rank.may_be_best_if]
+    condition = _condition_of_ranks(design)
     if len(candidates) > 1:
         names = listing(candidates, named=_NAMED + 1).replace(" and ", " or ")
         best = f"the best system is {names}" if len(candidates) <= _NAMED + 1 else ""
         best = best or f"the best system is one of {len(candidates)}"
-        return f"{best[0].upper()}{best[1:]} on {metric}; which one is not shown."
+        return f"{best[0].upper()}{best[1:]} on {metric}{condition}; which one is not shown."
     if leader is None or not beaten:
-        return f"{len(decided)} of {len(rows)} pairs of systems are shown to differ on {metric}."
+        return f"{_count_of_pairs(rows, design)} on {metric}."
     others = [name for name in verdicts if name not in beaten]
     rest = f"; {listing(others)} {_is(others)} not shown to differ from it" if others else ""
+    only = {name: verdicts[name] for name in beaten}
+    smallest = [
+        row["condition"]
+        for row in rows
+        if row["verdict"] in DIFFERENT_IF
+        and leader in (row["system"], row["baseline"])
+        and {row["system"], row["baseline"]} & only.keys()
+    ]
+    if smallest:
+        rest = f" if {design.unit.condition(loss_text(min(smallest)))}{rest}"
     return f"{leader} beats {listing(beaten, 'other systems')} on {metric}{rest}."
+
+
+_DECIDED = ("better", "worse", "different", *DIFFERENT_IF)
+"""The verdicts that say something of either side."""
+
+
+def _condition_of_ranks(design: Design) -> str:
+    """Return the condition of all conditional verdicts that ranks count; empty if there is none."""
+    losses = [rank.condition for rank in design.ranks if rank.condition is not None]
+    return f" if {design.unit.condition(loss_text(min(losses)))}" if losses else ""
+
+
+def _count_of_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
+    """Return how many pairs are shown to differ, for any users and under a condition."""
+    any_users = sum(row["verdict"] in ("better", "worse", "different") for row in rows)
+    losses = [row["condition"] for row in rows if row["verdict"] in DIFFERENT_IF]
+    total = f"of {len(rows)} pairs of systems"
+    if not losses:
+        return f"{any_users} {total} are shown to differ"
+    condition = design.unit.condition(loss_text(min(losses)))
+    return (
+        f"{any_users + len(losses)} {total} are shown to differ if {condition}, "
+        f"{any_users} for any {design.unit.rows}"
+    )
 
 
 def _over_groups(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Return in which groups of users systems differ."""
     metric, by = rows[0]["metric"], design.by
     pairs = {(row["system"], row["baseline"]) for row in rows}
-    decided = [row for row in rows if row["verdict"] in ("better", "worse", "different")]
+    decided = [row for row in rows if row["verdict"] in _DECIDED]
     if not decided:
         return _nothing(rows)
     if len(pairs) > 1:
@@ -146,12 +222,22 @@ def _over_groups(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
             f"{len(decided)} of {len(rows)} comparisons on {metric} within {by} show a difference."
         )
     ((system, baseline),) = pairs
-    said = {"better": "beats", "worse": "is worse than", "different": "differs from"}
+    said = {
+        "better": "beats",
+        "better if": "beats",
+        "worse": "is worse than",
+        "worse if": "is worse than",
+        "different": "differs from",
+        "different if": "differs from",
+    }
     parts = []
     for verdict, verb in said.items():
         groups = [group_name(row["group"]) for row in rows if row["verdict"] == verdict]
         if groups:
-            parts.append(f"{verb} {baseline} on {metric} for {by} {listing(groups, 'groups', 6)}")
+            condition = _if(rows, verdict, [system], design)
+            parts.append(
+                f"{verb} {baseline} on {metric} for {by} {listing(groups, 'groups', 6)}{condition}"
+            )
     open_ = [group_name(row["group"]) for row in rows if row["verdict"] in OPEN_VERDICTS]
     rest = f"; no difference is shown for {listing(open_, 'groups', 6)}" if open_ else ""
     return f"{system} {', and '.join(parts)}{rest}."
@@ -190,9 +276,77 @@ def pair_sentence(row: Mapping[str, Any], design: Design) -> str:
     return finding_sentence(
         row,
         inside=f"{group}{_sample_counts(row)}",
+        condition=_condition_in(row, design),
         p_name=adjusted_p_name([row], design),
         alpha=design.alpha,
     )
+
+
+def _condition_in(row: Mapping[str, Any], design: Design) -> str:
+    """Return the condition of the verdict of a row; empty if it has none."""
+    if row["verdict"] not in CONDITIONAL:
+        return ""
+    return design.unit.condition(loss_text(row["condition"]))
+
+
+def _unseen_sentence(row: Mapping[str, Any], design: Design) -> str:
+    """Return what was seen of losses, and how many users would lift the condition of a verdict."""
+    if row["verdict"] not in DIFFERENT_IF:
+        return ""
+    unit = design.unit
+    seen = (
+        f"nobody lost more than {brief(row['loss_seen'])}"
+        if row["loss_seen"] > 0
+        else "nobody lost anything"
+    )
+    possible = row["loss_possible"]
+    limit = "" if is_missing(possible) else f"; {brief(possible)} is possible"
+    text = f"Among these {unit.counted_in(row)} {seen}{limit}."
+    low, high = row["users_for_any_low"], row["users_for_any_high"]
+    if is_missing(possible):
+        return text
+    if low is None or high is None:
+        return f"{text} A new sample of more {unit.rows} would decide it for any {unit.rows}."
+    return (
+        f"{text} About {rounded(low):,} to {rounded(high):,} {unit.rows} would show it for any "
+        f"{unit.rows}."
+    )
+
+
+def _condition_notes(table: pl.DataFrame, design: Design) -> list[str]:
+    """Return what conditional verdicts rest on, and which pairs a t test alone would show."""
+    rows = table.filter(pl.col("primary")).to_dicts() or table.to_dicts()
+    conditional = [row for row in rows if row["verdict"] in CONDITIONAL]
+    notes, unit = [], design.unit
+    if conditional:
+        losses = [row["condition"] for row in conditional]
+        cells, words = loss_in_cells(losses[0]), loss_text(losses[0])
+        if len({loss_text(loss) for loss in losses}) > 1:
+            cells = words = "L"
+        seen = max(row["loss_seen"] for row in conditional)
+        possible = conditional[0]["loss_possible"]
+        limit = "" if is_missing(possible) else f"; possible: {brief(possible)}"
+        worth = "" if unit.clusters is None else f" {unit.rows}' worth"
+        notes.append(
+            f"if ≤ {cells}: shown, unless {unit.unseen} lose more than {words}{worth} (largest "
+            f"loss among these {unit.counted_in(conditional[0])}: {brief(seen)}{limit})."
+        )
+    alone = [
+        row
+        for row in rows
+        if row["verdict"] == "not shown"
+        and not is_missing(row["p_design_adjusted"])
+        and row["p_design_adjusted"] < design.alpha
+    ]
+    if alone:
+        more = " further" if len(alone) < len(rows) else ""
+        pairs = "pair" if len(alone) == 1 else "pairs"
+        names = first_names([pair_name(row) for row in alone])
+        test = "a paired t test" if unit.clusters is None else "a clustered t test"
+        notes.append(
+            f"By {test} alone, as most tools report: {len(alone)}{more} {pairs} ({names})."
+        )
+    return notes
 
 
 def _sample_counts(row: Mapping[str, Any]) -> str:
@@ -230,9 +384,9 @@ def costs(table: pl.DataFrame, design: Design) -> list[tuple[dict[str, Any], str
     for row in primary:
         if design.baseline is None and {row["system"], row["baseline"]} != leaders:
             continue
-        if row["verdict"] == "better":
+        if row["verdict"] in ("better", "better if"):
             pairs.append((row["system"], row["baseline"]))
-        elif row["verdict"] == "worse" and design.baseline is None:
+        elif row["verdict"] in ("worse", "worse if") and design.baseline is None:
             pairs.append((row["baseline"], row["system"]))
     return [cost for pair in pairs[:_NAMED] if (cost := _cost(pair, rows)) is not None]
 
@@ -307,7 +461,9 @@ def comparison_views(
         return [verdict]
     if detail == "full" or not table["primary"].any():
         return [verdict, pair_view(table, design)]
-    main = _primary_view(table.filter(pl.col("primary")), design)
+    primary = table.filter(pl.col("primary"))
+    is_board = design.baseline is None and len(design.ranks) > _MOST_PAIRED
+    main = _board_view(primary, design) if is_board else _primary_view(primary, design)
     others = table.filter(~pl.col("primary"))
     baseline = _baseline(table.to_dicts(), design)
     views = (
@@ -345,6 +501,33 @@ def _primary_view(rows: pl.DataFrame, design: Design) -> TableView:
         staying={"system"} if by_system else (),
         above=[(str(baseline), {"system": brief(dicts[0]["mean_baseline"])})] if by_system else (),
     )
+
+
+def _board_view(rows: pl.DataFrame, design: Design) -> TableView:
+    """Return one row per system: its mean, its rank, and the ranks that verdicts allow."""
+    users = rows["users"].unique().to_list()
+    has_condition = any(rank.condition is not None for rank in design.ranks)
+    head = [_corner(design.primary, users, design), "mean", "rank", "for any users"]
+    head += ["if"] if has_condition else []
+    body: list[list[Cell]] = []
+    for rank in design.ranks[:_MOST_RANKED]:
+        cells: list[Cell] = [rank.system, brief(rank.mean), f"{rank.rank:,}"]
+        cells.append(range_text(rank.rank_low, rank.rank_high))
+        cells += [range_text(rank.rank_low_if, rank.rank_high_if)] if has_condition else []
+        body.append(cells)
+    left = len(design.ranks) - _MOST_RANKED
+    notes = [f"… and {count_of(left, 'more system')}."] if left > 0 else []
+    notes.append(f"{_count_of_pairs(rows.to_dicts(), design)}.")
+    return TableView(head, body, notes, left=(0,))
+
+
+def range_text(low: int, high: int) -> str:
+    """Return a range of ranks.
+
+    >>> range_text(1, 3), range_text(2, 2)
+    ('1 to 3', '2')
+    """
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _corner(metric: str, users: Sequence[int], design: Design) -> str:
@@ -392,6 +575,8 @@ def _other_view(
     names = dict.fromkeys(name for cells in by_metric.values() for name in cells)
     columns = list(names) if groups else [name for name in order if name in names]
     marks = "" if baseline is None and not groups else ": ▲ better, ▼ worse"
+    if marks and any(row["verdict"] in CONDITIONAL for row in dicts):
+        marks += ", △ ▽ if"
     head = (f"exploratory{marks}", *columns)
     return TableView(
         head, [(name, *(cells.get(c, "") for c in columns)) for name, cells in by_metric.items()]
@@ -499,7 +684,9 @@ def _notes(table: pl.DataFrame, design: Design, most: int | None = None) -> list
         *sample_notes(table, design),
         *_ranks(design),
         *_reuse(design),
+        *_stated(design),
     ]
+    notes = [*_condition_notes(table, design), *notes]
     notes += [", ".join(f"{name}: {source}" for name, source in design.sources.items())]
     notes += [
         *design.plans,
@@ -540,16 +727,19 @@ def _where(metric: str, flagged: Sequence[str], pairs: int) -> str:
 def _ranks(design: Design) -> list[str]:
     """Return the confidence intervals of the ranks of the first ten systems."""
     ranks = design.ranks
-    if not ranks:
+    if not ranks or (design.baseline is None and len(ranks) > _MOST_PAIRED):  # in the table
         return []
-    texts = [
-        f"{rank.system} {rank.rank_low}"
-        + ("" if rank.rank_low == rank.rank_high else f" to {rank.rank_high}")
-        for rank in ranks[:10]
-    ]
+    texts = [f"{rank.system} {range_text(rank.rank_low, rank.rank_high)}" for rank in ranks[:10]]
     more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
-    about = ", approximate for the skewness of differences" if design.ranks_approximate else ""
-    return [f"Ranks, {_rank_claim(design)}{about}: {', '.join(texts)}{more}."]
+    lines = [f"Ranks, {_rank_claim(design)}: {', '.join(texts)}{more}."]
+    condition = _condition_of_ranks(design)
+    if condition:
+        with_conditions = [
+            f"{rank.system} {range_text(rank.rank_low_if, rank.rank_high_if)}"
+            for rank in ranks[:10]
+        ]
+        lines.append(f"Ranks{condition}: {', '.join(with_conditions)}{more}.")
+    return lines
 
 
 def _rank_claim(design: Design) -> str:
@@ -560,6 +750,22 @@ def _rank_claim(design: Design) -> str:
     if correction in ("bh", "by"):
         return f"with a false discovery rate of {design.alpha:g} ({CORRECTIONS[correction]})"
     return f"together with {level_text(1 - design.alpha)} confidence"
+
+
+def _stated(design: Design) -> list[str]:
+    """Return the largest losses that were stated, and whether a plan has them."""
+    if not design.largest_loss:
+        return []
+    losses = dict.fromkeys(f"{loss:g}" for loss in design.largest_loss.values())
+    size = (
+        ", ".join(f"{loss} of {metric}" for metric, loss in design.largest_loss.items())
+        if len(losses) > 1
+        else next(iter(losses))
+    )
+    where = "" if design.plans else "; it is not in a plan"
+    return [
+        f"Verdicts hold as long as no {design.unit.row} changes by more than {size}, as stated{where}."
+    ]
 
 
 def _reuse(design: Design) -> list[str]:

@@ -929,9 +929,9 @@ RW_WIDE RW_API void rw_bins(const double *x, const double *y, int64_t n, int64_t
     }
 }
 
-/* Return log(1 + u), from a series in t = u / (2 + u), or of the mantissa between the roots of 1/2 and of 2. */
-static inline double rw_log1p(double u) {
-    const double sum = 1.0 + u;
+/* Return the logarithm of a sum 1 + u, from a series in t = u / (2 + u), or of the mantissa between the roots of 1/2
+   and of 2. */
+static inline double rw_log(double sum, double u) {
     uint64_t bits, shifted;
     memcpy(&bits, &sum, sizeof bits);
     shifted = ((bits + UINT64_C(0x95f619980c433)) >> 52) | UINT64_C(0x4330000000000000);
@@ -946,6 +946,10 @@ static inline double rw_log1p(double u) {
     for (int odd = 21; odd > 0; odd -= 2)
         series = series * square + 1.0 / (double)odd;
     return exponent * 0.6931471805599453 + 2.0 * t * series;
+}
+
+static inline double rw_log1p(double u) {
+    return rw_log(1.0 + u, u);
 }
 
 /* Add up, over numbers x that count so often each, the terms x / (1 - s x), their squares and their cubes. */
@@ -970,6 +974,18 @@ static inline void rw_terms(const double *x, const double *count, int64_t n, dou
         sums[power] = rw_total(lanes[power]);
 }
 
+/* Add up log(1 - s x) over numbers x that count so often each. */
+static inline double rw_logs(const double *x, const double *count, int64_t n, double s) {
+    double lanes[RW_LANES] = {0.0}, logs[RW_BLOCK];
+    for (int64_t row = 0; row < n; row += RW_BLOCK) {
+        const int64_t size = n - row < RW_BLOCK ? n - row : RW_BLOCK;
+        for (int64_t at = 0; at < size; at++)
+            logs[at] = count[row + at] * rw_log1p(-s * x[row + at]);
+        rw_add(logs, size, lanes);
+    }
+    return rw_total(lanes);
+}
+
 /* Find the saddle point s, near `start`, of K(s) = -sum log(1 - s x) over numbers x of both signs between -1 and 1
    that count so often each: Newton's steps, which bisection keeps inside. n is a whole number of lanes; numbers that
    count 0 times fill them up. Writes s, the second and half the third derivative of K there, and -K(s). */
@@ -991,25 +1007,48 @@ RW_WIDE RW_API void rw_saddle(const double *x, const double *count, int64_t n, d
         const double step = s - sums[0] / sums[1];
         s = low < step && step < high ? step : (low + high) / 2.0;
     }
-    double lanes[RW_LANES] = {0.0}, logs[RW_BLOCK];
-    for (int64_t row = 0; row < n; row += RW_BLOCK) {
-        const int64_t size = n - row < RW_BLOCK ? n - row : RW_BLOCK;
-        for (int64_t at = 0; at < size; at++)
-            logs[at] = count[row + at] * rw_log1p(-s * x[row + at]);
-        rw_add(logs, size, lanes);
-    }
-    const double numbers[] = {s, sums[1], sums[2], rw_total(lanes)};
+    const double numbers[] = {s, sums[1], sums[2], rw_logs(x, count, n, s)};
     memcpy(found, numbers, sizeof numbers);
+}
+
+/* Find the saddle points of the rows of pairs, each as `rw_saddle` finds one from 0: 4 numbers of each pair. Rows
+   whose numbers are not of both signs have NaN. */
+RW_WIDE RW_API void rw_saddle_rows(const double *x, const double *counts, int64_t width, int64_t first, int64_t stop,
+                                   double *found) {
+    for (int64_t pair = first; pair < stop; pair++) {
+        const double *row = x + width * pair;
+        double least = 0.0, most = 0.0, *out = found + 4 * pair;
+        for (int64_t at = 0; at < width; at++) {
+            least = row[at] < least ? row[at] : least;
+            most = row[at] > most ? row[at] : most;
+        }
+        if (least < 0.0 && most > 0.0)
+            rw_saddle(row, counts + width * pair, width, 0.0, out);
+        else
+            out[0] = out[1] = out[2] = out[3] = NAN;
+    }
+}
+
+/* Add up, over the rows of pairs and with s of each, the terms, their squares, their cubes and log(1 - s x): 4 numbers
+   of each pair, for numbers and counts as `rw_saddle` has them. */
+RW_WIDE RW_API void rw_losses(const double *x, const double *counts, int64_t width, const double *s, int64_t first,
+                            int64_t stop, double *found) {
+    for (int64_t pair = first; pair < stop; pair++) {
+        const double *row = x + width * pair, *count = counts + width * pair;
+        rw_terms(row, count, width, s[pair], found + 4 * pair);
+        found[4 * pair + 3] = rw_logs(row, count, width, s[pair]);
+    }
 }
 
 /* Find the saddle point of the differences x - y of pairs of columns, those of x before those of y, each in a bin
    with others (`rw_bins`) and turned round where signs[pair] is -1, and of a number more: `largest`, or the largest
    difference if that is larger. `limits` are the smallest and the largest difference of each pair; `found` has 4
-   numbers of each, as in `rw_saddle`, or NaN where none is below 0 or all are in one bin. There is room for
-   4 * bins + 2 * RW_LANES numbers. */
+   numbers of each, as in `rw_saddle`, or NaN where none is below 0 or all are in one bin. `coarse` has, for each
+   pair, the counts and the sums of `wide` bins, each of several of the others and none turned round. There is room
+   for 4 * bins + 2 * RW_LANES numbers. */
 RW_API void rw_saddles(const double *const *columns, int64_t n, int64_t pairs, const double *limits,
-                       const double *signs, double largest, int64_t bins, int64_t first, int64_t stop,
-                       double *room, double *found) {
+                       const double *signs, double largest, int64_t bins, int64_t wide, int64_t first,
+                       int64_t stop, double *room, double *found, double *coarse) {
     double *values = room + 2 * bins, *count = values + bins + RW_LANES;
     for (int64_t pair = first; pair < stop; pair++) {
         const double low = limits[2 * pair], high = limits[2 * pair + 1], sign = signs[pair];
@@ -1017,6 +1056,11 @@ RW_API void rw_saddles(const double *const *columns, int64_t n, int64_t pairs, c
         int64_t kept = 0;
         memset(room, 0, 2 * (size_t)bins * sizeof *room);
         rw_bins(columns[pair], columns[pairs + pair], n, bins, low, high, room);
+        for (int64_t at = 0; at < bins; at++) {
+            double *cell = coarse + 2 * (wide * pair + at / (bins / wide));
+            cell[0] += room[2 * at];
+            cell[1] += room[2 * at + 1];
+        }
         for (int64_t at = 0; at < bins; at++) {
             const double *cell = room + 2 * (sign > 0.0 ? at : bins - 1 - at);
             if (cell[0] > 0.0) {
@@ -1038,6 +1082,44 @@ RW_API void rw_saddles(const double *const *columns, int64_t n, int64_t pairs, c
         for (; kept % RW_LANES; kept++)
             values[kept] = count[kept] = 0.0;
         rw_saddle(values, count, kept, 0.0, out);
+    }
+}
+
+/* Weigh distances of pairs, a row of `width` of each, by 1 / (offset + distance). `found` has 3 numbers of each pair:
+   the mean of weighted distances, the sum of the logarithms of mean over own weight, and the sum of squares of the
+   weighted deviations from that mean. `width` is a whole number of lanes; distances that count 0 times fill them up. */
+RW_WIDE RW_API void rw_weights(const double *distances, const double *counts, int64_t width, const double *offsets,
+                               int64_t first, int64_t stop, double *found) {
+    for (int64_t pair = first; pair < stop; pair++) {
+        const double *z = distances + width * pair, *count = counts + width * pair, offset = offsets[pair];
+        double lanes[3][RW_LANES] = {{0.0}}, some[3][RW_BLOCK];
+        for (int64_t row = 0; row < width; row += RW_BLOCK) {
+            const int64_t size = width - row < RW_BLOCK ? width - row : RW_BLOCK;
+            for (int64_t at = 0; at < size; at++) {
+                some[0][at] = count[row + at];
+                some[1][at] = count[row + at] / (offset + z[row + at]);
+                some[2][at] = some[1][at] * z[row + at];
+            }
+            for (int sum = 0; sum < 3; sum++)
+                rw_add(some[sum], size, lanes[sum]);
+        }
+        const double weight = rw_total(lanes[1]), level = weight / rw_total(lanes[0]);
+        const double mean = rw_total(lanes[2]) / weight;
+        memset(lanes, 0, sizeof lanes);
+        for (int64_t row = 0; row < width; row += RW_BLOCK) {
+            const int64_t size = width - row < RW_BLOCK ? width - row : RW_BLOCK;
+            for (int64_t at = 0; at < size; at++) {
+                const double ratio = level * (offset + z[row + at]), beyond = level * (z[row + at] - mean);
+                const double apart = (mean - z[row + at]) / (offset + z[row + at]);
+                some[0][at] = count[row + at] * (ratio < 0.5 ? rw_log(ratio, ratio - 1.0) : rw_log1p(beyond));
+                some[1][at] = count[row + at] * apart * apart;
+            }
+            rw_add(some[0], size, lanes[0]);
+            rw_add(some[1], size, lanes[1]);
+        }
+        found[3 * pair] = mean;
+        found[3 * pair + 1] = rw_total(lanes[0]);
+        found[3 * pair + 2] = rw_total(lanes[1]);
     }
 }
 

@@ -284,6 +284,11 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rw_bins": ((_FLOAT64, _FLOAT64, c_int64, c_int64, c_double, c_double, _OUT_FLOAT64), None),
     "rw_saddle": ((_FLOAT64, _FLOAT64, c_int64, c_double, _OUT_FLOAT64), None),
+    "rw_saddle_rows": ((_FLOAT64, _FLOAT64, c_int64, *_SHARE, _OUT_FLOAT64), None),
+    "rw_losses": (
+        (_FLOAT64, _FLOAT64, c_int64, _FLOAT64, *_SHARE, _OUT_FLOAT64),
+        None,
+    ),
     "rw_saddles": (
         (
             ColumnPointers(_FLOAT64),
@@ -293,9 +298,14 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
             _FLOAT64,
             c_double,
             c_int64,
+            c_int64,
             *_SHARE,
-            *2 * (_OUT_FLOAT64,),
+            *3 * (_OUT_FLOAT64,),
         ),
+        None,
+    ),
+    "rw_weights": (
+        (_FLOAT64, _FLOAT64, c_int64, _FLOAT64, *_SHARE, _OUT_FLOAT64),
         None,
     ),
     "rw_sort_keys": ((_OUT_UINT64, c_int64, _OUT_UINT64), None),

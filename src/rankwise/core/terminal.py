@@ -483,6 +483,7 @@ _LATEX_TEXT = {
     "—": r"\textemdash{}",
     "…": r"\ldots{}",
     "−": "$-$",
+    "‡": r"$\ddagger$",
     "±": r"$\pm$",
     "×": r"$\times$",
     "·": r"$\cdot$",

@@ -503,7 +503,7 @@ def check_tables(
                     f"{metric} needs "
                     + _NEEDED.get(role, f"a table of items with their {reader.noun}"),
                     found=f"no {role}",
-                    hint=f"pass {role}=",
+                    hint=f"pass {parameter(role)}",
                 )
 
 

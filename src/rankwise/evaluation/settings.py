@@ -173,7 +173,7 @@ def check_taken(road: Road, options: Mapping[str, Any]) -> None:
     """Raise if a road refuses an option, a form of its value, or a table that was given."""
     for name, not_on in TABLES.items():
         if road in not_on and options.get(name) is not None:
-            raise not_taken_error(road, f"{name}=", not_on[road])
+            raise not_taken_error(road, parameter(name), not_on[road])
     for name, entry in option_fields().items():
         value = options.get(name, entry.default)
         if value is entry.default or (
@@ -181,7 +181,7 @@ def check_taken(road: Road, options: Mapping[str, Any]) -> None:
         ):
             continue
         if not takes(road, entry):
-            raise not_taken_error(road, f"{name}=", entry.metadata["not_on"][road], value)
+            raise not_taken_error(road, parameter(name), entry.metadata["not_on"][road], value)
         for form in entry.metadata["forms"]:
             if road in form.not_on and form.is_given(value):
                 raise not_taken_error(road, form.text, form.not_on[road], value)

@@ -23,6 +23,7 @@ from rankwise.findings.words import (
     is_missing,
     p_value,
     places,
+    verdict_words,
 )
 from rankwise.stats.equivalence import UNBOUNDED, Bounds
 
@@ -32,11 +33,11 @@ REWARD = "reward"
 
 def _verdict_text(row: Mapping[str, Any]) -> Cell:
     """Return the verdict of a row, with a note if a shown difference is within the margin."""
-    verdict = str(row["verdict"])
-    if verdict == "not checked" and row["why"]:
+    verdict = verdict_words(row)
+    if row["verdict"] == "not checked" and row["why"]:
         return f"{verdict} ({row['why']})"
     within = ", within" if verdict != "equivalent" and row["within_margin"] else ""
-    return Marked(verdict + within, VERDICT_STYLES.get(verdict, ""))
+    return Marked(verdict + within, VERDICT_STYLES.get(row["verdict"], ""))
 
 
 @dataclass(frozen=True)
@@ -113,17 +114,50 @@ class Means:
 class TestOutcome:
     """The test of a pair, its p-value, and the corrected verdict with the controlled error rate.
 
-    ``p_bound`` is the p-value that holds for any distribution on the range of the metric.
+    ``p_design`` is the p-value of the test of the design, such as paired t, which a conditional
+    verdict needs besides; NaN where ``p`` is that p-value, or nothing is claimed under a condition.
     """
 
     test: str | None = column(None, "test", leaves=9)
     p: float = column(math.nan, "p alone", lambda row: p_value(row["p"]), leaves=6)
     p_adjusted: float = column(math.nan, "p", lambda row: p_value(deciding_p(row)), leaves=2)
-    p_bound: float = math.nan
+    p_design: float = math.nan
+    p_design_adjusted: float = math.nan
     verdict: str | None = column(None, "verdict", _verdict_text, leaves=0)
     error_rate: str | None = None
 
     __test__ = False  # pytest collects classes called Test…
+
+
+@dataclass(frozen=True)
+class UnseenLosses:
+    """What one user who was not sampled could lose before a difference is no longer shown.
+
+    ``largest_loss`` is that loss, in units of the metric, of clusters in users' worth; it may be
+    above ``loss_possible``, the range or what was stated in its place (``loss_stated``), and then
+    the verdict holds for any users, or for all as stated. ``loss_seen`` and
+    ``gain_seen`` are the largest among the users who were sampled, against and with the mean
+    difference. ``condition`` is the loss that a conditional verdict names. As many users in all as
+    ``users_for_any_low`` to ``users_for_any_high`` would show the difference for any users.
+    """
+
+    largest_loss: float = math.nan
+    loss_seen: float = math.nan
+    gain_seen: float = math.nan
+    loss_possible: float = math.nan
+    loss_stated: float = math.nan
+    condition: float = math.nan
+    is_of_margin: bool = hidden(False)
+    users_for_any_low: int | None = None
+    users_for_any_high: int | None = None
+
+
+LargestLossOf: TypeAlias = Callable[[float], float]
+"""The largest loss that a difference bears, at any one-sided level; NaN if it bears none."""
+
+
+UsersForAnyOf: TypeAlias = Callable[[float], tuple[int | None, int | None]]
+"""How many users would show a difference for any users, at a one-sided level: a range."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +183,9 @@ class EffectSizes:
 class MarginTests:
     """Equivalence and non-inferiority with a margin, which is a number here.
 
+    ``p_design`` is the p-value of equivalence by t, and ``largest_loss_of`` has the largest change
+    of an unseen user that it bears; they are no columns, as they serve a conditional verdict alone.
+
     ``margin_low`` to ``margin_high`` are one-sided limits of the difference, each at level alpha
     (of confidence 1 − 2 alpha together), and ``margin_lift_low`` to ``margin_lift_high`` those of
     the lift: a system loses less than the margin, at alpha, exactly where the limit on the side of
@@ -166,6 +203,8 @@ class MarginTests:
     margin_high: float = math.nan
     margin_lift_low: float = math.nan
     margin_lift_high: float = math.nan
+    p_design: float = hidden(math.nan)
+    largest_loss_of: LargestLossOf | None = field(default=None, metadata=HIDDEN)
 
     def with_size(self, size: float | None) -> MarginTests:
         """Return these tests with the margin as a number; None if there is none."""
@@ -194,7 +233,7 @@ class Finding:
         Whether a higher value is better; None if neither is.
     primary : bool or None
         Whether the row is of the primary metric; else it is exploratory.
-    means, test, effect, margin
+    means, test, unseen, effect, margin
         Sections, each with the columns of one subject; without a value these are NaN or null.
     why : str
         Why nothing was concluded; empty unless the verdict is ``"not checked"``.
@@ -206,8 +245,20 @@ class Finding:
         The smallest and the largest value of a user. It is no column, as all that follows.
     limits_of, margin_limits_of : callable or None
         The limits of the test, and of the tests of a margin, at any level.
+    largest_loss_of : callable or None
+        The largest loss of an unseen user that the difference bears, at any one-sided level.
+    least_condition : float
+        The smallest loss that a conditional verdict may name.
+    users_for_any_of : callable or None
+        How many users would show the difference for any users.
     joint : Limits or None
         The limits of a test of all pairs together, which takes the place of ``limits_of``.
+    joint_level : float
+        The level of one pair that this test leaves to it; 1 without such a test.
+    is_conditional : bool
+        Whether nothing can be shown for any users, because the metric has no bound.
+    p_any : float
+        The two-sided p-value that holds for any users; NaN without a bound.
     side : float
         The side that a test of the median shows; NaN for tests of the mean.
     """
@@ -221,6 +272,7 @@ class Finding:
     primary: bool | None = None
     means: Means = Means()
     test: TestOutcome = TestOutcome()
+    unseen: UnseenLosses = UnseenLosses()
     effect: EffectSizes = EffectSizes()
     margin: MarginTests = MarginTests()
     why: str = ""
@@ -229,8 +281,14 @@ class Finding:
     bounds: Bounds = field(default=UNBOUNDED, metadata=HIDDEN)
     limits_of: LimitsOf | None = field(default=None, metadata=HIDDEN)
     margin_limits_of: LimitsOf | None = field(default=None, metadata=HIDDEN)
+    largest_loss_of: LargestLossOf | None = field(default=None, metadata=HIDDEN)
+    least_condition: float = hidden(math.nan)
+    users_for_any_of: UsersForAnyOf | None = field(default=None, metadata=HIDDEN)
     joint: Limits | None = field(default=None, metadata=HIDDEN)
     joint_confidence: float = hidden(math.nan)
+    joint_level: float = hidden(1.0)
+    is_conditional: bool = hidden(False)
+    p_any: float = hidden(math.nan)
     side: float = hidden(math.nan)
 
     @property
@@ -261,7 +319,14 @@ _LIMITS = (
 _LIFTS = (("lift_low", "lift_high"), ("margin_lift_low", "margin_lift_high"))
 _UNKNOWN = {"p_non_inferior": math.nan, "p_non_inferior_adjusted": math.nan, "users_needed": None}
 """Columns about a loss of the system, which say nothing of a loss of the baseline."""
-_OPPOSITE = {"better": "worse", "worse": "better", "not worse": "not shown"}
+OPPOSITE = {
+    "better": "worse",
+    "worse": "better",
+    "better if": "worse if",
+    "worse if": "better if",
+    "not worse": "not shown",
+}
+"""The verdict with both systems in the other order."""
 
 
 def oriented(row: Mapping[str, Any], baseline: str) -> dict[str, Any]:
@@ -289,7 +354,7 @@ def oriented(row: Mapping[str, Any], baseline: str) -> dict[str, Any]:
 
     mean = turned["mean_baseline"]
     lift = math.nan if not mean or is_missing(mean) else round(turned["difference"] / abs(mean), 12)
-    turned |= {"lift": lift, **_UNKNOWN, "verdict": _OPPOSITE.get(row["verdict"], row["verdict"])}
+    turned |= {"lift": lift, **_UNKNOWN, "verdict": OPPOSITE.get(row["verdict"], row["verdict"])}
     for low, high in _LIFTS:
         ends = (row[low], row[high])
         is_known = not any(map(is_missing, ends)) and ends[0] > -1

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from rankwise.core.arguments import check_number
 from rankwise.core.terminal import brief
 from rankwise.errors import ParameterError
+from rankwise.messages import parameter
 from rankwise.results.intervals import range_of
 from rankwise.results.result import Result
 from rankwise.stats.differences import check_above_zero
@@ -38,6 +39,39 @@ def margins_by_cell(
     for cell in cells:
         check_within_range(checked, cell, result)
     return checked
+
+
+LargestLoss: TypeAlias = float | Mapping[str, float] | None
+"""The largest loss of one user that is taken to be possible; by default the range of the metric."""
+
+
+def largest_losses_by_cell(
+    loss: LargestLoss, result: Result, cells: Iterable[str]
+) -> dict[str, float]:
+    """Return stated largest losses by canonical names of metrics.
+
+    Raises
+    ------
+    ParameterError
+        If a loss is not above 0, or above the range of its metric.
+    """
+    if loss is None:
+        return {}
+    if isinstance(loss, Mapping):
+        named = {result.cell(name): size for name, size in loss.items() if size is not None}
+    else:
+        named = dict.fromkeys(cells, loss)
+    stated = {}
+    for cell, size in named.items():
+        check_above_zero("largest_loss", size)
+        low, high = range_of(result.metrics, cell)
+        if size > high - low and isinstance(loss, Mapping):
+            raise ParameterError(
+                f"no user can lose {size:g} of {cell}, whose values differ by {high - low:g} at most",
+                found=parameter("largest_loss", loss),
+            )
+        stated[cell] = min(float(size), float(high - low))
+    return stated
 
 
 def check_within_range(margin: float | str, cell: str, result: Result) -> None:

@@ -14,6 +14,7 @@ def pair_sentence(
     row: Mapping[str, Any],
     *,
     inside: str = "",
+    condition: str = "",
     per: str = "",
     p_name: str = "p",
     alpha: float = 0.05,
@@ -26,6 +27,8 @@ def pair_sentence(
         The finding, as a row of its table.
     inside : str
         Among whom it is, and what it rests on, after the metric: ``" for country AT"``.
+    condition : str
+        The condition of a conditional verdict: ``"no user loses more than 0.63"``.
     per : str
         What a mean is per, ``" per request"``; empty for users.
     p_name : str
@@ -47,12 +50,23 @@ def pair_sentence(
     match row["verdict"]:
         case "better":
             return f"{one} beats {other} {on}: {means}."
+        case "better if":
+            return f"{one} beats {other} {on} if {condition}: {means}."
         case "worse":
             return f"{one} is worse than {other} {on}: {means}."
+        case "worse if":
+            return f"{one} is worse than {other} {on} if {condition}: {means}."
         case "different":
             return f"{one} and {other} differ {on}: {means}; neither direction of this metric is better."
+        case "different if":
+            return (
+                f"{one} and {other} differ {on} if {condition}: {means}; neither direction of this "
+                "metric is better."
+            )
         case "equivalent":
             return f"{one} and {other} are equivalent {on}, within the margin: {means}."
+        case "equivalent if":
+            return f"{one} and {other} are equivalent {on}, within the margin, if {condition}: {means}."
         case "not worse":
             margin = brief(row["margin"])
             return (

@@ -63,12 +63,23 @@ NO_LIST = "no list from either system"
 VERDICT_STYLES: Mapping[str, Style] = {
     "better": "better",
     "worse": "worse",
+    "better if": "better",
+    "worse if": "worse",
     "different": "bold",
+    "different if": "bold",
     "equivalent": "bold",
+    "equivalent if": "bold",
     "not worse": "bold",
 }
 """How verdicts are set."""
-VERDICT_MARKS = {"better": "▲", "worse": "▼", "different": "◆"}
+VERDICT_MARKS = {
+    "better": "▲",
+    "worse": "▼",
+    "better if": "△",
+    "worse if": "▽",
+    "different": "◆",
+    "different if": "◇",
+}
 """The signs beside values that a verdict is about."""
 OPEN_VERDICTS = ("not shown", "not checked")
 """The verdicts that say nothing of either side."""
@@ -77,9 +88,58 @@ _P_OF_MARGIN = {"equivalent": "p_equivalence_adjusted", "not worse": "p_non_infe
 
 def verdict_tone(verdict: str | None) -> Literal["", "better", "worse"]:
     """Return the colour of a verdict in reports and charts."""
-    if verdict == "better":
+    if verdict in ("better", "better if"):
         return "better"
-    return "worse" if verdict == "worse" else ""
+    return "worse" if verdict in ("worse", "worse if") else ""
+
+
+DIFFERENT_IF = ("better if", "worse if", "different if")
+"""The verdicts that a difference has as long as no unseen user loses more than a stated amount."""
+CONDITIONAL = (*DIFFERENT_IF, "equivalent if")
+"""All verdicts that hold under such a condition."""
+
+
+def verdict_words(row: Mapping[str, Any]) -> str:
+    """Return the verdict of a row, with its condition if it has one.
+
+    >>> verdict_words({"verdict": "better if", "condition": 0.6342}), verdict_words({"verdict": "worse"})
+    ('better if ≤ .63', 'worse')
+    """
+    verdict = str(row["verdict"])
+    return f"{verdict} ≤ {loss_in_cells(row['condition'])}" if verdict in CONDITIONAL else verdict
+
+
+def loss_text(loss: float) -> str:
+    """Return a largest loss for sentences: two digits, rounded down, so that it is never too large.
+
+    >>> loss_text(0.6399), loss_text(4.87), loss_text(31.6), loss_text(0.0449)
+    ('0.63', '4.8', '31', '0.044')
+    """
+    if not loss > 0 or not math.isfinite(loss):
+        return "–" if math.isnan(loss) else f"{loss:g}"
+    decimals_ = max(1 - math.floor(math.log10(loss)), 0)
+    factor = 10**decimals_
+    return f"{math.floor(loss * factor + 1e-9) / factor:.{decimals_}f}"
+
+
+def rounded(count: int) -> int:
+    """Return a planned number with two digits.
+
+    >>> rounded(597), rounded(12_345)
+    (600, 12000)
+    """
+    digits = 10 ** max(len(str(count)) - 2, 0)
+    return int(round(count / digits) * digits)
+
+
+def loss_in_cells(loss: float) -> str:
+    """Return a largest loss for cells, without the leading zero.
+
+    >>> loss_in_cells(0.6399), loss_in_cells(4.87)
+    ('.63', '4.8')
+    """
+    text = loss_text(loss)
+    return text.removeprefix("0") if text.startswith("0.") else text
 
 
 def limits_text(low: float, high: float, text: Callable[[float], str]) -> str:

@@ -85,14 +85,14 @@ def check_option(name: str, value: object, *options: str) -> None:
     """Raise unless the value of an option is among the known values."""
     if value not in options:
         raise ParameterError(
-            f"{name} must be one of {', '.join(options)}", found=f"{name}={value!r}"
+            f"{name} must be one of {', '.join(options)}", found=parameter(name, value)
         )
 
 
 def check_fraction(name: str, value: object) -> None:
     """Raise unless a number lies between 0 and 1, both excluded."""
     if not (is_number(value) and 0 < value < 1):  # type: ignore[operator]
-        raise ParameterError(f"{name} must lie between 0 and 1", found=f"{name}={value!r}")
+        raise ParameterError(f"{name} must lie between 0 and 1", found=parameter(name, value))
 
 
 def relevances(judged: Judged) -> Mapping[Hashable, float]:

@@ -612,7 +612,7 @@ def check_share(name: str, value: object) -> None:
     """Raise unless a value lies between 0 and 1."""
     check_number(name, value, optional=False)
     if not 0 <= value <= 1:  # type: ignore[operator]
-        raise ParameterError(f"{name} is a share between 0 and 1", found=f"{name}={value!r}")
+        raise ParameterError(f"{name} is a share between 0 and 1", found=parameter(name, value))
 
 
 def _three_policies() -> ParameterError:

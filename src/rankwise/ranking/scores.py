@@ -461,7 +461,7 @@ class Axis:
                 f"{self.role}s of the scores are numbered from 0, but these ids are not numbers",
                 where=table.source,
                 found=repr(ids[0]) if len(ids) else str(ids.dtype),
-                hint=f"pass {self.role}_ids=, the ids of rows and columns in order"
+                hint=f"pass {parameter(f'{self.role}_ids')}, the ids of rows and columns in order"
                 + (f" (to evaluate_model: {parameter('items')})" if self.role == "item" else ""),
             )
         axis = Table(self.ids.to_frame(), "items", f"{self.role}_ids", "ids", {})

@@ -37,6 +37,7 @@ from rankwise.errors import (
     nearest,
 )
 from rankwise.findings.words import (
+    VERDICT_MARKS,
     deciding_p,
     group_name,
     interval_text,
@@ -46,6 +47,8 @@ from rankwise.findings.words import (
     named_p,
     natural_key,
     places,
+    verdict_tone,
+    verdict_words,
 )
 from rankwise.messages import parameter, printable
 from rankwise.metrics.base import parse
@@ -260,15 +263,19 @@ def difference_frame(pairs: Sequence[Mapping[str, Any]], design: Design) -> pl.D
         value = signed(row["difference"], places(row))
         text = (
             f"{pair}: {row['metric']} {value} "
-            f"({interval_text(row, signed)}{margin_level(row)}){p}, {row['verdict']}"
+            f"({interval_text(row, signed)}{margin_level(row)}){p}, {verdict_words(row)}"
         )
         low, high = decided_limits(row) or (math.nan, math.nan)
         wide = {
             "thin_low": low if math.isfinite(low) else None,
             "thin_high": high if math.isfinite(high) else None,
         }
-        tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
-        looks = {"tone": tone, "right": f"{value}  {row['verdict']}", "verdict": row["verdict"]}
+        said = verdict_words(row)
+        looks = {
+            "tone": verdict_tone(row["verdict"]),
+            "right": f"{value}  {said}",
+            "verdict": row["verdict"],
+        }
         names = {"metric": row["metric"], "name": pair, "text": text}
         rows.append(names | looks | wide | limits(estimate))
     numbers = {**_LIMITS, "thin_low": pl.Float64, "thin_high": pl.Float64}
@@ -714,14 +721,13 @@ class ComparisonPlots:
         theme : {"light", "dark"}, default="light"
             The colours.
         """
-        marks = {"better": "▲", "worse": "▼", "different": "◆"}
         rows = []
         for row in self._table.filter(pl.col("group").is_null()).iter_rows(named=True):
             base = self._design.baseline
             name = row["system"] if base is not None else f"{row['system']} − {row['baseline']}"
-            shown = f"{change(row['lift'])} {marks.get(row['verdict'], '·')}"
-            text = f"{name}: {row['metric']} {shown}, {row['verdict']}"
-            tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
+            shown = f"{change(row['lift'])} {VERDICT_MARKS.get(row['verdict'], '·')}"
+            text = f"{name}: {row['metric']} {shown}, {verdict_words(row)}"
+            tone = verdict_tone(row["verdict"])
             rows.append(
                 {
                     "metric": row["metric"],
@@ -931,8 +937,8 @@ def _slice_differences(
             if few
             else Estimate(row["difference"], row["low"], row["high"])
         )
-        said = f"{users} users: no interval" if few else row["verdict"]
-        tone = row["verdict"] if row["verdict"] in ("better", "worse") and not few else ""
+        said = f"{users} users: no interval" if few else verdict_words(row)
+        tone = "" if few else verdict_tone(row["verdict"])
         p = (
             ""
             if few or is_missing(row["p_adjusted"])

@@ -635,8 +635,8 @@ def _check_unused(options: Mapping[str, Any]) -> None:
     if passed:
         raise ParameterError(
             "a report of logged impressions has no such option",
-            found=", ".join(f"{name}=" for name in passed),
-            hint=f"leave {passed[0]}= out: the log has its policies, its baseline and its rewards",
+            found=", ".join(map(parameter, passed)),
+            hint=f"leave {parameter(passed[0])} out: the log has its policies, its baseline and its rewards",
         )
 
 

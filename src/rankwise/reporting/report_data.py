@@ -259,7 +259,7 @@ def _read_again(result: Result, role: TableRole) -> Table:
     source, digest = str(card["source"]), card.get("sha256")
     folder = folder_of_list(source)  # of which the list had all files, if the hashes agree
     path = folder or Path(source)
-    ask = f"pass {role}="
+    ask = f"pass {parameter(role)}"
     if digest is None:
         raise MetricError(f"{role}: a table was passed, which a result does not keep", hint=ask)
     if not path.exists():

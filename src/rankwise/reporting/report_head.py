@@ -16,24 +16,31 @@ from rankwise.core.terminal import brief, change, count_of, level_text, signed
 from rankwise.findings.finding import oriented
 from rankwise.findings.margins import margin_text
 from rankwise.findings.words import (
+    CONDITIONAL,
     CORRECTIONS,
     deciding_p,
     group_words,
     interval_text,
     is_missing,
     listing,
+    loss_text,
     margin_mark,
     named_p,
     places,
+    verdict_tone,
 )
 from rankwise.reporting.report_data import ReportData
 from rankwise.results.display import sample_text, split_words
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact below the verdict: a large number, a bold clause, and the condition."""
+    """A fact below the verdict: a large number, a bold clause, and the condition.
+
+    ``ticks`` are marks on a bar, each with its place from 0 to 1 and its name, the smallest first.
+    """
 
     title: str
     big: str
@@ -41,6 +48,7 @@ class Fact:
     rest: str = ""
     unit: str = ""
     tone: str = ""
+    ticks: Sequence[tuple[float, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -357,11 +365,11 @@ def _pair_facts(material: ReportData) -> list[Fact]:
     """Return the facts of the best system against the baseline, or against the second best."""
     order = system_order(_primary(material), material.design)
     baseline = material.design.baseline
-    system, other = (order[1], order[0]) if baseline is not None else (order[0], order[1])
+    system, other = (order[1], order[0]) if baseline is not None else material.ranked[:2]
     row, alpha = _pair(material, system, other), material.design.alpha
     if row is None:  # groups of users: each has a verdict of its own
         return []
-    tone = {"better": "better", "worse": "worse"}.get(row["verdict"], "")
+    tone = verdict_tone(row["verdict"])
     size, limits = _size(row, ("lift", "lift_low", "lift_high"))
     gain = Fact("Difference", size, f"{_means(row)}, {system} against {other}.", limits, tone=tone)
     price = _cost_of_pair(material, system, other, row["metric"])
@@ -371,6 +379,8 @@ def _pair_facts(material: ReportData) -> list[Fact]:
     sides = "two one-sided tests" if row["verdict"] == "equivalent" else "two-sided"
     if is_missing(p):
         certainty = Fact("How sure", "Not tested", f"{row['metric']} could not be tested.")
+    elif row["verdict"] in CONDITIONAL:
+        certainty = _condition_fact(row, material.unit, f"{named_p('p', p, alpha)}{over}")
     else:
         certainty = Fact(
             "How sure",
@@ -379,6 +389,24 @@ def _pair_facts(material: ReportData) -> list[Fact]:
             f"Level {alpha:g}, {sides}.",
         )
     return [gain, price, _for_whom(material, row["metric"], row), certainty]
+
+
+def _condition_fact(row: Mapping[str, Any], unit: SamplingUnit, p: str) -> Fact:
+    """Return the condition of a verdict: up to which loss it holds, what was seen and is possible."""
+    loss, possible = row["condition"], row["loss_possible"]
+    seen = f"Largest loss seen: {brief(row['loss_seen'])}"
+    ticks: list[tuple[float, str]] = []
+    if not is_missing(possible):
+        seen += f"; possible: {brief(possible)}"
+        marks = {"seen": row["loss_seen"], "condition": loss, "possible": possible}
+        ticks = [(min(size / possible, 1.0), name) for name, size in marks.items()]
+    return Fact(
+        "How sure",
+        f"If ≤ {loss_text(loss)}",
+        f"Shown if {unit.condition(loss_text(loss))}.",
+        f"{seen}. For any {unit.rows} {p}.",
+        ticks=ticks,
+    )
 
 
 _OFFLINE = Gap(

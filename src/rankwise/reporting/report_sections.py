@@ -29,6 +29,8 @@ from rankwise.core.terminal import (
 from rankwise.errors import MetricError
 from rankwise.findings.finding import oriented
 from rankwise.findings.words import (
+    CONDITIONAL,
+    VERDICT_MARKS,
     deciding_p,
     group_name,
     interval_text,
@@ -39,6 +41,8 @@ from rankwise.findings.words import (
     named_p,
     natural_key,
     places,
+    verdict_tone,
+    verdict_words,
 )
 from rankwise.messages import call, parameter
 from rankwise.metrics.inputs import read_label
@@ -103,11 +107,6 @@ _PANELS = 6  # charts side by side
 _CUTOFFS = 30  # points of a curve
 _ROWS, _VALUES = 150, 400  # rows of a folded table
 _BEYOND = ("coverage", "novelty", "diversity", "popularity", "fairness")
-_MARKS = {"better": "▲", "worse": "▼", "different": "◆"}
-
-
-def _tone(verdict: str) -> str:
-    return verdict if verdict in ("better", "worse") else ""
 
 
 def decision(material: ReportData) -> list[Block]:
@@ -268,7 +267,7 @@ def _board_column(
         )
         said = f"{name}: {cell} = {estimate}"
         cells[name] = BoardCell(
-            cell, brief(value), said, bar, _tone(verdict), _MARKS.get(verdict, "")
+            cell, brief(value), said, bar, verdict_tone(verdict), VERDICT_MARKS.get(verdict, "")
         )
     users = material.unit.counted_in(rows[0]) if common else ""
     down = "lower is better" if material.direction(cell) is False else ""
@@ -314,11 +313,11 @@ def differences(material: ReportData) -> list[Block]:
             thin=decided_limits(row),
             value=signed(row["difference"], places(row)),
             value_small=interval_text(row, signed) + margin_level(row),
-            outcome=f"{_MARKS.get(row['verdict'], '·')} {row['verdict']}",
+            outcome=f"{VERDICT_MARKS.get(row['verdict'], '·')} {verdict_words(row)}",
             outcome_small=""
             if is_missing(deciding_p(row))
             else named_p(p_name, deciding_p(row), alpha) + margin_mark(row),
-            tone=_tone(row["verdict"]),
+            tone=verdict_tone(row["verdict"]),
         )
         for row in rows
     ]
@@ -402,18 +401,18 @@ def other_metrics(material: ReportData) -> list[Block]:
                 cells.append("–")
                 continue
             verdict = pairs[name]["verdict"]
-            text = f"{change(pairs[name]['lift'])} {_MARKS.get(verdict, '·')}"
-            cells.append(
-                Marked(
-                    text, "better" if verdict == "better" else "worse" if verdict == "worse" else ""
-                )
-            )
+            text = f"{change(pairs[name]['lift'])} {VERDICT_MARKS.get(verdict, '·')}"
+            cells.append(Marked(text, verdict_tone(verdict)))
         body.append(cells)
     share = (
         f"{100 * float(material.design.alpha):g} % of the differences shown are expected "
         "to be false."
     )
-    text = f"Exploratory: change against {other}, ▲ better, ▼ worse, · not shown; up to {share}"
+    has_condition = any(row["verdict"] in CONDITIONAL for row in rows)
+    under = " (△ ▽ under a condition)" if has_condition else ""
+    text = (
+        f"Exploratory: change against {other}, ▲ better, ▼ worse{under}, · not shown; up to {share}"
+    )
     return [
         Text(text),
         Grid(TableView(["metric", other, *names], body), compact=len(names) < SYSTEMS),
@@ -538,7 +537,7 @@ def _panel_row(
         high=math.nan if few else row["high"],
         value=value,
         outcome="" if few else row["verdict"],
-        tone="" if few else _tone(row["verdict"]),
+        tone="" if few else verdict_tone(row["verdict"]),
         note="no interval" if few else "",
         strong=strong,
         size=size,

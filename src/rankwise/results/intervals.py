@@ -264,7 +264,7 @@ def _interval_of_mean(
         return constant_interval(float(values[0]), len(values), *bounds, confidence=confidence)
 
     if method == "auto":
-        method = "t" if len(values) >= MANY else "bounded" if is_bounded else "studentised"
+        method = "bounded" if is_bounded else "t" if len(values) >= MANY else "studentised"
     if method == "bounded" and not is_bounded:
         raise ParameterError(
             f"{cell} has no bounds",

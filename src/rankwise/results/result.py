@@ -388,8 +388,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
         method : str, default="auto"
             For per-user means: ``"bounded"``, which holds for any distribution on the range of the
             metric, ``"t"``, a bootstrap (``"studentised"``, ``"bca"``, ``"percentile"``,
-            ``"basic"``), or ``"auto"``: t from 1,000 users; below, bounded, or studentised for
-            metrics without bounds. With 30 users of whom 5 % have a hit, t and BCa cover the mean
+            ``"basic"``), or ``"auto"``: bounded; for metrics without bounds t from 1,000 users,
+            and studentised below. With 30 users of whom 5 % have a hit, t and BCa cover the mean
             in 76 % of samples at a nominal 95 %, the bounded interval in 99 % or more. For other
             values (coverage, Gini, entropy, rates of groups of items, pooled ones) only
             ``"jackknife"`` is valid, which needs ``rankwise.evaluate(…, jackknife=64)``. For gaps

@@ -94,13 +94,43 @@ class SamplingUnit:
         by = "" if self.is_of_requests else f" by {self.clusters}"
         return [f"only {count_of(clusters, self._cluster)}{by}"] if clusters < _FEW_CLUSTERS else []
 
-    def largest_flag(self, rows: int) -> str:
-        """Return the caveat of a bounded mean: no cluster is larger than the sample's largest.
+    def unseen_flag(self, mean: float, largest: int) -> str:
+        """Return the caveat of a bound: a cluster that was not sampled has the mean size.
 
-        >>> REQUESTS.largest_flag(12)
-        'no user is taken to have more than 12 requests'
+        >>> REQUESTS.unseen_flag(3.42, 24)
+        'an unseen user is taken to have 3.4 requests, the mean; the largest here has 24'
         """
-        return f"no {self._cluster} is taken to have more than {count_of(rows, self.row)}"
+        return (
+            f"an unseen {self._cluster} is taken to have {mean:.1f} {self.rows}, the mean; the "
+            f"largest here has {largest:,}"
+        )
+
+    @property
+    def unseen(self) -> str:
+        """Those who were not sampled, in words."""
+        return f"{self.rows if self.clusters is None else f'{self._cluster}s'} who were not sampled"
+
+    def condition(self, loss: str) -> str:
+        """Return the condition of a verdict: that nobody who was not sampled loses more.
+
+        >>> USERS.condition("0.63"), USERS.within("household").condition("1.6")
+        ('no user loses more than 0.63', "no cluster loses more than 1.6 users' worth")
+        """
+        if self.clusters is None:
+            return f"no {self.row} loses more than {loss}"
+        return f"no {self._cluster} loses more than {loss} {self.rows}' worth"
+
+    @property
+    def informative_flag(self) -> str:
+        """The caveat of gains that depend on the size of a cluster.
+
+        >>> REQUESTS.informative_flag
+        'gains differ by size: the result depends on how many users with many requests there are'
+        """
+        return (
+            f"gains differ by size: the result depends on how many {self._cluster}s with many "
+            f"{self.rows} there are"
+        )
 
     @property
     def untested_flag(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 
 from rankwise.comparison.alignment import AlignedUsers, align_values, some_missing
+from rankwise.comparison.claims import Claim, claim_of_users
 from rankwise.comparison.comparability import (
     check_choices,
     check_digests,
@@ -68,7 +70,10 @@ from rankwise.spark.tables import (
     write_head,
 )
 from rankwise.splits.split import Split
-from rankwise.stats.differences import MANY, Differences, check_level
+from rankwise.stats.bounded_means import BOUNDED
+from rankwise.stats.bounds_of_pairs import BoundedPairs, Histogram
+from rankwise.stats.differences import Differences, TestResult, check_level
+from rankwise.stats.effect_sizes import lift_by_quantile
 from rankwise.stats.intervals import interval_of_test, lift_of_test
 from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
@@ -101,11 +106,13 @@ def compare(
     missing: Missing = "error",
     force: bool = False,
 ) -> Comparison:
-    r"""Compare results user by user, in Spark: differences, confidence intervals and t tests.
+    r"""Compare results user by user, in Spark: differences, confidence intervals and tests.
 
     The per-user values of all results are joined once. For every pair and metric the driver gets
     the number of users and the exact sums of :math:`x, y, x - y, x^2, y^2, xy, (x - y)^2`, from
-    which means, variances, the paired t test and its interval, lift and equivalence follow.
+    which means, variances, the paired t test, lift and equivalence follow, and of metrics with a
+    range a histogram of 1,024 bins of the differences, from which the test of `rankwise.compare`
+    for any users follows.
     Methods that need all values at once (bootstrap, sign flips, ranks, Cliff's delta, groups of
     users) are those of `rankwise.compare`, which collects the values on the driver; so are values
     that are no means over users (coverage, Gini), which it compares by their jackknife.
@@ -123,7 +130,7 @@ def compare(
     Returns
     -------
     Comparison
-        ``cliffs_delta`` is NaN. Below 1,000 users the t test is flagged.
+        ``cliffs_delta`` is NaN, and margins are tested by t.
 
     Raises
     ------
@@ -169,14 +176,12 @@ def compare(
         for pair in pairs
     ]
     rows = conclude_pairs(rows, correction, alpha)
-    ranks = ranks_of_pairs(
-        [row for row in rows if row.primary], alpha, better=first.direction(main)
-    )
+    ranks = ranks_of_pairs([row for row in rows if row.primary], better=first.direction(main))
     design = Design(
         baseline=baseline,
         primary=main,
         alpha=float(alpha),
-        test="t",
+        test="auto",
         correction=correction,
         margin=margins,
         missing=missing,
@@ -186,7 +191,6 @@ def compare(
         not_compared=not_compared,
         unchecked=tuple(unchecked(named, (lambda: _check(named)) if force else None)),
         ranks=tuple(ranks),
-        ranks_approximate=any("skewness" in flag for row in rows for flag in row.flags),
     )
     return Comparison(table_of(rows, PairFinding), systems.values(), design, dict(named))
 
@@ -221,6 +225,8 @@ class _Sums:
     ----------
     pairs : mapping of (cell, baseline, system) to PairSums
         The sums of every pair.
+    histograms : mapping of (cell, baseline, system) to Histogram
+        The distribution of the differences of every pair, of metrics with a bound.
     users : mapping of str to tuple of int
         By cell: users of any result, those without a value in all or in some results, and missing
         values that were taken for 0.
@@ -229,16 +235,18 @@ class _Sums:
     """
 
     pairs: Mapping[tuple[str, str, str], PairSums]
+    histograms: Mapping[tuple[str, str, str], Histogram]
     users: Mapping[str, tuple[int, int, int, int]]
     other_truth: int
 
     def __add__(self, other: _Sums) -> _Sums:
         pairs = {key: sums + other.pairs[key] for key, sums in self.pairs.items()}
+        histograms = {key: own + other.histograms[key] for key, own in self.histograms.items()}
         users: dict[str, Any] = {
             cell: tuple(map(sum, zip(counts, other.users[cell], strict=True)))
             for cell, counts in self.users.items()
         }
-        return _Sums(pairs, users, self.other_truth + other.other_truth)
+        return _Sums(pairs, histograms, users, self.other_truth + other.other_truth)
 
 
 def _summed(
@@ -257,7 +265,11 @@ def _summed(
         )
         joined = frame if joined is None else joined.join(frame, "user", "full")
     assert joined is not None
-    work = _Work(tuple(results), tuple(cells), tuple(pairs), missing)
+    ranges = {cell: bounds_of(results, cell) for cell in cells}
+    largest = {
+        cell: high - low for cell, (low, high) in ranges.items() if math.isfinite(high - low)
+    }
+    work = _Work(tuple(results), tuple(cells), tuple(pairs), missing, largest)
     shares = joined.mapInArrow(work.sums, "sums binary").toArrow().column("sums")
     total = reduce(add, (pickle.loads(share.as_py()) for share in shares))  # noqa: S301
     assert isinstance(total, _Sums)
@@ -272,6 +284,7 @@ class _Work:
     cells: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
     missing: Missing
+    largest: Mapping[str, float]
 
     def sums(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the sums of the users of a partition, in one row."""
@@ -281,7 +294,7 @@ class _Work:
 
     def of(self, frame: pl.DataFrame) -> _Sums:
         """Return the sums of the users in a table."""
-        sums, users = {}, {}
+        sums, histograms, users = {}, {}, {}
         for j, cell in enumerate(self.cells):
             values = frame.select(f"v{at}_{j}" for at in range(len(self.names)))
             aligned = align_values(values.to_numpy().astype(np.float64), self.missing)
@@ -290,10 +303,12 @@ class _Work:
             for baseline, system in self.pairs:
                 pair = Differences(columns[system], columns[baseline])
                 sums[cell, baseline, system] = PairSums.of(pair)
+                if cell in self.largest:
+                    histograms[cell, baseline, system] = Histogram.of(pair, self.largest[cell])
         relevant = [pl.col(f"n{at}") for at in range(len(self.names))]
         complete = frame.select(*relevant).drop_nulls()
         other = complete.filter(pl.any_horizontal(one != relevant[0] for one in relevant))
-        return _Sums(sums, users, len(other))
+        return _Sums(sums, histograms, users, len(other))
 
 
 def _row(
@@ -311,13 +326,20 @@ def _row(
     aligned = AlignedUsers(np.empty((0, 0)), users, undefined, dropped, filled)
     pair_sums, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
     tested = t_test(pair_sums)
-    if pair_sums.n < MANY:
-        tested = replace(tested, flags=(*tested.flags, f"t of fewer than {MANY} users"))
     bounds = bounds_of(results, cell)
     largest = bounds[1] - bounds[0]
     options: dict[str, Any] = {"n_resamples": 0, "seed": 0}
+    histogram = sums.histograms.get((cell, *pair))
+    bounded = None if histogram is None else histogram.pairs()
+    claim = Claim()
+    if histogram is not None and bounded is not None and pair_sums.n > 1:
+        claim = _claim(pair_sums, histogram, bounded)
+        difference, flags = pair_sums.mean, pair_sums.sample_flags
+        tested = TestResult(BOUNDED, difference, difference, claim.p_any, pair_sums.n, flags)
 
     def limits_of(level: float) -> Limits:
+        if bounded is not None and pair_sums.n > 1 and pair_sums.deviation:
+            return _limits_by_bound(pair_sums, bounded, level)
         interval = interval_of_test(
             pair_sums, "t", confidence=1 - level, largest=largest, **options
         )
@@ -337,11 +359,36 @@ def _row(
         tests=tests or n_exploratory,
         dropped=(users, aligned.reasons),
         bounds=bounds,
+        claim=claim,
         interval_flags=interval_of_test(
             pair_sums, "t", confidence=1 - alpha, largest=largest, **options
         ).flags,
     )
     return with_margin(replace(row, primary=tests is not None), margin, bounded=False)
+
+
+def _claim(sums: PairSums, histogram: Histogram, bounded: BoundedPairs) -> Claim:
+    """Return what a pair says of users who were not sampled."""
+
+    def largest_loss_of(level: float) -> float:
+        return float(bounded.largest_losses(np.full(1, level))[0])
+
+    return claim_of_users(
+        (histogram.least, histogram.most),
+        sums.mean,
+        histogram.largest,
+        p_any=bounded.p[0],
+        p_design=t_test(sums).p,
+        largest_loss_of=largest_loss_of,
+    )
+
+
+def _limits_by_bound(sums: PairSums, bounded: BoundedPairs, level: float) -> Limits:
+    """Return the limits of a difference, and those of the lift as many standard errors away."""
+    low, high = (float(limits[0]) for limits in bounded.limits(level))
+    _, lift_low, _ = lift_by_quantile(sums, (sums.mean - low) / sums.error)
+    _, _, lift_high = lift_by_quantile(sums, (high - sums.mean) / sums.error)
+    return Limits(low, high, lift_low, lift_high)
 
 
 @takes_options(ListOptions)

@@ -390,7 +390,30 @@ def same_pairs(parts: Parts) -> Finding:
     finding += f" have their user and item among {_sizes(parts)}"
     if parts.repeats:
         return "pass", len(both), f"{finding}; {parameter('repeats', True)}"
-    return _at_fault(both, finding, "fail")
+    others = _written_otherwise(parts).join(both, on=both.columns, how="anti", nulls_equal=True)
+    if len(others):
+        row = others.row(0, named=True)
+        finding += (
+            f"; {len(others):,} more if ids are compared without blanks, capitals, zeros in front "
+            f"and .0 behind, such as user {row['user']!r} and item {row['item']!r}"
+        )
+    return _at_fault(pl.concat([both, others]), finding, "fail")
+
+
+def _written_otherwise(parts: Parts) -> pl.DataFrame:
+    """Return the test rows whose user and item are known, if ids that differ in form are one."""
+    if pl.String not in (parts.test["user"].dtype, parts.test["item"].dtype):
+        return parts.test[:0]
+    forms = [_plain_form(name).alias(f"plain {name}") for name in PAIR]
+    known = pl.concat([frame.select(PAIR) for frame in parts.known]).unique().select(forms)
+    names = [f"plain {name}" for name in PAIR]
+    return rows_in(parts.test.with_columns(forms), known, names).drop(names)
+
+
+def _plain_form(name: str) -> pl.Expr:
+    """Return ids without blanks around, capitals, zeros in front of a number and ``.0`` behind it."""
+    text = pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase()
+    return text.str.replace(r"^(\d+)\.0+$", "$1").str.replace(r"^0+(\d)", "$1")
 
 
 @check("L2", "same event on both sides", timed=True)
@@ -731,6 +754,10 @@ def times_in_order(parts: Parts) -> Finding:
             moments,
             f"{finding}: no order",
         )
+    pile = _pile_of_one_time(parts.train)
+    if pile is not None:
+        rows, users = pile
+        return "warn", rows, f"{finding}; {rows:,} rows of {users:,} users have one: an import?"
     ratios = (times / times.shift(1)).fill_null(1.0)
     at = int(ratios.arg_max() or 0)
     if min(at, len(times) - at) > _LEAST_OF_UNIT * len(times):
@@ -743,6 +770,22 @@ def times_in_order(parts: Parts) -> Finding:
             )
             return "warn", ratio, f"{finding}: seconds and milliseconds in one column?"
     return "pass", moments, finding
+
+
+_PILE, _HIGHER = 0.05, 10.0
+"""The share of rows of one time that are a pile, and how much more they are than of any other."""
+
+
+def _pile_of_one_time(train: pl.DataFrame) -> tuple[int, int] | None:
+    """Return the rows and users of one time that stands out, as of an import; None if none does."""
+    counts = train["time"].value_counts(sort=True)
+    if len(counts) < 2:
+        return None
+    first, second = counts["count"][:2].to_list()
+    if first < _PILE * len(train) or first < _HIGHER * second:
+        return None
+    users = train.filter(pl.col("time") == counts["time"][0])["user"].n_unique()
+    return (first, users) if users > 1 else None
 
 
 def _span(seconds: float) -> str:

@@ -7,8 +7,12 @@ the Clopper-Pearson limit; for many values it is that of the t interval, correct
 distribution is known for which it covers less than it says.
 
 The quantile has no closed form for other values. It is computed by the saddle point of
-Lugannani and Rice (relative error of the tail probability about 1 % for one value, less for more),
-so that there are no random weights.
+Lugannani and Rice, so that there are no random weights. Its relative error of a tail probability
+near .025 is -4.6 to +2.6 % (against the exact inversion of the characteristic function, over sizes
+from 10 to 100,000); limits differ by less than .0015 of the range from 10 values on.
+
+Read the other way round, the same probability says how much one unseen value could lose before a
+difference is no longer shown: `BoundedMean.largest_loss`.
 
 References: Gaffke 2005, Mathematical Methods of Statistics 14; Learned-Miller & Thomas 2019,
 arXiv:1905.06208; Lugannani & Rice 1980, Advances in Applied Probability 12.
@@ -17,18 +21,17 @@ arXiv:1905.06208; Lugannani & Rice 1980, Advances in Applied Probability 12.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from rankwise.core import kernels
 from rankwise.stats.differences import (
-    BINS,
     LANES,
+    LEAST,
     Differences,
     Floats,
     Interval,
@@ -41,7 +44,6 @@ from rankwise.stats.differences import (
     in_bins,
     never_zero,
     normal_probability,
-    pairs_by_thread,
     root_of,
     total_in_lanes,
 )
@@ -151,6 +153,41 @@ class BoundedMean:
             return never_zero((x[1] / (x[1] - x[0])) ** count[0])
         return never_zero(probability_above(x, count=count)[0])
 
+    def largest_loss(self, level: float, hypothesis: float = 0.0) -> float:
+        r"""Return the largest value of one unseen user that leaves the hypothesis rejected.
+
+        The values are losses. The p-value of the hypothesis grows with the value L of the user who
+        is added, and stays below the level up to this one. With the losses u over the hypothesis
+        and :math:`A(s) = -\sum u_i / (1 - s u_i)`, the saddle point s belongs to the value
+        :math:`L(s) = 1 / (s + 1 / A(s))`, so that one search finds both.
+
+        Parameters
+        ----------
+        level : float
+            The one-sided level, below 1/2.
+        hypothesis : float, default=0.0
+            The mean loss that is to be rejected.
+
+        Returns
+        -------
+        float
+            It may be above the range of the values. NaN if the level is not reached: the mean is no
+            gain, or too much was lost by users who were seen.
+
+        Examples
+        --------
+        >>> BoundedMean.of(np.full(100, -0.03), 1.0).largest_loss(0.025)  # 100 users gain 0.03
+        0.7983
+        """
+        losses = self.values - hypothesis
+        scale = float(np.abs(losses).max(initial=0.0))
+        if not scale > 0 or not float(self.count @ losses) < 0:
+            return math.nan
+        if len(losses) == 1:  # of one value the probability has a closed form
+            return scale / math.expm1(-math.log(level) / self.n) + hypothesis
+        found = _largest_loss(losses / scale, self.count, level)
+        return scale * found + hypothesis if found > max(losses.max() / scale, 0.0) else math.nan
+
     @cached_property
     def _coarse(self) -> BoundedMean:
         """The same mean of few distinct values, for plans."""
@@ -209,14 +246,14 @@ def bounded_p(
 ) -> float:
     """Return the one-sided p-value that a mean, of users or clusters, is the hypothesis or more.
 
-    The totals of clusters over the hypothesis are bounded by the size of the largest cluster:
-    no cluster of the population is taken to be larger.
+    The added cluster, which was not sampled, has the mean size, and all of its users the largest
+    value.
     """
     if cluster is None:
         return BoundedMean.of(values, largest).p(hypothesis)
     most = max(largest, float(values.max(initial=-math.inf))) - hypothesis
     totals = np.bincount(cluster, values - hypothesis).astype(np.float64)
-    return BoundedMean.of(totals, int(np.bincount(cluster).max()) * most).p(0.0)
+    return BoundedMean.of(totals, len(values) / len(totals) * most).p(0.0)
 
 
 def bounded_upper(values: Floats, largest: float, confidence: float, cluster: Any = None) -> float:
@@ -271,7 +308,7 @@ def bounded_test_of(pairs: Differences, largest: float, cluster: Any = None) -> 
     if pairs.n < 2:
         return TestResult(BOUNDED, pairs.mean, math.nan, math.nan, pairs.n, pairs.sample_flags)
     if cluster is None:
-        side = int(_sign(pairs))
+        side = int(sign_of(pairs))
         p = BoundedMean.of_pairs(pairs, largest, side).p(0.0)
         if p > 0.5:  # else that of the other side is larger: both are at least 1 together
             p = min(p, BoundedMean.of_pairs(pairs, largest, -side).p(0.0))
@@ -280,37 +317,7 @@ def bounded_test_of(pairs: Differences, largest: float, cluster: Any = None) -> 
     return TestResult(BOUNDED, pairs.mean, pairs.mean, min(2 * p, 1.0), pairs.n, pairs.sample_flags)
 
 
-def bounded_p_of_all(pairs: Sequence[Differences], largest: float) -> list[float]:
-    """Return the p-values of `bounded_test_of` for many pairs of the same users."""
-    library, saddles = kernels.load(), np.full((len(pairs), 4), math.nan)
-    if library is not None and pairs and pairs[0].n > BINS:
-        columns = [
-            np.ascontiguousarray(values) for name in "xy" for values in map(attrgetter(name), pairs)
-        ]
-        limits, signs = (
-            np.array([pair.limits for pair in pairs]),
-            np.array([_sign(pair) for pair in pairs]),
-        )
-
-        def work(first: int, stop: int) -> None:
-            counts = pairs[0].n, len(pairs)
-            room = np.empty(4 * BINS + 2 * LANES)
-            library.rw_saddles(
-                columns, *counts, limits, signs, largest, BINS, first, stop, room, saddles
-            )
-
-        pairs_by_thread(work, len(pairs), pairs[0].n)
-    sides = [
-        math.nan if math.isnan(saddle[1]) else never_zero(_tail(*saddle))
-        for saddle in saddles.tolist()
-    ]
-    return [
-        2 * p if p <= 0.5 else bounded_test_of(pair, largest).p
-        for p, pair in zip(sides, pairs, strict=True)
-    ]
-
-
-def _sign(pairs: Differences) -> float:
+def sign_of(pairs: Differences) -> float:
     """Return the side (1 or −1) with the smaller p-value, if that p-value is below 1/2."""
     return -1.0 if pairs.mean > 0 else 1.0
 
@@ -470,11 +477,42 @@ def probability_above(
         return 0.0 if float(x.min()) < 0 else 1.0, 0.0
     if float(x.min()) >= 0:
         return 1.0, 0.0
-    s, *sums = _saddle(x / np.abs(x).max(), np.ones(len(x)) if count is None else count, start)
-    return _tail(s, *sums), s
+    s, *sums = saddle_of(x / np.abs(x).max(), np.ones(len(x)) if count is None else count, start)
+    return tail_of_saddle(s, *sums), s
 
 
-def _tail(s: float, curvature: float, third: float, exponent: float) -> float:
+def _largest_loss(losses: Floats, count: Floats, level: float) -> float:
+    """Return the largest loss that leaves the mean loss below 0 at a level; NaN if none does.
+
+    The search is along the saddle point, from 0 to where the added loss would be 0.
+    """
+
+    def at(s: float) -> tuple[float, float]:
+        """Return the logarithm of p over the level, and the loss that belongs to the saddle point."""
+        terms = losses / (1.0 - s * losses)
+        gain = -total_in_lanes(count * terms)
+        if gain <= 0:
+            return -math.inf, 0.0
+        p = tail_of_saddle(
+            s,
+            total_in_lanes(count * terms * terms) + gain * gain,
+            total_in_lanes(count * terms * terms * terms) + gain * gain * gain,
+            total_in_lanes(count * log_of_one_plus(-s * losses)) - math.log1p(s * gain),
+        )
+        return math.log(max(p, LEAST) / level), 1.0 / (s + 1.0 / gain)
+
+    if float(losses.max()) > 0:
+        last = saddle_of(losses, count, 0.0)[0] * (1.0 - 1e-12)
+    else:
+        last = 1.0 / math.sqrt(total_in_lanes(count * losses * losses))
+        while at(last)[0] >= 0:
+            last *= 2.0
+    if not last > 0 or at(last)[0] >= 0:
+        return math.nan
+    return at(root_of(lambda s: at(s)[0], 0.0, last, 0.0))[1]
+
+
+def tail_of_saddle(s: float, curvature: float, third: float, exponent: float) -> float:
     """Return the probability above 0 from the saddle point s, K'' and K''' / 2 at s, and −K(s)."""
     root = math.copysign(math.sqrt(max(2.0 * exponent, 0.0)), s)
     u = s * math.sqrt(curvature)
@@ -485,8 +523,8 @@ def _tail(s: float, curvature: float, third: float, exponent: float) -> float:
     return min(max(normal_probability(-root) + density * (1.0 / u - 1.0 / root), 0.0), 1.0)
 
 
-def _saddle(x: Floats, count: Floats, start: float) -> tuple[float, float, float, float]:
-    """Return the arguments of `_tail` for scaled values, with the same bits as the kernel."""
+def saddle_of(x: Floats, count: Floats, start: float) -> tuple[float, float, float, float]:
+    """Return the arguments of `tail_of_saddle` for scaled values, with the same bits as the kernel."""
     library, found = kernels.load(), np.zeros(4)
     if library is not None:
         room = np.zeros((2, -(-len(x) // LANES) * LANES))
@@ -508,13 +546,18 @@ def _saddle(x: Floats, count: Floats, start: float) -> tuple[float, float, float
         s,
         curvature,
         total_in_lanes(count * terms * terms * terms),
-        total_in_lanes(count * _log1p(-s * x)),
+        total_in_lanes(count * log_of_one_plus(-s * x)),
     )
 
 
-def _log1p(u: Floats) -> Floats:
+def log_of_one_plus(u: Floats) -> Floats:
     """Return log(1 + u), with the bits of the kernel on every platform."""
-    mantissa, exponent = np.frexp(1.0 + u)
+    return log_of(1.0 + u, u)
+
+
+def log_of(total: Floats, u: Floats) -> Floats:
+    """Return the logarithm of a total 1 + u, with the bits of the kernel on every platform."""
+    mantissa, exponent = np.frexp(total)
     low = mantissa < math.sqrt(0.5)
     mantissa, exponent = (
         np.where(low, 2.0 * mantissa, mantissa),

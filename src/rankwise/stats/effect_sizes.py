@@ -234,7 +234,7 @@ def lift_interval(pairs: PairStatistics, *, confidence: float) -> tuple[float, f
 
 def lift_by_quantile(pairs: PairStatistics, quantile: float) -> tuple[float, float, float]:
     """Return the relative lift and its Fieller limits at ``quantile`` standard errors."""
-    if pairs.n < 2:
+    if pairs.n < 2 or not all(map(math.isfinite, pairs.means)):
         return math.nan, math.nan, math.nan
     if not pairs.deviation or not math.isfinite(quantile):
         return pairs.mean / abs(pairs.means[1]) if pairs.means[1] else math.nan, math.nan, math.nan

@@ -16,6 +16,7 @@ from rankwise.messages import parameter
 from rankwise.stats.bounded_means import BoundedMean, bounded_interval_of, bounded_lift, bounded_p
 from rankwise.stats.data_sets import of_clusters
 from rankwise.stats.differences import (
+    LEAST,
     Differences,
     Interval,
     Missing,
@@ -218,6 +219,23 @@ class MarginClaim:
         if not t_is_valid(of_clusters(pairs, cluster)) or not excess.deviation:
             return 1.0
         return never_zero(stdtr(excess.n - 1, skewed_t(excess, 0.0)))
+
+    def p_by_t(self) -> float:
+        """Return the one-sided p-value of the claim by t; 1 where t is not valid."""
+        from scipy.special import stdtr
+
+        if self.pairs.n < 2:
+            return math.nan
+        if not self.pairs.deviation:
+            return LEAST if self.gap > 0 else 1.0
+        if not t_is_valid(self.pairs):
+            return 1.0
+        t = self.side * skewed_t(self.pairs, self.side * self.limit)
+        return never_zero(stdtr(self.pairs.n - 1, t))
+
+    def largest_loss(self, level: float) -> float:
+        """Return the largest change of an unseen user that the claim bears; NaN if it bears none."""
+        return self._mean.largest_loss(level, self.limit)
 
     def users(self, alpha: float, *, power: float = 0.8) -> int | None:
         """Return the users needed to show the claim, by this sample; None if no number does."""

@@ -43,9 +43,9 @@ def named_items(option: NameKind, given: object) -> str | dict[str, list[Any]] |
         raise ParameterError(
             f"{option} is the name of a column of the items, or a mapping of each name to its item "
             "or items",
-            found=f"{option}={given!r}"[:80],
+            found=parameter(option, given),
             hint=f"with {parameter('items')} as a table, "
-            f'{option}="{"semantic_id" if option == "codes" else "title"}"',
+            + parameter(option, "semantic_id" if option == "codes" else "title"),
         )
     items: dict[str, list[Any]] = {}
     for name, value in given.items():

@@ -390,7 +390,7 @@ def check_columns(
     for key in columns or {}:
         if not _concerns(key, read):
             table = key.rpartition(".")[0]
-            other = f"pass {table}=, or " if table in {*optional} else ""
+            other = f"pass {parameter(table)}, or " if table in {*optional} else ""
             raise ParameterError(
                 f"{parameter('columns')} names a column of a table that is not read here",
                 found=f"{key!r}; read: {', '.join(read) or 'no table'}",

@@ -128,7 +128,7 @@ def test_items_and_users_without_training(audit):
         f"{name} {share:.2%} ({len(some) / 29:.2%} of rows)"
         for name, share, some in zip(("users", "items"), shares, cold, strict=True)
     ]
-    both = 'evaluate(by=["history", "item:cold"]) shows both'
+    both = 'rankwise.evaluate(…, by=["history", "item:cold"]) shows both'
     said = f"cold in 29 test rows: {', '.join(parts)}; {both}"
     assert audit["L11"].said == said
     assert audit["L11"].value == pytest.approx(len({*cold[0], *cold[1]}) / 29)
@@ -299,3 +299,28 @@ def test_of_equally_popular_items_the_first_are_the_most_popular():
     lists = {user: list(range(40, 55)) for user in range(10)}
     said = rw.audit(train, test, recommendations=lists)["L18"].said
     assert "of the 10 most popular in test 0.9000" in said
+
+
+def test_pairs_whose_ids_differ_in_form_are_on_both_sides():
+    """A blank, capitals, zeros in front and ``.0``: four test rows that training has, too."""
+    train = {"user": ["ann", "BOB", "7", "12"], "item": ["a", "b", "c", "d"]}
+    test = {"user": ["ann ", "bob", "007", "12.0", "eve"], "item": ["a", "b", "c", "d", "x"]}
+    found = rw.audit(pl.DataFrame(train), pl.DataFrame(test))
+    assert found["L1"].status == "fail"
+    assert "4 more if ids are compared without blanks" in found["L1"].said
+    assert found.rows("L1")["user"].to_list() == ["ann ", "bob", "007", "12.0"]
+    plain = rw.audit(pl.DataFrame(train), pl.DataFrame({"user": ["120", "7"], "item": ["d", "x"]}))
+    assert plain["L1"].status == "pass"
+
+
+def test_a_pile_of_one_time_is_an_import():
+    times = [*range(100, 190), *[50] * 20]
+    train = pl.DataFrame(
+        {"user": [at % 30 for at in range(110)], "item": range(110), "timestamp": times}
+    )
+    test = pl.DataFrame({"user": [1, 2], "item": [500, 501], "timestamp": [300, 301]})
+    found = rw.audit(train, test)
+    assert (found["L22"].status, found["L22"].value) == ("warn", 20)
+    assert "20 rows of 20 users have one: an import?" in found["L22"].said
+    spread = train.with_columns(timestamp=pl.Series([at % 10 for at in range(110)]))
+    assert rw.audit(spread, test)["L22"].status == "pass"

@@ -1,0 +1,110 @@
+"""What the difference of a pair says of users who were not sampled.
+
+A verdict without a condition holds whatever users were not sampled: it rests on Gaffke's limit,
+which allows an unseen user to lose the whole range of the metric. A conditional verdict needs the
+test of the design besides, and names the largest loss of an unseen user up to which Gaffke's limit
+shows the difference. The rule and its simulations are in `docs/choice_of_test.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from rankwise.findings.finding import LargestLossOf, UnseenLosses, UsersForAnyOf
+
+FEWEST_SKEWED = 50
+"""Users below which a metric without a bound says nothing where differences are skewed."""
+FEWEST_PLANNED = 200
+"""Users below which a sample does not tell how many would be enough."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the difference of a pair says of users who were not sampled.
+
+    Attributes
+    ----------
+    unseen : UnseenLosses
+        The largest loss and gain that were seen, and the loss that is possible.
+    p_any : float
+        The two-sided p-value that holds for any users; NaN without a bound.
+    p_design : float
+        The two-sided p-value of the test that a conditional verdict needs; NaN for none.
+    largest_loss_of, users_for_any_of : callable or None
+        As for a `Finding`.
+    least_condition : float
+        The smallest loss that a conditional verdict may name.
+    is_conditional : bool
+        Whether nothing can be shown for any users.
+    """
+
+    unseen: UnseenLosses = field(default_factory=UnseenLosses)
+    p_any: float = math.nan
+    p_design: float = math.nan
+    largest_loss_of: LargestLossOf | None = None
+    users_for_any_of: UsersForAnyOf | None = None
+    least_condition: float = math.nan
+    is_conditional: bool = False
+
+
+SHARE_OF_RANGE = 0.2
+"""The smallest condition of a verdict, as a share of the range of the metric.
+
+That no user loses more than less than this is true of hardly any change of a recommender.
+"""
+
+
+def claim_of_users(
+    changes: tuple[float, float],
+    mean: float,
+    largest: float,
+    *,
+    p_any: float,
+    p_design: float,
+    largest_loss_of: LargestLossOf,
+    users_for_any_of: UsersForAnyOf | None = None,
+    stated: float = math.nan,
+    is_skewed: bool = False,
+) -> Claim:
+    """Return the claim of a pair over independent users.
+
+    Parameters
+    ----------
+    changes : tuple of float
+        The smallest and the largest difference of a user.
+    mean : float
+        The mean difference.
+    largest : float
+        The largest difference that is possible; infinite without a bound.
+    p_any, p_design, largest_loss_of, users_for_any_of
+        As for a `Claim`; ``p_design`` is NaN where no condition is to be named.
+    stated : float
+        The largest loss that was stated; NaN if none was.
+    is_skewed : bool
+        Whether there are too few users for the skewness of their differences.
+    """
+    losses, gains = -changes[0], changes[1]
+    seen = (losses, gains) if mean > 0 else (gains, losses)
+    loss_seen, gain_seen = (max(0.0, change) for change in seen)
+    is_bounded = math.isfinite(largest)
+    if is_bounded:
+        least = max(loss_seen, SHARE_OF_RANGE * largest)
+    else:
+        least = math.inf if is_skewed else max(loss_seen, gain_seen)
+    if max(loss_seen, gain_seen) > stated:
+        least = math.inf
+    return Claim(
+        unseen=UnseenLosses(
+            loss_seen=loss_seen,
+            gain_seen=gain_seen,
+            loss_possible=largest if is_bounded else math.nan,
+            loss_stated=stated,
+        ),
+        p_any=p_any,
+        p_design=p_design,
+        largest_loss_of=largest_loss_of,
+        users_for_any_of=users_for_any_of if is_bounded else None,
+        least_condition=least,
+        is_conditional=not is_bounded and not math.isnan(p_design),
+    )
