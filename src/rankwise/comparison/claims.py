@@ -108,3 +108,16 @@ def claim_of_users(
         least_condition=least,
         is_conditional=not is_bounded and not math.isnan(p_design),
     )
+
+
+def broken_statement(most: float, stated: float) -> tuple[str, ...]:
+    """Return the caveat of a change that is larger than was stated to be possible.
+
+    >>> broken_statement(0.62, 0.5)
+    ('a user changed by 0.62, more than the 0.5 that was stated: nothing is shown',)
+    """
+    if not most > stated:
+        return ()
+    return (
+        f"a user changed by {most:.2g}, more than the {stated:g} that was stated: nothing is shown",
+    )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.comparison.alignment import AlignedUsers
-from rankwise.comparison.claims import SHARE_OF_RANGE, Claim
+from rankwise.comparison.claims import Claim, broken_statement, claim_of_users
 from rankwise.comparison.family import PairFamily
 from rankwise.comparison.rows import (
     POWER_0_8,
@@ -23,7 +23,7 @@ from rankwise.comparison.rows import (
 from rankwise.comparison.scaled_difference import ScaledDifference
 from rankwise.core.terminal import percent
 from rankwise.errors import InputError, MetricError
-from rankwise.findings.finding import Limits, MarginTests, UnseenLosses
+from rankwise.findings.finding import Limits, MarginTests
 from rankwise.stats.bounded_means import (
     BOUNDED,
     BoundedMean,
@@ -213,28 +213,39 @@ class _SampledPair:
         losses, is_bounded = self._losses, math.isfinite(self.largest)
         if len(losses) < 2 or not math.isfinite(self.differences.mean):
             return Claim()
-        loss_seen, gain_seen = (max(0.0, float((side * losses).max())) for side in (1, -1))
-        possible = self._mean_size * self.largest / self._worth if is_bounded else math.nan
-        is_auto = self.family.test == "auto"
-        least = max(loss_seen, SHARE_OF_RANGE * possible if is_bounded else gain_seen)
+        possible = self._mean_size * self.largest / self._worth if is_bounded else math.inf
 
         def largest_loss_of(level: float) -> float:
             return BoundedMean.of(losses, possible if is_bounded else 0.0).largest_loss(level)
 
-        return Claim(
-            unseen=UnseenLosses(loss_seen=loss_seen, gain_seen=gain_seen, loss_possible=possible),
+        is_auto, stated = self.family.test == "auto", self.family.largest_loss.get(self.cell)
+        claim = claim_of_users(
+            (-float(losses.max()), -float(losses.min())),
+            1.0,
+            possible,
             p_any=float(np.maximum(p_design, self._p_of_bound)),
             p_design=p_design if is_auto else math.nan,
             largest_loss_of=largest_loss_of,
-            least_condition=least,
-            is_conditional=is_auto and not is_bounded,
         )
+        if stated is None:
+            return claim
+        least = math.inf if self._broken_statement else claim.least_condition
+        unseen = replace(claim.unseen, loss_stated=stated)
+        return replace(claim, unseen=unseen, least_condition=least)
+
+    @cached_property
+    def _broken_statement(self) -> tuple[str, ...]:
+        """The caveat that a user changed by more than was stated to be possible."""
+        stated = self.family.largest_loss.get(self.cell, math.inf)
+        return broken_statement(float(np.abs(self.differences.d).max()), stated)
 
     @cached_property
     def _p_of_bound(self) -> float:
         """The two-sided p-value by the bound of users, or of clusters; NaN without a bound."""
         if not math.isfinite(self.largest):
             return math.nan
+        if self._broken_statement:
+            return 1.0
         return bounded_test_of(self.differences, self.largest, self.cluster).p
 
     @cached_property
@@ -376,7 +387,8 @@ class _SampledPair:
 
     def _with_bound(self, finding: PairFinding) -> PairFinding:
         """Return a finding with the larger p-value of its own test and the bounded mean."""
-        d, test, flags = self.differences, finding.test, finding.flags
+        d, test = self.differences, finding.test
+        flags = (*finding.flags, *self._broken_statement)
         if self.cluster is not None:
             flags = (*flags, *self._flags_of_sizes())
 

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from rankwise.comparison.alignment import AlignedUsers
-from rankwise.comparison.claims import FEWEST_PLANNED, FEWEST_SKEWED, Claim, claim_of_users
+from rankwise.comparison.claims import (
+    FEWEST_PLANNED,
+    FEWEST_SKEWED,
+    Claim,
+    broken_statement,
+    claim_of_users,
+)
 from rankwise.comparison.family import OF_MEDIAN, PairFamily
 from rankwise.comparison.rows import PairFinding
 from rankwise.findings.finding import NO_LIMITS, Limits
@@ -236,19 +242,6 @@ class _UserPair:
             "p": self.tested.p,
             "largest": self.of_all.largest,
         }
-
-
-def broken_statement(most: float, stated: float) -> tuple[str, ...]:
-    """Return the caveat of a change that is larger than was stated to be possible.
-
-    >>> broken_statement(0.62, 0.5)
-    ('a user changed by 0.62, more than the 0.5 that was stated: nothing is shown',)
-    """
-    if not most > stated:
-        return ()
-    return (
-        f"a user changed by {most:.2g}, more than the {stated:g} that was stated: nothing is shown",
-    )
 
 
 def _of_median(finding: PairFinding, test: str, d: Differences) -> PairFinding:
