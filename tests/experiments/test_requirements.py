@@ -66,6 +66,21 @@ REFUSED = [
         "comparison.margin.map@7: map@7 was not evaluated",
     ),
     (
+        "metrics: [mrr@7]",
+        "comparison: {largest_loss: {mrr@7: 2}}",
+        "comparison.largest_loss.mrr@7: no user can lose 2 of mrr@7",
+    ),
+    (
+        "metrics: [mrr@7]",
+        "comparison: {largest_loss: -1}",
+        "comparison.largest_loss: largest_loss",
+    ),
+    (
+        "metrics: [mrr@7]",
+        "decision: {success: mrr@7, largest_loss: {mrr@7: 2}}",
+        "decision.largest_loss: no user can lose 2 of mrr@7",
+    ),
+    (
         "metrics: [mrr@7, gini@7]",
         "comparison: {primary: gini@7}",
         "comparison.primary: gini@7 cannot be compared: it is not a mean over users (evaluate with evaluation: {jackknife: 64})",

@@ -39,7 +39,12 @@ from rankwise.experiments.config_errors import AS_BOOLEAN, ConfigErrors
 from rankwise.experiments.document import Place
 from rankwise.experiments.schema import MODELS, Config, LoggedTarget, Source
 from rankwise.experiments.warprec import complex_metric
-from rankwise.findings.margins import check_margin, margins_by_cell
+from rankwise.findings.margins import (
+    LargestLoss,
+    check_margin,
+    largest_losses_by_cell,
+    margins_by_cell,
+)
 from rankwise.metrics.base import LARGEST, Metric, parse_all
 from rankwise.metrics.values import value_kinds
 from rankwise.offpolicy.result import LOGGED
@@ -438,6 +443,7 @@ def check_comparisons(
                 mistakes.tried(
                     (*place, "margin", name), partial(margins_by_cell, {name: size}, first)
                 )
+        _check_largest_loss(options.get("largest_loss"), place, first, is_known, mistakes)
         if complete and len(mistakes) == before and primary is None and not names:
             mistakes.tried(
                 place, partial(common_cells, expected, None, None, means_only=means_only)
@@ -450,7 +456,29 @@ def check_comparisons(
         )
 
 
-_NOT_CHECKED = ("primary", "metrics", "margin", "force", "alpha", "baseline")
+def _check_largest_loss(
+    loss: LargestLoss,
+    place: Place,
+    first: Result,
+    is_known: Callable[[str], bool],
+    mistakes: ConfigErrors,
+) -> None:
+    """Check the losses that are stated for all metrics together, or for each."""
+    if loss is None:
+        return
+    if not isinstance(loss, Mapping):
+        mistakes.tried(
+            (*place, "largest_loss"),
+            partial(largest_losses_by_cell, loss, first, list(first.values)),
+        )
+        return
+    for name, size in loss.items():
+        if is_known(name):
+            stated = partial(largest_losses_by_cell, {name: size}, first, ())
+            mistakes.tried((*place, "largest_loss", name), stated)
+
+
+_NOT_CHECKED = ("primary", "metrics", "margin", "largest_loss", "force", "alpha", "baseline")
 """Options of a comparison that are checked one by one, with a path of their own."""
 
 
