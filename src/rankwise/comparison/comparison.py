@@ -76,10 +76,15 @@ class Comparison(DetailedDisplay):
         - both means; the ``difference`` (system minus baseline) with its confidence interval, and
           the interval that holds for all pairs of the primary metric together (``low_together``,
           ``high_together``, by Bonferroni); the relative ``lift`` with its interval (Fieller)
-        - the test, its p-value and ``p_adjusted``; ``p_bound``, the two-sided p-value that holds
-          for any distribution on the range of the metric (NaN without a bound); the ``verdict``
-          (better, worse, different, equivalent, not shown) with the ``error_rate`` that it
-          controls, and ``within_margin``
+        - the test, its p-value and ``p_adjusted``, which hold for any users; ``p_design`` and
+          ``p_design_adjusted``, those of the test of the design, which knows nothing of users who
+          were not sampled; the ``verdict`` (better, worse, different, equivalent, not shown) with
+          the ``error_rate`` that it controls, and ``within_margin``
+        - ``largest_loss``, the largest loss of one unseen user that the difference bears, beside
+          ``loss_seen``, ``gain_seen``, ``loss_possible`` (the range) and ``loss_stated``; the
+          ``condition`` of a verdict that ends with "if" (better if, worse if, different if,
+          equivalent if); the users who would show it for any users, ``users_for_any_low`` to
+          ``users_for_any_high``
         - with a margin: ``p_non_inferior``, and the ``users_needed`` to show non-inferiority
         - effect sizes d_z and Cliff's delta; wins, ties and losses; the number of users compared,
           left out (and why), and with values that are not both 0; the minimum detectable

@@ -412,7 +412,9 @@ class _SampledPair:
     def _flags_of_sizes(self) -> list[str]:
         """Return the caveats of clusters' sizes."""
         size = np.bincount(self.cluster)
-        flags = [self.family.unit.unseen_flag(self._mean_size, int(size.max()))]
+        flags = []
+        if np.ptp(size):
+            flags.append(self.family.unit.unseen_flag(self._mean_size, int(size.max())))
         if _depends_on_size(np.bincount(self.cluster, self.differences.d) / size, size):
             flags.append(self.family.unit.informative_flag)
         return flags
