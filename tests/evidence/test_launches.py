@@ -425,3 +425,47 @@ def test_intervals_cover_and_verdicts_are_seldom_wrong(world, logs):
     few = 3 * math.sqrt(0.05 * 0.95 / logs)
     assert row["covered"] >= 0.95 - few
     assert row["wrong verdict"] <= 0.05 + few
+
+
+def with_one_that_dominates(n=20):
+    """Launches without a relation, and one in row 7 whose both effects are large."""
+    rng = np.random.default_rng(11)
+    x, y = rng.normal(0, 0.3, n), rng.normal(0, 0.3, n)
+    x[6], y[6] = 12.0, 9.0
+    return pl.DataFrame(
+        {"ndcg": x, "ndcg_se": [0.1] * n, "online": y, "online_se": [0.1] * n},
+    )
+
+
+def test_a_verdict_that_rests_on_one_launch_says_so():
+    table = with_one_that_dominates()
+    found = rw.validate_metrics(table, same_users=False)
+    row = found.table.row(0, named=True)
+    assert (row["verdict"], row["dominant_launch"]) == ("follows", 7)
+    rest = rw.validate_metrics(table.filter(pl.col("ndcg") < 10), same_users=False).table
+    without = [row[f"slope_without{end}"] for end in ("", "_low", "_high")]
+    assert without == pytest.approx(rest.select("slope", "slope_low", "slope_high").row(0))
+    assert rest["verdict"].to_list() == ["cannot tell"]
+    said = " ".join(repr(found).split())
+    assert "follows (rests on one launch)" in said
+    assert "ndcg: the slope rests on one launch, in row 7; without it, it is" in said
+    assert "rests on one launch, in row 7" in found.sentences[0]
+
+
+def test_launches_of_one_line_rest_on_none_of_them():
+    found = rw.validate_metrics(launches(n=30, slope=0.8), same_users=False)
+    assert found.table["dominant_launch"].to_list() == [None]
+    assert found.table["slope_without"].is_nan().all()
+    assert found.flags == []
+
+
+def test_slopes_without_each_launch_are_those_of_the_others():
+    arrays = [GOLDEN[name].to_numpy() for name in ("ndcg", "online", "ndcg_se", "online_se")]
+    without = stats.slopes_without_each(*arrays)
+    for launch, slope in enumerate(without):
+        others = [np.delete(part, launch) for part in arrays]
+        assert slope == pytest.approx(stats.true_effects(*others).slope.estimate, rel=1e-4)
+    with pytest.raises(InputError, match="at least 4 pairs"):
+        stats.slopes_without_each(*(part[:3] for part in arrays))
+    constant = stats.slopes_without_each([1, 1, 1, 2], [1, 2, 3, 4], [0.1] * 4, [0.1] * 4)
+    assert np.isnan(constant).tolist() == [False, False, False, True]

@@ -31,6 +31,7 @@ from rankwise.stats.errors_in_variables import (
     TrueEffects,
     cross_validated_prediction,
     method_of_moments,
+    slopes_without_each,
     true_effects,
 )
 from rankwise.stats.many_systems import adjust
@@ -41,6 +42,12 @@ _FEWEST = 8  # launches below which nothing is concluded
 _FOR_COMPOSITES, _FEW = 20, 30
 _ERROR, _SHARED = "_se", "_covariance"
 _COMPOSITE = "composite of all"
+_NO_DOMINANCE = {
+    "dominant_launch": None,
+    "slope_without": math.nan,
+    "slope_without_low": math.nan,
+    "slope_without_high": math.nan,
+}
 _Verdict: TypeAlias = Literal["follows", "opposes", "cannot tell"]
 
 
@@ -58,8 +65,10 @@ class MetricValidation(ResultTable):
         ``sign_agreement``, the probability that a launch's true effects agree in sign, and
         ``same_signs``, how many observed ones do; ``worth_testing``, the true offline effect from
         which the online effect is positive with probability 0.8; ``reliability`` of the offline
-        differences; and, beside these, the slopes ``naive``, ``total_covariance`` with its
-        ``fieller`` set, and ``liml``.
+        differences; ``dominant_launch``, the row of a launch without which the slope is outside of
+        its interval (null if there is none), and that slope, ``slope_without``, with limits; and,
+        beside these, the slopes ``naive``, ``total_covariance`` with its ``fieller`` set, and
+        ``liml``.
     prediction : polars.DataFrame or None
         From 20 launches and with several metrics: for each metric and the composite of all, its
         ``weight`` and the ``share`` of the variance of true online effects that it predicts in
@@ -93,8 +102,15 @@ class MetricValidation(ResultTable):
             f"{n} launches{few}",
             f"{intervals}verdicts at level {level:.2g}{several}; errors: {self.settings['errors']}",
             f"{signs}errors pull this share to one half, shared errors to one",
+            *self.flags,
             *self.settings.get("plans", ()),
         ]
+
+    @property
+    def flags(self) -> list[str]:
+        """One sentence for each metric whose slope rests on one launch."""
+        dominated = self.table.filter(pl.col("dominant_launch").is_not_null())
+        return [_dominance_text(row) for row in dominated.iter_rows(named=True)]
 
     @property
     def sentences(self) -> list[str]:
@@ -124,7 +140,18 @@ def _sentence(row: Mapping[str, Any], online: str) -> str:
     said = {"follows": "follows", "opposes": "opposes", "cannot tell": "is not shown to follow"}
     limits = limits_text(row["slope_low"], row["slope_high"], signed)
     slope = f"slope {signed(row['slope'])} ({limits})"
-    return f"{row['metric']} {said[row['verdict']]} {online}: {slope}, {row['launches']} launches."
+    told = f"{row['metric']} {said[row['verdict']]} {online}: {slope}, {row['launches']} launches"
+    if row["dominant_launch"] is None:
+        return f"{told}."
+    return f"{told}. {_dominance_text(row)}."
+
+
+def _dominance_text(row: Mapping[str, Any]) -> str:
+    limits = limits_text(row["slope_without_low"], row["slope_without_high"], signed)
+    return (
+        f"{row['metric']}: the slope rests on one launch, in row {row['dominant_launch']}; without "
+        f"it, it is {signed(row['slope_without'])} ({limits})"
+    )
 
 
 def _verdict_view(table: pl.DataFrame, title: str) -> TableView:
@@ -198,7 +225,8 @@ def _prediction_view(prediction: pl.DataFrame) -> TableView:
 
 def _verdict_text(row: dict[str, Any]) -> str:
     if row["verdict"] != "cannot tell":
-        return str(row["verdict"])
+        alone = " (rests on one launch)" if row["dominant_launch"] is not None else ""
+        return f"{row['verdict']}{alone}"
     more = row["more_launches"]
     return f"cannot tell ({row['launches']} launches" + (
         f"; about {more:,} more would, if it is so)" if more else ")"
@@ -256,6 +284,11 @@ def validate_metrics(
     --------
     rankwise.stats.true_effects : The model, for arrays.
 
+    Notes
+    -----
+    From 8 launches on each is left out once: where the slope without one of them is outside of the
+    interval of all, the verdict rests on that launch, and the table and its notes say so.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -284,8 +317,10 @@ def validate_metrics(
         )
         effects = true_effects(*arrays, confidence=confidence)
         moments = method_of_moments(*arrays, confidence=confidence)
-        rows.append(_row(name, effects, moments, int((arrays[0] * effect > 0).sum())))
-    table = _with_verdicts(pl.DataFrame(rows), 1 - confidence)
+        row = _row(name, effects, moments, int((arrays[0] * effect > 0).sum()))
+        rows.append(row | _dominance(arrays, effects.slope))
+    typed = pl.DataFrame(rows, schema_overrides={"dominant_launch": pl.Int64})
+    table = _with_verdicts(typed, 1 - confidence)
     errors = "independent" if same_users is False else "with the covariances of the table"
     settings = {
         "online": online,
@@ -443,6 +478,22 @@ def _row(
         "fieller": _set_text(moments.fieller),
         "liml": moments.liml,
     }
+
+
+def _dominance(arrays: Sequence[Any], slope: Interval) -> dict[str, Any]:
+    """Return the row of the launch that moves a slope furthest out of its interval, if one does."""
+    if len(arrays[0]) < _FEWEST or not np.isfinite([slope.low, slope.high]).all():
+        return _NO_DOMINANCE
+
+    without = slopes_without_each(*arrays)
+    outside = np.fmax(slope.low - without, without - slope.high)
+    if not (outside > 0).any():
+        return _NO_DOMINANCE
+
+    launch = int(np.nanargmax(outside))
+    others = [np.delete(part, launch) for part in arrays]
+    rest = true_effects(*others, confidence=slope.confidence)
+    return {"dominant_launch": launch + 1} | _limits("slope_without", rest.slope)
 
 
 def _limits(name: str, interval: Interval) -> dict[str, float]:

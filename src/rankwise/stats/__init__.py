@@ -37,6 +37,7 @@ from rankwise.stats.errors_in_variables import (
     TrueEffects,
     cross_validated_prediction,
     method_of_moments,
+    slopes_without_each,
     true_effects,
 )
 from rankwise.stats.group_means import compare_groups, group_interval
@@ -125,6 +126,7 @@ __all__ = [
     "sign_flip",
     "sign_flip_interval",
     "sign_flip_of_all",
+    "slopes_without_each",
     "t_interval",
     "tau_ap",
     "true_effects",

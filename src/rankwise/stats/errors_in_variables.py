@@ -130,6 +130,31 @@ class _Sample:
     xy: Floats
     yy: Floats
 
+    def scaled(self) -> tuple[_Sample, float, float]:
+        """Return it in units in which a slope is of the order of 1, and the units of x and y."""
+        wide, high = float(self.x.std()), float(self.y.std())
+        scaled = _Sample(
+            self.x / wide,
+            self.y / high,
+            self.xx / wide**2,
+            self.xy / (wide * high),
+            self.yy / high**2,
+        )
+        return scaled, wide, high
+
+    def without(self, pair: int) -> _Sample:
+        """Return it without a pair."""
+        parts = (self.x, self.y, self.xx, self.xy, self.yy)
+        return _Sample(*(np.delete(part, pair) for part in parts))
+
+    def maximum(self, gain: float) -> tuple[float, Floats]:
+        """Return the smallest negative log-likelihood and its parameters, from several starts."""
+        angles = (0.6, -0.6, 0.1, 1.3)
+        starts = [np.array([angle, math.log(0.5), math.log(0.3)]) for angle in angles]
+        coarse = (self.fitted(_free, start, 1e-6) for start in starts)
+        _, best = min(coarse, key=lambda fit: fit[0])
+        return self.fitted(_free, best, gain)
+
     def at(self, s: Floats) -> tuple[float, Floats, Floats, Floats]:
         """Return negative log-likelihood, derivative and information at S, and the profiled m."""
         a, b, c = self.xx + s[0], self.xy + s[1], self.yy + s[2]
@@ -263,17 +288,8 @@ def true_effects(
     (0.51, 0.43, 0.58)
     """
     check_level("confidence", confidence)
-    raw = _sample(x, y, x_error, y_error, covariance)
-    wide, high = (
-        float(raw.x.std()),
-        float(raw.y.std()),
-    )  # in these units a slope is of the order of 1
-    sample = _Sample(
-        raw.x / wide, raw.y / high, raw.xx / wide**2, raw.xy / (wide * high), raw.yy / high**2
-    )
-    starts = [np.array([angle, math.log(0.5), math.log(0.3)]) for angle in (0.6, -0.6, 0.1, 1.3)]
-    _, best = min((sample.fitted(_free, start, 1e-6) for start in starts), key=lambda fit: fit[0])
-    least, best = sample.fitted(_free, best, 1e-18)
+    sample, wide, high = _sample(x, y, x_error, y_error, covariance).scaled()
+    least, best = sample.maximum(1e-18)
     s = _free(best)[0]
     m = sample.at(s)[-1]
     from scipy.special import chdtri
@@ -283,13 +299,59 @@ def true_effects(
     at_zero = sample.fitted(lambda p: _by_angle(0.0, p), best[1:])[0]
     xx, xy, yy = (s * np.array([wide**2, wide * high, high**2])).tolist()
     return TrueEffects(
-        len(raw.x),
+        len(sample.x),
         (float(m[0] * wide), float(m[1] * high)),
         ((xx, xy), (xy, yy)),
         slope,
         _correlation_interval(sample, s, limit, confidence),
         max(2 * (at_zero - least), 0.0),
     )
+
+
+def slopes_without_each(
+    x: Any, y: Any, x_error: Any, y_error: Any, covariance: Any = 0.0
+) -> Floats:
+    """Return the slope of true effects without each pair in turn.
+
+    A pair without which the slope is far from that of all of them dominates the estimate.
+
+    Parameters
+    ----------
+    x, y, x_error, y_error, covariance : array, shape (n,)
+        As in `true_effects`.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,)
+        The maximum-likelihood slopes; NaN where the effects of the others do not differ.
+
+    Raises
+    ------
+    InputError
+        With fewer than four pairs, or standard errors and covariances that cannot be.
+
+    Examples
+    --------
+    >>> x, y = [1.0, 2.0, 3.0, -1.0, 0.5, 9.0], [0.5, 1.1, 1.4, -0.4, 0.2, -9.0]
+    >>> slopes_without_each(x, y, [0.2] * 6, [0.1] * 6).round(2)
+    array([-0.96, -0.95, -1.  , -1.19, -0.99,  0.47])
+    """
+    sample = _sample(x, y, x_error, y_error, covariance)
+    if len(sample.x) <= _LEAST:
+        raise InputError(
+            f"at least {_LEAST + 1} pairs are needed, so that one can be left out",
+            found=f"{len(sample.x)} pairs",
+        )
+
+    def slope_without(pair: int) -> float:
+        rest = sample.without(pair)
+        if np.ptp(rest.x) == 0 or np.ptp(rest.y) == 0:
+            return math.nan
+        scaled, wide, high = rest.scaled()
+        _, best = scaled.maximum(1e-11)
+        return math.tan(best[0]) * high / wide
+
+    return np.array([slope_without(pair) for pair in range(len(sample.x))])
 
 
 def _limit(inside: float, outside: float, excess: Callable[[float], float]) -> float:
