@@ -52,6 +52,7 @@ RIGHT = {
     "sign_flip": ((X, Y), FEW),
     "sign_flip_interval": ((X, Y), FEW),
     "sign_flip_of_all": ((TABLE,), FEW),
+    "slopes_without_each": ((X, Y, X / 10, Y / 10, X * Y / 1000), {}),
     "t_interval": ((X, Y), {}),
     "true_effects": ((X, Y, X / 10, Y / 10, X * Y / 1000), {}),
     "tau_ap": ((X, Y), {}),
@@ -103,6 +104,7 @@ LEAST = {  # rows; the others have no result of fewer, which is NaN
     "prediction_powered": 3,
     "rank_systems": 2,
     "sign_flip_of_all": 1,
+    "slopes_without_each": 4,
     "true_effects": 3,
     "tukey": 2,
     "two_level": 2,
@@ -173,14 +175,14 @@ def test_fewer_systems_than_a_statistic_needs_raise(name):
         run(name, [TABLE[:, : least - 1]])
 
 
-@pytest.mark.parametrize("name", ["true_effects", "method_of_moments"])
+@pytest.mark.parametrize("name", ["true_effects", "slopes_without_each", "method_of_moments"])
 @pytest.mark.parametrize("at", [0, 1])
 def test_effects_that_do_not_vary_raise(name, at):
     with pytest.raises(RankwiseError, match="they have to differ"):
         run(name, changed(name, at, np.full(30, 0.3)))
 
 
-@pytest.mark.parametrize("name", ["true_effects", "method_of_moments"])
+@pytest.mark.parametrize("name", ["true_effects", "slopes_without_each", "method_of_moments"])
 def test_errors_that_cannot_be_raise(name):
     for at in (2, 3):
         with pytest.raises(RankwiseError, match="standard errors are above 0"):
