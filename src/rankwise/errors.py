@@ -184,6 +184,10 @@ class ConfigError(UsageError):
         super().__init__(what, where=where, found=found, hint=hint)
         self.mistakes = tuple(mistakes)
 
+    def spelled(self, spell: Callable[[Parameter | Reference], str]) -> Self:
+        """Return the error as it is: it speaks of keys of the file, whatever command read it."""
+        return self
+
     def __str__(self) -> str:
         lines = (_shortened(printable(line)) for line in self.mistakes)
         return "\n".join([super().__str__(), *(f"  {line}" for line in lines)])

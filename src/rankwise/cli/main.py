@@ -22,7 +22,7 @@ from click.shell_completion import shell_complete
 
 from rankwise.cli.spelling import spelling_of
 from rankwise.core import __version__
-from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError, nearest
+from rankwise.errors import InputError, OutputError, RankwiseError, nearest
 
 
 def examples(*commands: str) -> str:
@@ -178,7 +178,7 @@ def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]
     if isinstance(error, RankwiseError):
         name = None if ctx is None else ctx.invoked_subcommand
         command = None if ctx is None or name is None else cli.get_command(ctx, name)
-        if command is not None and not isinstance(error, ConfigError):  # that speaks of keys
+        if command is not None:
             error = error.spelled(spelling_of(command, cli))
         code = 3 if isinstance(error, InputError) else 6 if isinstance(error, OutputError) else 2
         return code, f"error: {error}"

@@ -17,6 +17,11 @@ FEWEST_SKEWED = 50
 """Users below which a metric without a bound says nothing where differences are skewed."""
 FEWEST_PLANNED = 200
 """Users below which a sample does not tell how many would be enough."""
+SHARE_OF_RANGE = 0.2
+"""The smallest condition of a verdict, as a share of the range of the metric.
+
+That no user loses more than less than this is true of hardly any change of a recommender.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,13 +53,6 @@ class Claim:
     is_conditional: bool = False
 
 
-SHARE_OF_RANGE = 0.2
-"""The smallest condition of a verdict, as a share of the range of the metric.
-
-That no user loses more than less than this is true of hardly any change of a recommender.
-"""
-
-
 def claim_of_users(
     changes: tuple[float, float],
     mean: float,
@@ -65,6 +63,7 @@ def claim_of_users(
     largest_loss_of: LargestLossOf,
     users_for_any_of: UsersForAnyOf | None = None,
     stated: float = math.nan,
+    is_broken: bool = False,
     is_skewed: bool = False,
 ) -> Claim:
     """Return the claim of a pair over independent users.
@@ -81,6 +80,8 @@ def claim_of_users(
         As for a `Claim`; ``p_design`` is NaN where no condition is to be named.
     stated : float
         The largest loss that was stated; NaN if none was.
+    is_broken : bool
+        Whether a user changed by more than was stated, so that nothing is shown.
     is_skewed : bool
         Whether there are too few users for the skewness of their differences.
     """
@@ -92,7 +93,7 @@ def claim_of_users(
         least = max(loss_seen, SHARE_OF_RANGE * largest)
     else:
         least = math.inf if is_skewed else max(loss_seen, gain_seen)
-    if max(loss_seen, gain_seen) > stated:
+    if is_broken:
         least = math.inf
     return Claim(
         unseen=UnseenLosses(

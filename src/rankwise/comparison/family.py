@@ -122,8 +122,12 @@ class PairFamily:
 
         A stated largest loss takes the place of the range.
         """
-        stated = self.largest_loss.get(cell)
-        return bounds_of(self.results, cell) if stated is None else (0.0, stated)
+        stated = self.stated_loss(cell)
+        return bounds_of(self.results, cell) if math.isnan(stated) else (0.0, stated)
+
+    def stated_loss(self, cell: str) -> float:
+        """Return the largest loss of a user that was stated to be possible; NaN if none was."""
+        return self.largest_loss.get(cell, math.nan)
 
     def margin_test(self, cell: str) -> MarginSize | None:
         """Return the margin of a metric for its tests."""
@@ -146,6 +150,15 @@ class PairFamily:
         if self.test in ("auto", "bounded"):
             return "bounded" if math.isfinite(largest) else "t"
         return self.test
+
+    def is_tested_by_bound(self, pairs: Differences, largest: float) -> bool:
+        """Return whether the bound tests a pair: as chosen, or because all users differ alike.
+
+        The interval of a difference that does not vary is that of the bound, and so is its test.
+        """
+        is_constant = pairs.n > 1 and pairs.nonzero > 0 and not pairs.deviation
+        is_chosen = self.choose_test(largest) == "bounded"
+        return is_chosen or (is_constant and math.isfinite(largest))
 
     def test_users(self, pairs: Differences, test: str) -> TestResult:
         """Test the differences of independent users by a test that needs no bound."""

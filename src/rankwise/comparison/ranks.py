@@ -86,7 +86,7 @@ def ranks_of_pairs(
 
     condition = min(conditions, default=None)
     values = (1 if better else -1) * np.array([*means.values()])
-    ranks, ranks_if = (_counted(won, values) for won in (beats, beats_if))
+    ranks, ranks_if = (_ranks_by_wins(won, values) for won in (beats, beats_if))
     columns = (
         ranks.rank.tolist(),
         ranks.low.tolist(),
@@ -100,7 +100,7 @@ def ranks_of_pairs(
     return sorted(map(SystemRank, systems, means.values(), *columns), key=lambda each: each.rank)
 
 
-def _counted(beats: Any, values: Floats) -> SystemRanks:
+def _ranks_by_wins(beats: Any, values: Floats) -> SystemRanks:
     """Return ranks by counting who beats whom, also by way of others."""
     through = beats.copy()
     for middle in range(len(through)):

@@ -218,26 +218,22 @@ class _SampledPair:
         def largest_loss_of(level: float) -> float:
             return BoundedMean.of(losses, possible if is_bounded else 0.0).largest_loss(level)
 
-        is_auto, stated = self.family.test == "auto", self.family.largest_loss.get(self.cell)
-        claim = claim_of_users(
+        return claim_of_users(
             (-float(losses.max()), -float(losses.min())),
             1.0,
             possible,
             p_any=float(np.maximum(p_design, self._p_of_bound)),
-            p_design=p_design if is_auto else math.nan,
+            p_design=p_design if self.family.test == "auto" else math.nan,
             largest_loss_of=largest_loss_of,
+            stated=self.family.stated_loss(self.cell),
+            is_broken=bool(self._broken_statement),
         )
-        if stated is None:
-            return claim
-        least = math.inf if self._broken_statement else claim.least_condition
-        unseen = replace(claim.unseen, loss_stated=stated)
-        return replace(claim, unseen=unseen, least_condition=least)
 
     @cached_property
     def _broken_statement(self) -> tuple[str, ...]:
         """The caveat that a user changed by more than was stated to be possible."""
-        stated = self.family.largest_loss.get(self.cell, math.inf)
-        return broken_statement(float(np.abs(self.differences.d).max()), stated)
+        most = float(np.abs(self.differences.d).max())
+        return broken_statement(most, self.family.stated_loss(self.cell))
 
     @cached_property
     def _p_of_bound(self) -> float:
@@ -287,11 +283,10 @@ class _SampledPair:
 
     def _test_of_users(self) -> TestResult:
         """Test users whose values do not depend on the seed."""
-        d, test = self.differences, self.family.choose_test(self.largest)
-        is_constant = d.n > 1 and d.nonzero > 0 and not d.deviation
-        if test == "bounded" or (is_constant and math.isfinite(self.largest)):
+        d = self.differences
+        if self.family.is_tested_by_bound(d, self.largest):
             return bounded_test_of(d, self.largest)
-        return self.family.test_users(d, test)
+        return self.family.test_users(d, self.family.choose_test(self.largest))
 
     def _limits_of_variance(self, level: float) -> Limits:
         """Return the limits of the mean difference, and of its lift from both means' variances."""

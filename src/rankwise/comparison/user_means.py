@@ -68,14 +68,14 @@ class UserMeans:
         return math.isfinite(self.largest)
 
     @cached_property
-    def bounded(self) -> BoundedPairs:
+    def bounded_pairs(self) -> BoundedPairs:
         """The pairs with the bound of their differences, which p-values need; else with none."""
         return BoundedPairs.of(self.pairs, self.largest)
 
     @cached_property
     def limits_of_all(self) -> Any:
         """The function that returns the limits of all pairs at a level, each level once."""
-        return cache(self.bounded.limits)
+        return cache(self.bounded_pairs.limits)
 
     @cached_property
     def lifts_of_all(self) -> Any:
@@ -93,7 +93,7 @@ class UserMeans:
 
         @cache
         def at(level: float) -> Any:
-            return self.bounded.largest_losses(np.full(len(self.pairs), level))
+            return self.bounded_pairs.largest_losses(np.full(len(self.pairs), level))
 
         return at
 
@@ -116,12 +116,10 @@ class _UserPair:
         return self.of_all.family.choose_test(self.of_all.largest)
 
     @cached_property
-    def tested(self) -> TestResult:
+    def test_result(self) -> TestResult:
         """The result of the test."""
         d = self.pairs
-        # Where all users differ alike, the interval is that of the bound, and so is the test.
-        is_constant = d.n > 1 and d.nonzero > 0 and not d.deviation
-        if self.test == "bounded" or (is_constant and self.of_all.is_bounded):
+        if self.of_all.family.is_tested_by_bound(d, self.of_all.largest):
             flags = (*d.sample_flags, *self.broken_statement)
             return TestResult(BOUNDED, d.mean, d.mean, self.p_any, d.n, flags)
         return self.of_all.family.test_users(d, self.test)
@@ -134,7 +132,7 @@ class _UserPair:
             family.pairs[self.at],
             self.of_all.aligned,
             d,
-            self.tested,
+            self.test_result,
             self.limits_of,
             difference_limits_of=self.difference_limits_of,
             bounds=self.of_all.bounds,
@@ -150,14 +148,13 @@ class _UserPair:
     @property
     def p_any(self) -> float:
         """The p-value for any users; 1 if a user lost more than was stated to be possible."""
-        return 1.0 if self.broken_statement else min(self.of_all.bounded.p[self.at], 1.0)
+        return 1.0 if self.broken_statement else min(self.of_all.bounded_pairs.p[self.at], 1.0)
 
     @cached_property
     def broken_statement(self) -> tuple[str, ...]:
         """The caveat that a user changed by more than was stated to be possible."""
-        stated = self.of_all.family.largest_loss.get(self.of_all.cell, math.inf)
         most = max(map(abs, self.pairs.limits)) if self.pairs.n else 0.0
-        return broken_statement(most, stated)
+        return broken_statement(most, self.of_all.family.stated_loss(self.of_all.cell))
 
     @property
     def claim(self) -> Claim:
@@ -173,7 +170,8 @@ class _UserPair:
             p_design=t_test(d).p if of_all.family.test == "auto" else math.nan,
             largest_loss_of=self._largest_loss_at,
             users_for_any_of=self._users_for_any,
-            stated=of_all.family.largest_loss.get(of_all.cell, math.nan),
+            stated=of_all.family.stated_loss(of_all.cell),
+            is_broken=bool(self.broken_statement),
             is_skewed=d.n < FEWEST_SKEWED and too_skewed(d),
         )
 
@@ -239,7 +237,7 @@ class _UserPair:
         return {
             "seed": family.seed,
             "n_resamples": family.resamples,
-            "p": self.tested.p,
+            "p": self.test_result.p,
             "largest": self.of_all.largest,
         }
 

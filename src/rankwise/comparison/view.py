@@ -102,7 +102,7 @@ def _against(rows: Sequence[Mapping[str, Any]], baseline: str, design: Design) -
             else f"{listing(differs)} differ from {baseline} on {metric}"
             f"{_if(rows, 'different if', differs, design)}."
         )
-    parts = _beating(rows, baseline, design)
+    parts = _wins_over_baseline(rows, baseline, design)
     parts = parts or [f"No system is shown to beat {baseline} on {metric}"]
     parts += [
         f"{listing(names)} {_is(names)} worse{_if(rows, verdict, names, design)}"
@@ -121,7 +121,9 @@ def _against(rows: Sequence[Mapping[str, Any]], baseline: str, design: Design) -
     return "; ".join(parts) + "."
 
 
-def _beating(rows: Sequence[Mapping[str, Any]], baseline: str, design: Design) -> list[str]:
+def _wins_over_baseline(
+    rows: Sequence[Mapping[str, Any]], baseline: str, design: Design
+) -> list[str]:
     """Return which systems beat the baseline for any users, and which under a condition."""
     parts: list[str] = []
     for verdict in ("better", "better if"):
@@ -684,7 +686,7 @@ def _notes(table: pl.DataFrame, design: Design, most: int | None = None) -> list
         *sample_notes(table, design),
         *_ranks(design),
         *_reuse(design),
-        *_stated(design),
+        *_notes_on_stated_losses(design),
     ]
     notes = [*_condition_notes(table, design), *notes]
     notes += [", ".join(f"{name}: {source}" for name, source in design.sources.items())]
@@ -752,7 +754,7 @@ def _rank_claim(design: Design) -> str:
     return f"together with {level_text(1 - design.alpha)} confidence"
 
 
-def _stated(design: Design) -> list[str]:
+def _notes_on_stated_losses(design: Design) -> list[str]:
     """Return the largest losses that were stated, and whether a plan has them."""
     if not design.largest_loss:
         return []

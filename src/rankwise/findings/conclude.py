@@ -77,8 +77,8 @@ class Family:
         r"""Return the level of each test that is not significant, given those that are.
 
         It is for claims about these tests that are made besides, each under a condition of its own.
-        With m tests, of which r are significant: :math:`\\alpha / (m - r)` after Holm or Hochberg,
-        :math:`\\alpha / m` after Bonferroni, :math:`(r + 1) \\alpha / m` after Benjamini and
+        With m tests, of which r are significant: :math:`\alpha / (m - r)` after Holm or Hochberg,
+        :math:`\alpha / m` after Bonferroni, :math:`(r + 1) \alpha / m` after Benjamini and
         Hochberg.
         """
         known = [p for p in adjusted if not math.isnan(p)]

@@ -134,9 +134,7 @@ class Histogram:
 
     def pairs(self) -> BoundedPairs:
         """Return the one pair of this distribution."""
-        counts = np.ascontiguousarray(self.cells[None, :, 0])
-        means = self.cells[None, :, 1] / np.maximum(counts, 1.0)
-        values = np.where(counts > 0, np.clip(means, self.least, self.most), self.least)
+        values, counts = _means_of_bins(self.cells[None], self.least, self.most)
         largest = np.full(1, self.largest)
         sides = [float(_p_of_rows(side * values, counts, largest)[0]) for side in (-1.0, 1.0)]
         return BoundedPairs(values, counts, self.largest, [min(2 * min(sides), 1.0)])
@@ -223,25 +221,21 @@ def _p_of_rows(values: Floats, counts: Floats, unseen: Floats) -> Floats:
 
     It is ``unseen``, or the largest value of the row if that is larger.
     """
-    most = np.maximum(
-        np.where(counts > 0, values, -math.inf).max(axis=1, initial=-math.inf), unseen
-    )
+    below = np.where(counts > 0, values, math.inf).min(axis=1, initial=math.inf)
+    above = np.where(counts > 0, values, -math.inf).max(axis=1, initial=-math.inf)
+    most = np.maximum(above, unseen)
     more = np.zeros((len(values), LANES - values.shape[1] % LANES))
     x, counted = np.hstack([values, more]), np.hstack([counts, more])
     x[:, values.shape[1]], counted[:, values.shape[1]] = most, 1.0
     scale = np.abs(x).max(axis=1)
     x = np.ascontiguousarray(x / np.where(scale > 0, scale, 1.0)[:, None])
-    saddles = _saddles_of_rows(x, np.ascontiguousarray(counted))
-    tails = [
-        1.0 if math.isnan(saddle[1]) else max(tail_of_saddle(*saddle), LEAST)
-        for saddle in saddles.tolist()
-    ]
+    tails = _tails(_saddles_of_rows(x, np.ascontiguousarray(counted)))
+    tails = np.where(np.isnan(tails), 1.0, tails)
+
     # Of one value the probability has a closed form.
-    below = np.where(counts > 0, values, math.inf).min(axis=1, initial=math.inf)
-    above = np.where(counts > 0, values, -math.inf).max(axis=1, initial=-math.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = np.maximum((most / (most - below)) ** counts.sum(axis=1), LEAST)
-    p: Floats = np.where((below == above) & (below < 0), exact, np.array(tails))
+    p: Floats = np.where((below == above) & (below < 0), exact, tails)
     return np.where(most < 0, LEAST, p)
 
 
@@ -292,14 +286,27 @@ def _sides_of_many(pairs: Sequence[Differences], largest: float) -> tuple[list[f
         )
 
     pairs_by_thread(work, len(pairs), pairs[0].n)
-    sides = [
-        math.nan if math.isnan(saddle[1]) else max(tail_of_saddle(*saddle), LEAST)
-        for saddle in saddles.tolist()
-    ]
-    counts = np.ascontiguousarray(coarse[:, :, 0])
-    means = coarse[:, :, 1] / np.maximum(counts, 1.0)
-    values = np.where(counts > 0, np.clip(means, limits[:, :1], limits[:, 1:]), limits[:, :1])
-    return sides, (values, counts)
+    return _tails(saddles).tolist(), _means_of_bins(coarse, limits[:, :1], limits[:, 1:])
+
+
+def _means_of_bins(cells: Floats, least: Any, most: Any) -> _Rows:
+    """Return the mean of each bin and its count, from counts and sums; empty bins have ``least``.
+
+    Rounding takes no mean out of the range of the row, ``least`` to ``most``.
+    """
+    counts = np.ascontiguousarray(cells[:, :, 0])
+    means = cells[:, :, 1] / np.maximum(counts, 1.0)
+    return np.where(counts > 0, np.clip(means, least, most), least), counts
+
+
+def _tails(saddles: Floats) -> Floats:
+    """Return the tail probabilities of saddle points; NaN where there is none."""
+    return np.array(
+        [
+            math.nan if math.isnan(saddle[1]) else max(tail_of_saddle(*saddle), LEAST)
+            for saddle in saddles.tolist()
+        ]
+    )
 
 
 def _upper_limits(values: Floats, counts: Floats, largest: float, confidence: float) -> Floats:
