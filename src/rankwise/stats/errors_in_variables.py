@@ -317,8 +317,10 @@ def slopes_without_each(
 
     Parameters
     ----------
-    x, y, x_error, y_error, covariance : array, shape (n,)
-        As in `true_effects`.
+    x, y, x_error, y_error : array, shape (n,)
+        The observed effects and their standard errors, as in `true_effects`.
+    covariance : array, shape (n,), default=0.0
+        The covariances of both errors; 0 if they come from different users.
 
     Returns
     -------
