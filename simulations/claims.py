@@ -22,6 +22,7 @@ from scipy.stats import t
 import rankwise as rw
 from rankwise import stats
 from rankwise.stats.bounded_means import BoundedMean, bounded_p
+from rankwise.stats.clusters import UserClusters
 from rankwise.stats.differences import Differences, Floats, differences, fewest_for_t, t_is_valid
 from rankwise.stats.equivalence import Margin, non_inferiority_of, skewed_t
 from rankwise.stats.many_systems import rank_systems
@@ -222,7 +223,7 @@ def false_margins() -> Iterator[Cell]:
         sizes = rng.integers(1, 7, 100)
         home = np.repeat(np.arange(100), sizes)
         d = np.where(rng.random(100) < 0.01, -1.0, 0.02 * (rng.random(100) < 0.4))[home]
-        return bounded_p(-d, 1.0, home, 0.01 - 0.02 * 0.4 * 0.99) < 0.05
+        return bounded_p(-d, 1.0, UserClusters(home), 0.01 - 0.02 * 0.4 * 0.99) < 0.05
 
     yield "not worse", "the second, households of 1 to 6", 100, 0.05, rate(of_clusters, 2)
     for share, spread in ((0.1, 0.005), (0.05, 0.01)):

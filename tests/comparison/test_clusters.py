@@ -359,3 +359,66 @@ def test_all_lists_alone_are_shown():
         for s in (3, 5)
     )
     assert "without clusters by home" in repr(rw.compare(one, two, clusters="home"))
+
+
+def plan_of(homes, seed=3):
+    """A pilot of two systems, of users in homes of one to five."""
+    rng = np.random.default_rng(seed)
+    home = np.repeat(np.arange(homes), 1 + np.arange(homes) % 5)
+    old = np.where(rng.random(len(home)) < 0.5, 0.0, rng.beta(2, 3, len(home)))
+    shared = rng.normal(0, 0.05, homes)[home]
+    moved = np.where(rng.random(len(home)) < 0.4, rng.normal(0, 0.25, len(home)) + shared, 0.0)
+    new = np.clip(old + 0.03 * (old > 0) + moved, 0, 1)
+    groups = {"group(home)": home.astype(str)}
+    return [
+        rw.from_per_user(pl.DataFrame({"user": range(len(home)), "ndcg@10": values} | groups))
+        for values in (old, new)
+    ]
+
+
+def test_a_plan_counts_clusters_and_their_users():
+    one, other = plan_of(400)
+    plan = {"metric": "ndcg@10", "other": other, "difference": 0.03}
+    size = rw.sample_size(one, clusters="home", **plan)
+    assert size.users == size.clusters * 3
+    assert size.low < size.users < size.high
+    assert size.users > rw.sample_size(one, **plan).users
+    assert rw.power(one, clusters="home", **plan) < rw.power(one, **plan)
+    sizes = [
+        rw.sample_size(one, clusters="home", largest_cluster=largest, **plan).clusters
+        for largest in (3, 5, 24)
+    ]
+    assert sizes[0] == size.clusters < sizes[1] < sizes[2]
+    alone = rw.sample_size(one, "ndcg@10", difference=0.03, clusters="home")
+    assert alone.clusters > size.clusters  # two systems without any correlation
+    with pytest.raises(ParameterError, match="independent"):
+        rw.sample_size(one, largest_cluster=5, **plan)
+
+
+def test_a_plan_of_users_alone_is_that_of_clusters_of_one():
+    one, other = plan_of(400)
+    frames = [
+        result.per_user.with_columns(pl.col("user").cast(pl.String).alias("group(home)"))
+        for result in (one, other)
+    ]
+    alone = [rw.from_per_user(frame) for frame in frames]
+    for plan in ({"difference": 0.03}, {"margin": "5%"}, {"margin": 0.02, "equivalence": True}):
+        sizes = [
+            rw.sample_size(alone[0], "ndcg@10", other=alone[1], clusters=clusters, **plan)
+            for clusters in (None, "home")
+        ]
+        assert sizes[1].users == sizes[1].clusters
+        assert sizes[1].users == pytest.approx(sizes[0].users, rel=0.002)
+
+
+@pytest.mark.slow
+def test_planned_clusters_show_the_difference():
+    """A power of 0.8 in 300 samples has an error of 0.023."""
+    one, other = plan_of(20_000)
+    gain = other["ndcg@10"] - one["ndcg@10"]
+    size = rw.sample_size(one, "ndcg@10", other=other, difference=gain, clusters="home")
+    shown = [
+        rw.compare(dict(zip("ab", plan_of(size.clusters, seed), strict=True)), clusters="home")["b"]
+        for seed in range(300)
+    ]
+    assert 0.75 <= np.mean([row["p"] < 0.05 for row in shown]) <= 0.9

@@ -114,6 +114,50 @@ def test_there_is_no_step_at_a_thousand_users():
     assert homes[0]["largest_loss"] == pytest.approx(homes[1]["largest_loss"], rel=0.02)
 
 
+def of_homes(d, home, **options):
+    """The comparison of differences with zeros, of users in homes, in one row."""
+    pair = {"a": result(np.zeros(len(d)), home=home), "b": result(d, home=home)}
+    return rw.compare(pair, clusters="home", **options)
+
+
+def test_an_unseen_cluster_has_the_size_that_was_stated():
+    home = np.repeat(np.arange(300), 1 + np.arange(300) % 5)
+    d = 0.03 + 0.1 * np.sin(np.arange(len(home)))
+    plain, *stated = (of_homes(d, home, largest_cluster=size) for size in (None, 5, 24))
+    sizes = [found["b"]["loss_possible"] for found in (plain, *stated)]
+    assert sizes == pytest.approx([3.0, 5.0, 24.0])
+    assert plain["b"]["p"] < stated[0]["b"]["p"] < stated[1]["b"]["p"]
+    assert plain["b"]["largest_loss"] == pytest.approx(stated[1]["b"]["largest_loss"])
+    assert any(flag.startswith("an unseen cluster") for flag in plain["b"]["flags"])
+    assert not any(flag.startswith("an unseen cluster") for flag in stated[0]["b"]["flags"])
+    assert "no cluster has more than 24 users, as stated" in " ".join(str(stated[1]).split())
+    assert stated[1].design.largest_cluster == 24
+
+
+def test_a_cluster_that_is_larger_than_was_stated_shows_nothing():
+    home = np.repeat(np.arange(300), 1 + np.arange(300) % 5)
+    d = 0.03 + 0.1 * np.sin(np.arange(len(home)))
+    row = of_homes(d, home, largest_cluster=4, margin=0.02)["b"]
+    assert (row["verdict"], row["p"]) == ("not shown", 1.0)
+    assert (row["p_non_inferior"], row["p_equivalence"]) == (1.0, 1.0)
+    flag = "a cluster has 5 users, more than the 4 that were stated: nothing is shown"
+    assert flag in row["flags"]
+    with pytest.raises(ParameterError, match="independent"):
+        against_zero(d, largest_cluster=4)
+    with pytest.raises(ParameterError, match="largest_cluster"):
+        of_homes(d, home, largest_cluster=0)
+
+
+def test_a_broken_statement_shows_no_margin():
+    """One of 3,000 users changed by 1 where 0.5 was stated: equivalence is not shown either."""
+    d = np.zeros(3000)
+    d[0] = 1.0
+    assert against_zero(d, margin=0.1)["verdict"] == "equivalent"
+    row = against_zero(d, margin=0.1, largest_loss=0.5)
+    assert row["verdict"] == "not shown"
+    assert (row["p_non_inferior"], row["p_equivalence"]) == (1.0, 1.0)
+
+
 def test_a_metric_without_a_bound_has_words_under_a_condition_alone():
     rng = np.random.default_rng(0)
     d = -0.2 + rng.normal(0, 1, 400)

@@ -317,6 +317,20 @@ def test_a_decision_and_slices_take_users_as_clusters():
     assert rw.compare(pair, by="team").table["clusters"].drop_nulls().to_list() == [40] * 4
 
 
+def test_a_decision_takes_the_stated_number_of_requests_of_a_user():
+    pair = dict(zip("ab", results(), strict=True))
+    plain, stated = (rw.decide(pair, success="ndcg@8", largest_cluster=n) for n in (None, 500))
+    assert [plain.outcome, stated.outcome] == ["ship", "hold"]
+    assert rw.decide(rw.compare(pair, largest_cluster=500), success="ndcg@8").outcome == "hold"
+    assert stated.record["rule"]["largest_cluster"] == 500
+    broken = rw.compare(pair, largest_cluster=1)
+    flags = broken["ndcg@8", "b"]["flags"]
+    assert any("requests, more than the 1 that were stated" in flag for flag in flags)
+    over_users = dict(zip("ab", results(mean_over="users"), strict=True))
+    with pytest.raises(ParameterError, match="independent"):
+        rw.decide(over_users, success="ndcg@8", largest_cluster=5)
+
+
 @pytest.mark.slow
 def test_a_report_of_requests_says_what_it_does_not_draw():
     one, two = results(["ndcg@8", "recall@[2,8]"])
@@ -348,10 +362,18 @@ def test_saved_and_tabled_values_keep_the_requests(tmp_path):
         rw.from_per_user(result.per_user.drop("request"))
 
 
-def test_plans_are_about_users():
-    with pytest.raises(ParameterError, match='mean_over="users"'):
-        rw.sample_size(results()[0], "ndcg@8", difference=0.02)
-    assert rw.sample_size(results(mean_over="users")[0], "ndcg@8", difference=0.02).users > 80
+def test_plans_count_users_and_their_requests():
+    """A plan of means over requests counts users, and the requests that they will have."""
+    pilot = results()[0]
+    size = rw.sample_size(pilot, "ndcg@8", difference=0.02)
+    valued = pilot.per_user.filter(pl.col("ndcg@8").is_not_nan())
+    each = len(valued) / valued["user"].n_unique()
+    assert size.users > 80
+    assert size.requests == pytest.approx(size.users * each, abs=1)
+    assert size.clusters is None
+    of_users = rw.sample_size(results(mean_over="users")[0], "ndcg@8", difference=0.02)
+    assert of_users.users > 80
+    assert of_users.requests is None
 
 
 def test_two_requests_without_a_column_are_an_error_that_names_the_candidates():

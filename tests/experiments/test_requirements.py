@@ -77,6 +77,16 @@ REFUSED = [
     ),
     (
         "metrics: [mrr@7]",
+        "comparison: {largest_cluster: 4}",
+        "comparison.largest_cluster: largest_cluster is the size of a cluster",
+    ),
+    (
+        "metrics: [mrr@7]",
+        "decision: {success: mrr@7, largest_cluster: 4}",
+        "decision.largest_cluster: largest_cluster is the size of a cluster",
+    ),
+    (
+        "metrics: [mrr@7]",
         "decision: {success: mrr@7, largest_loss: {mrr@7: 2}}",
         "decision.largest_loss: no user can lose 2 of mrr@7",
     ),

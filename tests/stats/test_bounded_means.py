@@ -26,6 +26,7 @@ from rankwise.stats.bounded_means import (
     probability_above,
 )
 from rankwise.stats.bounds_of_pairs import BoundedPairs
+from rankwise.stats.clusters import UserClusters
 from rankwise.stats.differences import differences, in_bins
 
 
@@ -180,19 +181,20 @@ def test_a_plan_repeats_the_sample():
     assert [constant.power(30, gap, alpha=0.05) for gap in (width - 1e-6, width + 1e-6)] == [0, 1]
 
 
-CLUSTERS = np.array([0, 0, 0, 1, 1, 2, 3, 3, 4, 5])
+CODES = np.array([0, 0, 0, 1, 1, 2, 3, 3, 4, 5])
+CLUSTERS = UserClusters(CODES)
 OF_USERS = np.array([0.1, -0.2, 0.0, 0.3, 0.1, -0.4, 0.2, 0.0, 0.1, -0.1])
 
 
 @pytest.mark.parametrize("hypothesis", [0.0, 0.1, 0.3])
 def test_clusters_are_totals_over_the_hypothesis_and_one_of_mean_size_more(hypothesis):
     totals = np.array(
-        [OF_USERS[c == CLUSTERS].sum() - hypothesis * (c == CLUSTERS).sum() for c in range(6)]
+        [OF_USERS[c == CODES].sum() - hypothesis * (c == CODES).sum() for c in range(6)]
     )
     expected = BoundedMean.of(totals, 10 / 6 * (1 - hypothesis)).p(0.0)
     assert bounded_p(OF_USERS, 1.0, CLUSTERS, hypothesis) == pytest.approx(expected)
     assert bounded_p(OF_USERS, 1.0, None, hypothesis) == BoundedMean.of(OF_USERS, 1.0).p(hypothesis)
-    alone = bounded_p(OF_USERS, 1.0, np.arange(10), hypothesis)
+    alone = bounded_p(OF_USERS, 1.0, UserClusters(np.arange(10)), hypothesis)
     assert alone == pytest.approx(BoundedMean.of(OF_USERS, 1.0).p(hypothesis), rel=1e-6)
 
 
@@ -200,10 +202,13 @@ def test_limits_of_clusters_are_hypotheses_whose_p_is_the_level():
     limit = bounded_upper(OF_USERS, 1.0, 0.95, CLUSTERS)
     assert bounded_p(OF_USERS, 1.0, CLUSTERS, limit) == pytest.approx(0.05)
     assert bounded_upper(OF_USERS, 1.0, 0.95) == bounded_mean_limit(OF_USERS, 1.0, 0.95)
-    assert bounded_upper(np.ones(4), 1.0, 0.95, np.array([0, 0, 1, 1])) == 1.0
-    assert bounded_upper(np.r_[OF_USERS, 2.0], 1.0, 0.95, np.r_[CLUSTERS, 6]) > OF_USERS.mean()
+    assert bounded_upper(np.ones(4), 1.0, 0.95, UserClusters(np.array([0, 0, 1, 1]))) == 1.0
+    assert (
+        bounded_upper(np.r_[OF_USERS, 2.0], 1.0, 0.95, UserClusters(np.r_[CODES, 6]))
+        > OF_USERS.mean()
+    )
     pairs = differences(OF_USERS)
-    interval = bounded_interval_of(pairs, 1.0, confidence=0.9, cluster=CLUSTERS)
+    interval = bounded_interval_of(pairs, 1.0, confidence=0.9, clusters=CLUSTERS)
     assert tuple(interval) == pytest.approx((-bounded_upper(-OF_USERS, 1.0, 0.95, CLUSTERS), limit))
     test = bounded_test_of(pairs, 1.0, CLUSTERS)
     sides = [bounded_p(side * OF_USERS, 1.0, CLUSTERS) for side in (-1, 1)]
@@ -227,19 +232,19 @@ def test_one_pair_shows_nothing():
     assert not math.isnan(stats.bounded_test([0.5, 0.5], largest=1.0).p)
 
 
-@pytest.mark.parametrize("cluster", [None, CLUSTERS])
+@pytest.mark.parametrize("clusters", [None, CLUSTERS])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_a_relative_difference_is_the_set_of_ratios_that_are_not_rejected(cluster, confidence):
+def test_a_relative_difference_is_the_set_of_ratios_that_are_not_rejected(clusters, confidence):
     x, y = 0.5 + OF_USERS, 0.4 + OF_USERS[::-1] / 2
     lift, low, high = bounded_lift(
-        differences(x, y), (0.0, 1.0), confidence=confidence, cluster=cluster
+        differences(x, y), (0.0, 1.0), confidence=confidence, clusters=clusters
     )
     assert lift == pytest.approx(x.mean() / y.mean() - 1)
     assert -1 < low < lift < high
     tail = (1 - confidence) / 2
-    assert bounded_p((low + 1) * y - x, low + 1, cluster) == pytest.approx(tail, rel=1e-4)
-    assert bounded_p(x / (high + 1) - y, 1 / (high + 1), cluster) == pytest.approx(tail, rel=1e-4)
-    wider = bounded_lift(differences(x, y), (-0.5, 1.0), confidence=confidence, cluster=cluster)
+    assert bounded_p((low + 1) * y - x, low + 1, clusters) == pytest.approx(tail, rel=1e-4)
+    assert bounded_p(x / (high + 1) - y, 1 / (high + 1), clusters) == pytest.approx(tail, rel=1e-4)
+    wider = bounded_lift(differences(x, y), (-0.5, 1.0), confidence=confidence, clusters=clusters)
     assert math.isnan(wider[1]) or (wider[1] < low and wider[2] > high)
 
 

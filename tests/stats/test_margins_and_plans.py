@@ -11,6 +11,7 @@ from scipy.stats import chi2, norm, t, trim_mean
 
 from rankwise.errors import ParameterError
 from rankwise.stats.bounded_means import BoundedMean, bounded_p
+from rankwise.stats.clusters import UserClusters
 from rankwise.stats.differences import differences, fewest_for_t, t_around, t_is_valid, too_skewed
 from rankwise.stats.equivalence import (
     Margin,
@@ -193,11 +194,11 @@ def test_sides_of_an_equivalence():
         0.05,
     )
     assert plain.equivalent == (plain.p < 0.1)
-    cluster = np.arange(60) // 2
+    clusters = UserClusters(np.arange(60) // 2)
     clustered = equivalence_of(
-        PAIRS, margin=Margin(0.05), alpha=0.1, bounds=(0.0, 1.0), cluster=cluster
+        PAIRS, margin=Margin(0.05), alpha=0.1, bounds=(0.0, 1.0), clusters=clusters
     )
-    assert clustered.p == max(bounded_p(side * PAIRS.d, 1.0, cluster, 0.05) for side in (1, -1))
+    assert clustered.p == max(bounded_p(side * PAIRS.d, 1.0, clusters, 0.05) for side in (1, -1))
     for alpha in (0.5, 0.7):
         with pytest.raises(ParameterError, match=r"below 0\.5"):
             equivalence_of(PAIRS, margin=Margin(0.05), alpha=alpha)
@@ -229,7 +230,7 @@ def test_what_is_based_on_too_little_is_not_shown():
     enough = differences(np.tile([0.01, -0.01], 30), np.zeros(60))
     assert Margin(0.5).claim(enough, (-math.inf, math.inf), 1).p() < 1e-9
     clustered = non_inferiority_of(
-        PAIRS, margin=Margin(0.01), alpha=0.05, bounds=(0, 1), cluster=np.arange(60)
+        PAIRS, margin=Margin(0.01), alpha=0.05, bounds=(0, 1), clusters=UserClusters(np.arange(60))
     )
     assert clustered.users_needed is None
     assert users_to_show(0.1, 0.5, 0.05) == math.ceil(((norm.ppf(0.95) + norm.ppf(0.8)) * 5) ** 2)

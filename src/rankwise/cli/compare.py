@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     groups={
         "Systems": "metrics baseline truth relevance_threshold train users columns",
         "Tests": "alpha test correction margin largest_loss n_resamples seed earlier",
-        "Users": "by missing clusters seeds force",
+        "Users": "by missing clusters largest_cluster seeds force",
         "Gate": "gate looks not_shown",
         "Output": "form output verbose quiet save",
     },
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     compare,
     "missing",
     "clusters",
+    "largest_cluster",
     "seeds",
     "n_resamples",
     "seed",

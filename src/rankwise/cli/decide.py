@@ -62,6 +62,7 @@ def _margins(
 )
 @signature_options(decide, "slices", "min_slice_size", "alpha", "missing")
 @largest_loss_option
+@signature_options(decide, "largest_cluster")
 @detail_options
 @click.option(
     "--record",

@@ -16,6 +16,7 @@ from rankwise.errors import ParameterError
 from rankwise.messages import parameter
 from rankwise.results.intervals import cluster_codes
 from rankwise.results.result import Result
+from rankwise.stats.clusters import UserClusters
 from rankwise.stats.differences import Differences, Floats, SortedColumn, moments_of_pairs
 from rankwise.stats.effect_sizes import deltas_of_pairs
 from rankwise.tables.requests import row_named, such_rows
@@ -46,8 +47,8 @@ class AlignedUsers:
         Users left out because no result, or not every result, has a value for them.
     filled : int
         Missing values replaced by 0.
-    cluster : array, shape (n,), or None
-        The number of the cluster of each user, from 0; None if users are independent.
+    clusters : UserClusters or None
+        The clusters of users; None if users are independent.
     """
 
     values: Floats
@@ -55,12 +56,12 @@ class AlignedUsers:
     undefined: int
     dropped: int
     filled: int
-    cluster: Any = None
+    clusters: UserClusters | None = None
 
     @property
     def n_clusters(self) -> int:
         """The number of clusters of users."""
-        return 0 if self.cluster is None else int(self.cluster.max(initial=-1)) + 1
+        return 0 if self.clusters is None else self.clusters.count
 
     @cached_property
     def _columns(self) -> list[SortedColumn]:
@@ -95,10 +96,12 @@ def align_users(
     metric: str,
     missing: Missing,
     clusters: pl.DataFrame | None = None,
+    largest_cluster: int | None = None,
 ) -> AlignedUsers:
     """Return the values of a metric for the same users in the same order.
 
-    ``clusters`` has every user with the group of users who are not independent.
+    ``clusters`` has every user with the group of users who are not independent, the largest of
+    which was stated to have ``largest_cluster`` users.
     """
     check_ids(results)
     users, values = _joined(results, metric)
@@ -117,7 +120,8 @@ def align_users(
         return aligned
     gaps = np.isnan(values)
     compared = ~gaps.all(axis=1) if missing == "zero" else ~gaps.any(axis=1)
-    return replace(aligned, cluster=cluster_codes(users.filter(compared), clusters))
+    codes = cluster_codes(users.filter(compared), clusters)
+    return replace(aligned, clusters=UserClusters(codes, largest_cluster))
 
 
 def _joined(results: Mapping[str, Result], metric: str) -> tuple[pl.Series, Floats]:

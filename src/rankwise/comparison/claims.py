@@ -42,6 +42,8 @@ class Claim:
         The smallest loss that a conditional verdict may name.
     is_conditional : bool
         Whether nothing can be shown for any users.
+    is_broken : bool
+        Whether a user or a cluster contradicts what was stated, so that nothing is shown.
     """
 
     unseen: UnseenLosses = field(default_factory=UnseenLosses)
@@ -51,6 +53,7 @@ class Claim:
     users_for_any_of: UsersForAnyOf | None = None
     least_condition: float = math.nan
     is_conditional: bool = False
+    is_broken: bool = False
 
 
 def claim_of_users(
@@ -81,7 +84,7 @@ def claim_of_users(
     stated : float
         The largest loss that was stated; NaN if none was.
     is_broken : bool
-        Whether a user changed by more than was stated, so that nothing is shown.
+        Whether a user or a cluster contradicts what was stated, so that nothing is shown.
     is_skewed : bool
         Whether there are too few users for the skewness of their differences.
     """
@@ -108,6 +111,7 @@ def claim_of_users(
         users_for_any_of=users_for_any_of if is_bounded else None,
         least_condition=least,
         is_conditional=not is_bounded and not math.isnan(p_design),
+        is_broken=is_broken,
     )
 
 

@@ -55,6 +55,7 @@ def compare(
     missing: Missing = "error",
     seeds: SeedDesign = "auto",
     clusters: str | None = None,
+    largest_cluster: int | None = None,
     n_resamples: int | None = None,
     seed: int = 0,
     earlier: int = 0,
@@ -114,6 +115,10 @@ def compare(
     clusters : str, optional
         A column of the users table, as for ``by``, whose groups are the sampling units, because
         users of a group are not independent: households, or the person behind several sessions.
+    largest_cluster : int, optional
+        The number of users of the largest cluster, or of requests of one user, that is taken to be
+        possible. A cluster that was not sampled is allowed to have it; by default, the mean size.
+        State it before you look.
     n_resamples : int, optional
         Number of resamples; by default 10,000, or more if the correction over many pairs needs it.
     seed : int, default=0
@@ -166,6 +171,7 @@ def compare(
         missing=missing,
         seeds=seeds,
         clusters=clusters,
+        largest_cluster=largest_cluster,
         n_resamples=n_resamples,
         seed=seed,
         earlier=earlier,
@@ -199,6 +205,7 @@ def compare_groups(
         largest_loss=design.largest_loss or None,
         missing=design.missing,
         clusters=design.clusters,
+        largest_cluster=design.largest_cluster,
         force=force,
     )
 

@@ -35,6 +35,7 @@ def decide(
     min_slice_size: int = 100,
     alpha: float | None = None,
     largest_loss: LargestLoss = None,
+    largest_cluster: int | None = None,
     missing: Missing | None = None,
     baseline: str | None = None,
     system: str | None = None,
@@ -81,6 +82,9 @@ def decide(
         The largest change of one user that is taken to be possible, as for `rankwise.compare`; by
         default as the comparison stated it, else the range of the metric. A metric without a bound
         is shown to be better under a stated loss alone.
+    largest_cluster : int, optional
+        The largest number of requests of one user that is taken to be possible, as for
+        `rankwise.compare`; by default as the comparison stated it, else the mean number.
     missing : {"error", "zero", "common"}, optional
         What to do with users who have a value in one result only, as for `rankwise.compare`; by
         default as the comparison did, ``"error"`` for results.
@@ -124,6 +128,7 @@ def decide(
         min_slice_size=min_slice_size,
         alpha=alpha,
         largest_loss=largest_loss,
+        largest_cluster=largest_cluster,
         missing=missing,
         baseline=baseline,
         system=system,

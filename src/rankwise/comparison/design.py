@@ -44,6 +44,7 @@ class CompareOptions:
     missing: Missing = "error"
     seeds: SeedDesign = "auto"
     clusters: str | None = None
+    largest_cluster: int | None = None
     n_resamples: int | None = None
     seed: int = 0
     earlier: int = 0
@@ -74,6 +75,7 @@ class CompareOptions:
         check_choice("correction", self.correction, CorrectionMethod)
         check_choice("test", self.test, Test)
         check_clusters(self.clusters)
+        check_positive(largest_cluster=self.largest_cluster)
         if self.by is not None and not isinstance(self.by, str):
             raise ParameterError(
                 "by is the name of one column of the users", found=parameter("by", self.by)
@@ -81,6 +83,9 @@ class CompareOptions:
 
     def _check_design(self, systems: Systems) -> None:
         """Raise if the test or the groups do not go with seeds, clusters or data sets."""
+        unit = systems.sampling_unit.within(self.clusters)
+        if self.largest_cluster is not None and unit.clusters is None:
+            raise independent_users(self.largest_cluster)
         if self._is_designed(systems) and self.test not in ("auto", "t", "bounded"):
             of_requests = systems.sampling_unit.is_of_requests
             over_users = f", or evaluate with {parameter('mean_over', 'users')} for any test"
@@ -115,6 +120,15 @@ class CompareOptions:
 
     def _is_designed(self, systems: Systems) -> bool:
         return systems.several_seeds or self.clusters is not None
+
+
+def independent_users(largest_cluster: int) -> ParameterError:
+    """Return the error for a size of clusters where users are independent."""
+    return ParameterError(
+        "largest_cluster is the size of a cluster, and these users are independent",
+        found=parameter("largest_cluster", largest_cluster),
+        hint=f"{parameter('clusters')} names the column of the clusters",
+    )
 
 
 @dataclass(frozen=True)
@@ -172,7 +186,8 @@ class Design:
 
     Attributes
     ----------
-    baseline, by, primary, alpha, test, correction, margin, largest_loss, missing, n_resamples, seed, earlier
+    baseline, by, primary, alpha, test, correction, margin, largest_loss, largest_cluster, missing, \
+    n_resamples, seed, earlier
         The options of `rankwise.compare`, settled for the systems: the primary metric, margins
         and losses have the names that results have, and the baseline of systems without names is the first.
     forced : bool
@@ -209,6 +224,7 @@ class Design:
     correction: CorrectionMethod = "holm"
     margin: Any = None
     largest_loss: Mapping[str, float] = field(default_factory=dict)
+    largest_cluster: int | None = None
     missing: Missing = "error"
     n_resamples: int | None = None
     seed: int = 0

@@ -182,6 +182,7 @@ class ListEvidence:
         missing: Missing | None,
         baseline: str | None,
         largest_loss: LargestLoss,
+        largest_cluster: int | None,
         **rule: Any,
     ) -> Rule:
         """Return the checked rule; what it does not say is that of the comparison."""
@@ -196,6 +197,7 @@ class ListEvidence:
             seed=design.seed,
             earlier=design.earlier,
             largest_loss=design.largest_loss if largest_loss is None else largest_loss,
+            largest_cluster=design.largest_cluster if largest_cluster is None else largest_cluster,
             **rule,
         )
 
@@ -228,6 +230,7 @@ def _compare(results: Mapping[str, Result], rule: Rule, **options: Any) -> Compa
         test=rule.test,
         margin=rule.guardrails or None,
         largest_loss=rule.largest_loss or None,
+        largest_cluster=rule.largest_cluster,
         missing=rule.missing,
         n_resamples=rule.n_resamples,
         seed=rule.seed,
@@ -331,15 +334,18 @@ class LogEvidence:
         baseline: str | None,
         system: str | None,
         largest_loss: LargestLoss,
+        largest_cluster: int | None,
         **rule: Any,
     ) -> Rule:
         """Return the rule, checked to be that at which the rewards were estimated."""
-        if largest_loss is not None:
-            raise ParameterError(
-                "a largest loss is stated for lists of users, and these are logged requests",
-                found=parameter("largest_loss", largest_loss),
-                hint=f"{call('off_policy')} takes {parameter('reward_range')}",
-            )
+        stated = {"largest_loss": largest_loss, "largest_cluster": largest_cluster}
+        for name, value in stated.items():
+            if value is not None:
+                raise ParameterError(
+                    f"{name} is stated for lists of users, and these are logged requests",
+                    found=parameter(name, value),
+                    hint=f"{call('off_policy')} takes {parameter('reward_range')}",
+                )
         first = next(iter(self.rewards.values()))
         pair = choose_pair(
             first.policies, first.settings["baseline"] if baseline is None else baseline, system

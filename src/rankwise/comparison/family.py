@@ -50,6 +50,8 @@ class PairFamily:
         The number of pairs that were compared before on the same users.
     clusters : str or None
         The column of users' groups that are not independent of each other, if there are any.
+    largest_cluster : int or None
+        The size that was stated of the largest cluster; None if none was.
     seeds : mapping of str to sequence of str
         The names of the results of each system, one per seed; empty if each has one result.
     paired : bool
@@ -74,6 +76,7 @@ class PairFamily:
     largest_loss: Mapping[str, float] = field(default_factory=dict)
     exploratory_tests: int = 1
     clusters: str | None = None
+    largest_cluster: int | None = None
     earlier: int = 0
     seeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     paired: bool = False
@@ -204,7 +207,7 @@ class PairFamily:
             tests=self.n_corrected(cell),
             dropped=(aligned.users, aligned.reasons),
             bounds=bounds,
-            cluster=aligned.cluster,
+            clusters=aligned.clusters,
             delta=delta,
             claim=claim,
             difference_limits_of=difference_limits_of,
@@ -228,7 +231,9 @@ class PairFamily:
         if not all(result.is_mean_of_users(cell) for result in self.results.values()):
             return None
         check_zero(cell, self.missing, self.direction(cell))
-        return align_users(self.results, cell, self.missing, self._cluster_table)
+        return align_users(
+            self.results, cell, self.missing, self._cluster_table, self.largest_cluster
+        )
 
     @cached_property
     def _cluster_table(self) -> pl.DataFrame | None:

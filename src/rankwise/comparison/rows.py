@@ -27,6 +27,7 @@ from rankwise.findings.finding import (
 from rankwise.findings.margins import margin_flags, size_of
 from rankwise.findings.tables import columns_for_readers
 from rankwise.stats.bounded_means import BOUNDED
+from rankwise.stats.clusters import UserClusters
 from rankwise.stats.differences import MANY, PairStatistics, TestResult
 from rankwise.stats.equivalence import (
     Bounds,
@@ -104,7 +105,7 @@ def make_pair_finding(
     bounds: Bounds,
     claim: Claim | None = None,
     difference_limits_of: LimitsOf | None = None,
-    cluster: Any = None,
+    clusters: UserClusters | None = None,
     delta: float = math.nan,
     interval_flags: Sequence[str] = (),
 ) -> PairFinding:
@@ -114,7 +115,7 @@ def make_pair_finding(
     all ``together`` pairs of the family; ``difference_limits_of`` has them without those of the
     lift, which take longer. ``dropped`` has the number of users that any result has,
     and why some were left out; ``delta`` is Cliff's, which sums do not tell, as is the ``claim``
-    about unseen users; ``bounds`` are those of a user's value, ``cluster`` the clusters of users.
+    about unseen users; ``bounds`` are those of a user's value, ``clusters`` those of users.
     """
     n, (after, before), largest = pairs.n, pairs.means, bounds[1] - bounds[0]
     claim, limits_alone = claim or Claim(), difference_limits_of or limits_of
@@ -123,7 +124,7 @@ def make_pair_finding(
     wins, losses = (pairs.losses, pairs.wins) if better is False else (pairs.wins, pairs.losses)
 
     def margin_limits_of(level: float) -> Limits:
-        return Limits(*margin_limits(pairs, bounds, confidence=1 - level, cluster=cluster))
+        return Limits(*margin_limits(pairs, bounds, confidence=1 - level, clusters=clusters))
 
     baseline, system = pair
     return PairFinding(
@@ -154,9 +155,10 @@ def make_pair_finding(
             alpha,
             bounds,
             better,
-            cluster,
+            clusters,
             margin_limits_of,
-            has_condition=cluster is None and not math.isnan(claim.p_design),
+            has_condition=clusters is None and not math.isnan(claim.p_design),
+            is_broken=claim.is_broken,
         ),
         flags=tuple(dict.fromkeys((*tested.flags, *interval_flags))),
         std_error=pairs.error,
@@ -203,22 +205,25 @@ def _margin_tests(
     alpha: float,
     bounds: Bounds,
     better: bool | None,
-    cluster: Any,
+    clusters: UserClusters | None,
     limits_of: LimitsOf,
     *,
     has_condition: bool,
+    is_broken: bool,
 ) -> MarginTests:
-    """Return the tests of a margin from the users' values."""
+    """Return the tests of a margin from the users' values; none is shown by a broken statement."""
     if margin is None:
         return MarginTests()
-    same = equivalence_of(pairs, margin=margin, alpha=alpha, bounds=bounds, cluster=cluster)
+    if is_broken:
+        return MarginTests(p_equivalence=1.0, p_non_inferior=math.nan if better is None else 1.0)
+    same = equivalence_of(pairs, margin=margin, alpha=alpha, bounds=bounds, clusters=clusters)
     tests = MarginTests(p_equivalence=same.p).with_limits(limits_of(2 * alpha))
     if has_condition and not margin.is_none(pairs):
         tests = _with_condition(tests, pairs, margin, bounds)
     if better is None:
         return tests
     no_worse = non_inferiority_of(
-        pairs, margin=margin, alpha=alpha, bounds=bounds, higher_is_better=better, cluster=cluster
+        pairs, margin=margin, alpha=alpha, bounds=bounds, higher_is_better=better, clusters=clusters
     )
     return replace(tests, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rankwise.core.arguments import Missing, Test, check_choice, check_count
+from rankwise.comparison.design import independent_users
+from rankwise.core.arguments import Missing, Test, check_choice, check_count, check_positive
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.margins import (
     LargestLoss,
@@ -36,6 +37,7 @@ class Rule:
     seed: int = 0
     earlier: int = 0
     largest_loss: dict[str, float] = field(default_factory=dict)
+    largest_cluster: int | None = None
 
     @classmethod
     def from_names(
@@ -137,6 +139,7 @@ def rule_for(
     seed: int = 0,
     earlier: int = 0,
     largest_loss: LargestLoss = None,
+    largest_cluster: int | None = None,
     baseline: str | None = None,
     system: str | None = None,
 ) -> Rule:
@@ -154,8 +157,11 @@ def rule_for(
     )
     rule = replace(rule, test=test, n_resamples=n_resamples, seed=seed, earlier=earlier)
     rule = rule.canonical(results[pair[0]])
+    check_positive(largest_cluster=largest_cluster)
+    if largest_cluster is not None and results[pair[0]].sampling_unit.clusters is None:
+        raise independent_users(largest_cluster)
     stated = largest_losses_by_cell(largest_loss, results[pair[0]], rule.metrics)
-    return replace(rule, largest_loss=stated)
+    return replace(rule, largest_loss=stated, largest_cluster=largest_cluster)
 
 
 def _names(option: str, names: str | Sequence[str]) -> list[str]:

@@ -32,6 +32,7 @@ from rankwise.stats.bounded_means import (
     bounded_test_of,
     sign_of,
 )
+from rankwise.stats.clusters import UserClusters
 from rankwise.stats.data_sets import cluster_error, cluster_values, of_clusters
 from rankwise.stats.differences import Differences, Floats, TestResult
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
@@ -90,16 +91,16 @@ class _SampledPair:
             finding = self._with_clusters(finding)
         if self.varies:
             finding = self._with_variance(finding)
-        elif self.cluster is not None:
+        elif self.clusters is not None:
             # Users vary, and clusters do not: nothing says what would be found.
             effect = replace(finding.effect, minimum_detectable=math.nan)
             finding = replace(finding, effect=effect)
         return self._with_bound(finding) if self.has_bound else finding
 
     @property
-    def cluster(self) -> Any:
-        """The number of the cluster of each user; None if users are independent."""
-        return self.aligned.cluster
+    def clusters(self) -> UserClusters | None:
+        """The clusters of users; None if users are independent."""
+        return self.aligned.clusters
 
     @cached_property
     def baseline(self) -> Floats:
@@ -164,7 +165,7 @@ class _SampledPair:
         limits = self._limits_of_variance(level) if self.varies else self._limits_of_constant(level)
         if not self.has_bound:
             return limits
-        options: dict[str, Any] = {"confidence": 1 - level, "cluster": self.cluster}
+        options: dict[str, Any] = {"confidence": 1 - level, "clusters": self.clusters}
         interval = bounded_interval_of(self.differences, self.largest, **options)
         _, *lift = bounded_lift(self.differences, self.bounds, **options)
         return limits.wider(Limits(interval.low, interval.high, *lift))
@@ -180,15 +181,14 @@ class _SampledPair:
 
     def _variance_of(self, users: Floats, seeds: Sequence[Floats]) -> VarianceComponents:
         """Return the variance of a mean over users and seeds."""
-        if self.cluster is None:
+        if self.clusters is None:
             return variance_of_means(users, seeds)
+        codes = self.clusters.codes
         # What users and seeds have of each other is alike in all rows of a cluster, which count
         # once.
-        seeds = [
-            _of_clusters(values, self.cluster) if len(values) > 1 else values for values in seeds
-        ]
-        several = self.aligned.n_clusters > 1
-        error, freedom = cluster_error(users, self.cluster) if several else (math.nan, 0.0)
+        seeds = [_of_clusters(values, codes) if len(values) > 1 else values for values in seeds]
+        several = self.clusters.count > 1
+        error, freedom = cluster_error(users, codes) if several else (math.nan, 0.0)
         return variance_of_means(users, seeds, (error**2, freedom))
 
     def _finding_of_users(self) -> PairFinding:
@@ -213,7 +213,7 @@ class _SampledPair:
         losses, is_bounded = self._losses, math.isfinite(self.largest)
         if len(losses) < 2 or not math.isfinite(self.differences.mean):
             return Claim()
-        possible = self._mean_size * self.largest / self._worth if is_bounded else math.inf
+        possible = self._unseen_size * self.largest / self._worth if is_bounded else math.inf
 
         def largest_loss_of(level: float) -> float:
             return BoundedMean.of(losses, possible if is_bounded else 0.0).largest_loss(level)
@@ -231,9 +231,14 @@ class _SampledPair:
 
     @cached_property
     def _broken_statement(self) -> tuple[str, ...]:
-        """The caveat that a user changed by more than was stated to be possible."""
+        """The caveats that a user changed by more, or a cluster is larger, than was stated."""
         most = float(np.abs(self.differences.d).max())
-        return broken_statement(most, self.family.stated_loss(self.cell))
+        broken = broken_statement(most, self.family.stated_loss(self.cell))
+        clusters = self.clusters
+        if clusters is not None and clusters.stated_size is not None and clusters.is_broken:
+            flag = self.family.unit.broken_size_flag(clusters.largest_size, clusters.stated_size)
+            broken = (*broken, flag)
+        return broken
 
     @cached_property
     def _p_of_bound(self) -> float:
@@ -242,42 +247,42 @@ class _SampledPair:
             return math.nan
         if self._broken_statement:
             return 1.0
-        return bounded_test_of(self.differences, self.largest, self.cluster).p
+        return bounded_test_of(self.differences, self.largest, self.clusters).p
 
     @cached_property
     def _losses(self) -> Floats:
         """The losses of users, or of clusters in users' worth, against the mean difference."""
         d = self.differences
         values: Floats = d.d
-        if self.cluster is not None:
-            values = np.bincount(self.cluster, d.d).astype(np.float64)
+        if self.clusters is not None:
+            values = self.clusters.totals(d.d)
         losses: Floats = sign_of(d) * values / self._worth
         return losses
 
     @property
     def _worth(self) -> float:
         """The unit of losses: of clusters it is one user who loses the whole range."""
-        is_range = self.cluster is not None and math.isfinite(self.largest)
+        is_range = self.clusters is not None and math.isfinite(self.largest)
         return self.largest if is_range else 1.0
 
     @property
-    def _mean_size(self) -> float:
-        """The mean number of users in a cluster; 1 if users are independent."""
-        return 1.0 if self.cluster is None else self.differences.n / self.aligned.n_clusters
+    def _unseen_size(self) -> float:
+        """The number of users in a cluster that was not sampled; 1 if users are independent."""
+        return 1.0 if self.clusters is None else self.clusters.unseen_size
 
     def _test_of_variance(self) -> TestResult:
         d, variance = self.differences, self.variance
         name = TWO_LEVEL if self.family.seeds else "clustered t"
-        flags = d.flags if self.cluster is None else of_clusters(d, self.cluster).flags
+        flags = d.flags if self.clusters is None else of_clusters(d, self.clusters).flags
         return TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, flags)
 
     def _test_of_constant(self) -> TestResult:
         """Test a difference that is alike for all units, whatever the seed: by signs or bound."""
         d = self.differences
-        if self.cluster is None:
+        if self.clusters is None:
             return self._test_of_users()
         p = smallest_p(self.aligned.n_clusters) if d.mean else 1.0
-        flags = of_clusters(d, self.cluster).sample_flags
+        flags = of_clusters(d, self.clusters).sample_flags
         flags = (*flags, self.family.unit.unvaried_flag) if d.nonzero else flags
         return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags)
 
@@ -306,7 +311,7 @@ class _SampledPair:
     def _limits_of_constant(self, level: float) -> Limits:
         """Return the limits that unseen values could reach, where no value differs from others."""
         d, largest = self.differences, self.largest
-        if self.cluster is None:
+        if self.clusters is None:
             interval = interval_of_test(
                 d,
                 self.family.choose_test(largest),
@@ -324,8 +329,8 @@ class _SampledPair:
     def _flags_of_constant(self) -> tuple[str, ...]:
         """Return the caveats of the interval of a difference without variance."""
         d, largest = self.differences, self.largest
-        count = d.n if self.cluster is None else self.aligned.n_clusters
-        if count < 2 and self.cluster is None:
+        count = d.n if self.clusters is None else self.aligned.n_clusters
+        if count < 2 and self.clusters is None:
             return ()
         confidence = 1 - self.family.alpha
         return constant_interval(d.mean, count, -largest, largest, confidence=confidence).flags
@@ -384,14 +389,14 @@ class _SampledPair:
         """Return a finding with the larger p-value of its own test and the bounded mean."""
         d, test = self.differences, finding.test
         flags = (*finding.flags, *self._broken_statement)
-        if self.cluster is not None:
+        if self.clusters is not None:
             flags = (*flags, *self._flags_of_sizes())
 
         together = bounded_interval_of(
             d,
             finding.largest,
             confidence=1 - self.family.alpha / self.family.n_together(self.cell),
-            cluster=self.cluster,
+            clusters=self.clusters,
         )
         half = max(d.mean - together.low, together.high - d.mean)
         found = detectable(half + POWER_0_8 * finding.std_error, finding.largest)
@@ -406,11 +411,14 @@ class _SampledPair:
 
     def _flags_of_sizes(self) -> list[str]:
         """Return the caveats of clusters' sizes."""
-        size = np.bincount(self.cluster)
+        clusters = self.clusters
+        assert clusters is not None
         flags = []
-        if np.ptp(size):
-            flags.append(self.family.unit.unseen_flag(self._mean_size, int(size.max())))
-        if _depends_on_size(np.bincount(self.cluster, self.differences.d) / size, size):
+        if np.ptp(clusters.sizes) and clusters.stated_size is None:
+            unseen, largest = clusters.unseen_size, clusters.largest_size
+            flags.append(self.family.unit.unseen_flag(unseen, largest))
+        mean_gains = clusters.totals(self.differences.d) / clusters.sizes
+        if _depends_on_size(mean_gains, clusters.sizes):
             flags.append(self.family.unit.informative_flag)
         return flags
 

@@ -686,7 +686,7 @@ def _notes(table: pl.DataFrame, design: Design, most: int | None = None) -> list
         *sample_notes(table, design),
         *_ranks(design),
         *_reuse(design),
-        *_notes_on_stated_losses(design),
+        *_notes_on_statements(design),
     ]
     notes = [*_condition_notes(table, design), *notes]
     notes += [", ".join(f"{name}: {source}" for name, source in design.sources.items())]
@@ -754,20 +754,25 @@ def _rank_claim(design: Design) -> str:
     return f"together with {level_text(1 - design.alpha)} confidence"
 
 
-def _notes_on_stated_losses(design: Design) -> list[str]:
-    """Return the largest losses that were stated, and whether a plan has them."""
-    if not design.largest_loss:
+def _notes_on_statements(design: Design) -> list[str]:
+    """Return what was stated about unseen users and clusters, and whether a plan has it."""
+    stated = []
+    if design.largest_loss:
+        losses = dict.fromkeys(f"{loss:g}" for loss in design.largest_loss.values())
+        size = (
+            ", ".join(f"{loss} of {metric}" for metric, loss in design.largest_loss.items())
+            if len(losses) > 1
+            else next(iter(losses))
+        )
+        stated.append(f"no {design.unit.row} changes by more than {size}")
+    if design.largest_cluster is not None:
+        stated.append(
+            f"no {design.unit.cluster} has more than {design.largest_cluster:,} {design.unit.rows}"
+        )
+    if not stated:
         return []
-    losses = dict.fromkeys(f"{loss:g}" for loss in design.largest_loss.values())
-    size = (
-        ", ".join(f"{loss} of {metric}" for metric, loss in design.largest_loss.items())
-        if len(losses) > 1
-        else next(iter(losses))
-    )
     where = "" if design.plans else "; it is not in a plan"
-    return [
-        f"Verdicts hold as long as no {design.unit.row} changes by more than {size}, as stated{where}."
-    ]
+    return [f"Verdicts hold as long as {' and '.join(stated)}, as stated{where}."]
 
 
 def _reuse(design: Design) -> list[str]:

@@ -430,7 +430,7 @@ def _order(
 
     aligned = family.aligned(cell)
     assert aligned is not None
-    users = len(aligned.values) if aligned.cluster is None else aligned.n_clusters
+    users = len(aligned.values) if aligned.clusters is None else aligned.n_clusters
 
     if users < 2:
         raise MetricError(
@@ -439,7 +439,7 @@ def _order(
         )
 
     means = aligned.values.mean(axis=0)
-    if aligned.cluster is not None:
+    if aligned.clusters is not None:
         ranks = _ranks_over_requests(family, cell, means, level, sign)
     else:
         largest = bounds[1] - bounds[0]

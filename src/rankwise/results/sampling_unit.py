@@ -62,7 +62,8 @@ class SamplingUnit:
         return f"{self.row}s"
 
     @property
-    def _cluster(self) -> str:
+    def cluster(self) -> str:
+        """The noun of one cluster."""
         return "user" if self.is_of_requests else "cluster"
 
     def counted(self, rows: int, clusters: int | None = None) -> str:
@@ -92,7 +93,7 @@ class SamplingUnit:
         (['only 4 clusters by household'], ['only 4 users'], [])
         """
         by = "" if self.is_of_requests else f" by {self.clusters}"
-        return [f"only {count_of(clusters, self._cluster)}{by}"] if clusters < _FEW_CLUSTERS else []
+        return [f"only {count_of(clusters, self.cluster)}{by}"] if clusters < _FEW_CLUSTERS else []
 
     def unseen_flag(self, mean: float, largest: int) -> str:
         """Return the caveat of a bound: a cluster that was not sampled has the mean size.
@@ -101,14 +102,30 @@ class SamplingUnit:
         'an unseen user is taken to have 3.4 requests, the mean; the largest here has 24'
         """
         return (
-            f"an unseen {self._cluster} is taken to have {mean:.1f} {self.rows}, the mean; the "
+            f"an unseen {self.cluster} is taken to have {mean:.1f} {self.rows}, the mean; the "
             f"largest here has {largest:,}"
         )
+
+    def broken_size_flag(self, largest: int, stated: int) -> str:
+        """Return the caveat of a cluster that is larger than was stated.
+
+        >>> REQUESTS.broken_size_flag(30, 24)
+        'a user has 30 requests, more than the 24 that were stated: nothing is shown'
+        """
+        return (
+            f"a {self.cluster} has {largest:,} {self.rows}, more than the {stated:,} that were "
+            "stated: nothing is shown"
+        )
+
+    @property
+    def sampled(self) -> str:
+        """The noun of one unit of the sample."""
+        return self.row if self.clusters is None else self.cluster
 
     @property
     def unseen(self) -> str:
         """Those who were not sampled, in words."""
-        return f"{self.rows if self.clusters is None else f'{self._cluster}s'} who were not sampled"
+        return f"{self.sampled}s who were not sampled"
 
     def condition(self, loss: str) -> str:
         """Return the condition of a verdict: that nobody who was not sampled loses more.
@@ -118,7 +135,7 @@ class SamplingUnit:
         """
         if self.clusters is None:
             return f"no {self.row} loses more than {loss}"
-        return f"no {self._cluster} loses more than {loss} {self.rows}' worth"
+        return f"no {self.cluster} loses more than {loss} {self.rows}' worth"
 
     @property
     def informative_flag(self) -> str:
@@ -128,7 +145,7 @@ class SamplingUnit:
         'gains differ by size: the result depends on how many users with many requests there are'
         """
         return (
-            f"gains differ by size: the result depends on how many {self._cluster}s with many "
+            f"gains differ by size: the result depends on how many {self.cluster}s with many "
             f"{self.rows} there are"
         )
 
@@ -140,14 +157,14 @@ class SamplingUnit:
         'fewer than two users, or one with more than 80 % of the requests: no test'
         """
         return (
-            f"fewer than two {self._cluster}s, or one with more than 80 % of the {self.rows}: "
+            f"fewer than two {self.cluster}s, or one with more than 80 % of the {self.rows}: "
             "no test"
         )
 
     @property
     def unvaried_flag(self) -> str:
         """The caveat of clusters that all have the same mean."""
-        return f"{self._cluster}s do not vary"
+        return f"{self.cluster}s do not vary"
 
 
 USERS = SamplingUnit()

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.core import kernels
+from rankwise.stats.clusters import UserClusters
 from rankwise.stats.differences import (
     LANES,
     LEAST,
@@ -242,28 +243,29 @@ _MOST = 2**53  # users: there are fewer people
 
 
 def bounded_p(
-    values: Floats, largest: float, cluster: Any = None, hypothesis: float = 0.0
+    values: Floats, largest: float, clusters: UserClusters | None = None, hypothesis: float = 0.0
 ) -> float:
     """Return the one-sided p-value that a mean, of users or clusters, is the hypothesis or more.
 
-    The added cluster, which was not sampled, has the mean size, and all of its users the largest
-    value.
+    All users of the added cluster, which was not sampled, have the largest value.
     """
-    if cluster is None:
+    if clusters is None:
         return BoundedMean.of(values, largest).p(hypothesis)
     most = max(largest, float(values.max(initial=-math.inf))) - hypothesis
-    totals = np.bincount(cluster, values - hypothesis).astype(np.float64)
-    return BoundedMean.of(totals, len(values) / len(totals) * most).p(0.0)
+    totals = clusters.totals(values - hypothesis)
+    return BoundedMean.of(totals, clusters.unseen_size * most).p(0.0)
 
 
-def bounded_upper(values: Floats, largest: float, confidence: float, cluster: Any = None) -> float:
+def bounded_upper(
+    values: Floats, largest: float, confidence: float, clusters: UserClusters | None = None
+) -> float:
     """Return the upper confidence limit of a mean of users, or of users in clusters."""
-    if cluster is None:
+    if clusters is None:
         return bounded_mean_limit(values, largest, confidence)
     most = max(largest, float(values.max()))
 
     def excess(hypothesis: float) -> float:
-        return bounded_p(values, most, cluster, hypothesis) - (1 - confidence)
+        return bounded_p(values, most, clusters, hypothesis) - (1 - confidence)
 
     mean = float(values.mean())
     return most if mean >= most else root_of(excess, mean, most)
@@ -303,17 +305,19 @@ def bounded_test(
     return bounded_test_of(differences(x, y, missing=missing), largest)
 
 
-def bounded_test_of(pairs: Differences, largest: float, cluster: Any = None) -> TestResult:
+def bounded_test_of(
+    pairs: Differences, largest: float, clusters: UserClusters | None = None
+) -> TestResult:
     """Apply `bounded_test` to checked pairs, with or without clusters of users."""
     if pairs.n < 2:
         return TestResult(BOUNDED, pairs.mean, math.nan, math.nan, pairs.n, pairs.sample_flags)
-    if cluster is None:
+    if clusters is None:
         side = int(sign_of(pairs))
         p = BoundedMean.of_pairs(pairs, largest, side).p(0.0)
         if p > 0.5:  # else that of the other side is larger: both are at least 1 together
             p = min(p, BoundedMean.of_pairs(pairs, largest, -side).p(0.0))
     else:
-        p = min(bounded_p(values, largest, cluster) for values in (pairs.d, -pairs.d))
+        p = min(bounded_p(values, largest, clusters) for values in (pairs.d, -pairs.d))
     return TestResult(BOUNDED, pairs.mean, pairs.mean, min(2 * p, 1.0), pairs.n, pairs.sample_flags)
 
 
@@ -386,20 +390,24 @@ def bounded_mean_interval(
 
 
 def bounded_interval_of(
-    pairs: Differences, largest: float, *, confidence: float, cluster: Any = None
+    pairs: Differences, largest: float, *, confidence: float, clusters: UserClusters | None = None
 ) -> Interval:
     """Return the interval of checked pairs, also of users in clusters."""
     low = high = math.nan
     if pairs.n > 1:
         level = (1 + confidence) / 2
         low, high = (
-            side * bounded_upper(side * pairs.d, largest, level, cluster) for side in (-1, 1)
+            side * bounded_upper(side * pairs.d, largest, level, clusters) for side in (-1, 1)
         )
     return Interval(pairs.mean, low, high, confidence, BOUNDED, pairs.n, pairs.sample_flags)
 
 
 def bounded_lift(
-    pairs: Differences, bounds: tuple[float, float], *, confidence: float, cluster: Any = None
+    pairs: Differences,
+    bounds: tuple[float, float],
+    *,
+    confidence: float,
+    clusters: UserClusters | None = None,
 ) -> tuple[float, float, float]:
     """Return the relative difference and its interval, by inverting tests of the mean of x − r y.
 
@@ -413,10 +421,10 @@ def bounded_lift(
     high = max(bounds[1], float(pairs.x.max()), float(pairs.y.max()))
 
     def below(r: float) -> float:  # p of the hypothesis that the ratio is r or less
-        return bounded_p(r * pairs.y - pairs.x, r * high - low, cluster) - tail
+        return bounded_p(r * pairs.y - pairs.x, r * high - low, clusters) - tail
 
     def above(inverse: float) -> float:  # of 1 / r or more
-        return bounded_p(inverse * pairs.x - pairs.y, inverse * high - low, cluster) - tail
+        return bounded_p(inverse * pairs.x - pairs.y, inverse * high - low, clusters) - tail
 
     least = _root(below, ratio) if ratio > 0 else 0.0
     most = 1 / _root(above, 1 / ratio if ratio > 0 else 1.0)

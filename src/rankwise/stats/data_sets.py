@@ -12,6 +12,7 @@ import polars as pl
 from rankwise.core.arguments import check_count, check_positive
 from rankwise.errors import InputError, ParameterError
 from rankwise.messages import parameter
+from rankwise.stats.clusters import UserClusters
 from rankwise.stats.differences import (
     Differences,
     Floats,
@@ -116,11 +117,9 @@ def cluster_error(values: Floats, codes: Any) -> tuple[float, float]:
     return math.sqrt(float(spread.sum())) / rows, satterthwaite(size.astype(np.float64))
 
 
-def of_clusters(pairs: Differences, codes: Any) -> Differences:
+def of_clusters(pairs: Differences, clusters: UserClusters) -> Differences:
     """Sum the pairs of each cluster, with the number, signs and skewness of the cluster sample."""
-    x: Floats = np.bincount(codes, pairs.x).astype(np.float64)
-    y: Floats = np.bincount(codes, pairs.y).astype(np.float64)
-    return Differences(x, y)
+    return Differences(clusters.totals(pairs.x), clusters.totals(pairs.y))
 
 
 def cluster_values(values: Floats, codes: Any) -> Floats:

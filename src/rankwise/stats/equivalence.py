@@ -14,6 +14,7 @@ from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
 from rankwise.messages import parameter
 from rankwise.stats.bounded_means import BoundedMean, bounded_interval_of, bounded_lift, bounded_p
+from rankwise.stats.clusters import UserClusters
 from rankwise.stats.data_sets import of_clusters
 from rankwise.stats.differences import (
     LEAST,
@@ -191,15 +192,15 @@ class MarginClaim:
         assert isinstance(self.pairs, Differences)
         return BoundedMean.of_pairs(self.pairs, self.most, self.side)
 
-    def p(self, cluster: Any = None) -> float:
+    def p(self, clusters: UserClusters | None = None) -> float:
         """Return the one-sided p-value of the claim; 1 if neither the bound nor t is valid."""
         from scipy.special import stdtr
 
         if self.pairs.n < 2:
             return math.nan
-        if cluster is not None:
+        if clusters is not None:
             assert isinstance(self.pairs, Differences)
-            return self._p_of_clusters(self.pairs, cluster)
+            return self._p_of_clusters(self.pairs, clusters)
         if self.bounded:
             return self._mean.p(self.limit)
         if not t_is_valid(self.pairs):
@@ -208,15 +209,15 @@ class MarginClaim:
             stdtr(self.pairs.n - 1, self.side * skewed_t(self.pairs, self.side * self.limit))
         )
 
-    def _p_of_clusters(self, pairs: Differences, cluster: Any) -> float:
+    def _p_of_clusters(self, pairs: Differences, clusters: UserClusters) -> float:
         """Return the p-value for users in clusters, from the sums of these over the limit."""
         from scipy.special import stdtr
 
         distance = self.side * pairs.d
         if self.bounded:
-            return bounded_p(distance, self.most, cluster, self.limit)
-        excess = differences(np.bincount(cluster, distance - self.limit))
-        if not t_is_valid(of_clusters(pairs, cluster)) or not excess.deviation:
+            return bounded_p(distance, self.most, clusters, self.limit)
+        excess = differences(clusters.totals(distance - self.limit))
+        if not t_is_valid(of_clusters(pairs, clusters)) or not excess.deviation:
             return 1.0
         return never_zero(stdtr(excess.n - 1, skewed_t(excess, 0.0)))
 
@@ -250,7 +251,7 @@ def equivalence_of(
     margin: Margin,
     alpha: float,
     bounds: Bounds = UNBOUNDED,
-    cluster: Any = None,
+    clusters: UserClusters | None = None,
 ) -> Equivalence:
     """Test whether two means differ by less than a margin, from pairs or their sums.
 
@@ -260,11 +261,11 @@ def equivalence_of(
     if alpha >= 0.5:
         raise ParameterError("alpha must lie below 0.5", found=parameter("alpha", alpha))
     claims = [margin.claim(pairs, bounds, side) for side in (1, -1)]
-    p = math.nan if margin.is_none(pairs) else max(claim.p(cluster) for claim in claims)
+    p = math.nan if margin.is_none(pairs) else max(claim.p(clusters) for claim in claims)
     if claims[0].bounded and isinstance(pairs, Differences):
         method = "two one-sided tests of a bounded mean"
         interval = bounded_interval_of(
-            pairs, bounds[1] - bounds[0], confidence=1 - 2 * alpha, cluster=cluster
+            pairs, bounds[1] - bounds[0], confidence=1 - 2 * alpha, clusters=clusters
         )
     else:
         method, interval = "two one-sided t tests", t_interval_of(pairs, confidence=1 - 2 * alpha)
@@ -272,7 +273,11 @@ def equivalence_of(
 
 
 def margin_limits(
-    pairs: PairStatistics, bounds: Bounds, *, confidence: float, cluster: Any = None
+    pairs: PairStatistics,
+    bounds: Bounds,
+    *,
+    confidence: float,
+    clusters: UserClusters | None = None,
 ) -> tuple[float, float, float, float]:
     """Return the limits of the difference and of the relative lift, by inverting margin tests.
 
@@ -284,16 +289,16 @@ def margin_limits(
         return math.nan, math.nan, math.nan, math.nan
     if math.isfinite(bounds[1] - bounds[0]) and isinstance(pairs, Differences):
         interval = bounded_interval_of(
-            pairs, bounds[1] - bounds[0], confidence=confidence, cluster=cluster
+            pairs, bounds[1] - bounds[0], confidence=confidence, clusters=clusters
         )
-        _, *lift = bounded_lift(pairs, bounds, confidence=confidence, cluster=cluster)
+        _, *lift = bounded_lift(pairs, bounds, confidence=confidence, clusters=clusters)
         return interval.low, interval.high, lift[0], lift[1]
 
     def p_of_size(size: float, side: int) -> float:
-        return MarginClaim(pairs, side, side * size, math.inf).p(cluster)
+        return MarginClaim(pairs, side, side * size, math.inf).p(clusters)
 
     def p_of_ratio(ratio: float, side: int) -> float:
-        return MarginClaim(pairs.scaled(ratio), side, 0.0, math.inf).p(cluster)
+        return MarginClaim(pairs.scaled(ratio), side, 0.0, math.inf).p(clusters)
 
     after, before = pairs.means
     low, high = _where_p_is(p_of_size, pairs.mean, pairs.error, tail)
@@ -452,7 +457,7 @@ def non_inferiority_of(
     alpha: float,
     bounds: Bounds = UNBOUNDED,
     higher_is_better: bool = True,
-    cluster: Any = None,
+    clusters: UserClusters | None = None,
 ) -> NonInferiority:
     """Test non-inferiority from pairs or their sums, in the direction of ``higher_is_better``.
 
@@ -460,8 +465,8 @@ def non_inferiority_of(
     """
     check_level("alpha", alpha)
     claim = margin.claim(pairs, bounds, -1 if higher_is_better else 1)
-    p = math.nan if margin.is_none(pairs) else claim.p(cluster)
-    needed = None if cluster is not None or margin.is_none(pairs) else claim.users(alpha)
+    p = math.nan if margin.is_none(pairs) else claim.p(clusters)
+    needed = None if clusters is not None or margin.is_none(pairs) else claim.users(alpha)
     if needed is not None and needed <= pairs.n and not p < alpha:
         needed = None  # the estimate rests on too little
     return NonInferiority(pairs.mean, float(margin.size), p, bool(p < alpha), needed)
