@@ -1,7 +1,7 @@
 """How often the statements of `rw.validate_metrics`, `rw.judged` and plans hold, in simulated worlds.
 
 Prints the tables of docs/evidence.md. Run as ``python simulations/evidence.py launches`` (some four
-minutes; ``--logs 20`` for a first look), or with ``labels`` or ``plans`` (some seconds).
+minutes; ``--logs 20`` for a first look), or with ``labels``, ``rare`` or ``plans`` (some seconds).
 """
 
 from __future__ import annotations
@@ -137,6 +137,26 @@ def labels_row(
     }
 
 
+def rare_row(
+    labelled: int, accepts: float | None, logs: int, share: float = 0.03, seed: int = 0
+) -> dict[str, float]:
+    """Return how intervals of hits hold that few users have.
+
+    The judge finds nine of ten hits, and accepts a share of the others; None says the same of all.
+    """
+    rng = np.random.default_rng([seed, labelled])
+    covered = {"t alone": 0, "covered": 0}
+    for _ in range(logs):
+        human = (rng.random(labelled + 1000) < share).astype(float)
+        judge = np.full(len(human), 0.5)
+        if accepts is not None:
+            judge = (rng.random(len(human)) < np.where(human, 0.9, accepts)).astype(float)
+        arrays = human[:labelled], judge[:labelled], judge[labelled:]
+        covered["t alone"] += share in stats.prediction_powered(*arrays)
+        covered["covered"] += share in stats.prediction_powered(*arrays, bounds=(0, 1))
+    return {name: count / logs for name, count in covered.items()}
+
+
 def plans_row(metrics: int, logs: int, users: int = 500, seed: int = 0) -> dict[str, float]:
     """Return how often two equal systems differ significantly, by a planned metric and by the best of several."""
     rng = np.random.default_rng([seed, metrics])
@@ -154,7 +174,7 @@ def plans_row(metrics: int, logs: int, users: int = 500, seed: int = 0) -> dict[
 def main() -> None:
     """Print a table of the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", choices=["launches", "labels", "plans"])
+    parser.add_argument("table", choices=["launches", "labels", "rare", "plans"])
     parser.add_argument("--logs", type=int, help="simulated tables per row")
     chosen = parser.parse_args()
     if chosen.table == "labels":
@@ -170,6 +190,13 @@ def main() -> None:
                 end="",
             )
             print(f" | {row['bias']:+.4f} |")
+        return
+    if chosen.table == "rare":
+        print("| labelled | judge | t alone | with bounds |\n|--:|---|--:|--:|")
+        for n in (30, 60, 200, 1000):
+            for judge, accepts in (("constant", None), ("accepts 10 %", 0.1)):
+                row = rare_row(n, accepts, chosen.logs or 2000)
+                print(f"| {n} | {judge} | {row['t alone']:.3f} | {row['covered']:.3f} |")
         return
     if chosen.table == "plans":
         print(

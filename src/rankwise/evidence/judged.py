@@ -16,6 +16,7 @@ from rankwise.comparison.comparability import (
     check_ids,
     without_force,
 )
+from rankwise.comparison.family import bounds_of
 from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Sampled, check_choice
 from rankwise.core.saved_forms import JUDGED
@@ -230,9 +231,14 @@ def judged(
     (first, _), *rest = pairs.items()
     for cell in cells:
         values = {name: _Labels.of(*pair, cell) for name, pair in pairs.items()}
-        rows += [_row(None, name, cell, labels, confidence) for name, labels in values.items()]
+        low, high = bounds_of({"": pairs[first][0]}, cell)
         rows += [
-            _row(first, name, cell, values[name].minus(values[first]), confidence)
+            _row(None, name, cell, labels, (low, high), confidence)
+            for name, labels in values.items()
+        ]
+        of_difference = (low - high, high - low)
+        rows += [
+            _row(first, name, cell, values[name].minus(values[first]), of_difference, confidence)
             for name, _ in rest
         ]
     table = pl.DataFrame(
@@ -402,7 +408,12 @@ class _Labels:
 
 
 def _row(
-    baseline: str | None, system: str, cell: str, labels: _Labels, confidence: float
+    baseline: str | None,
+    system: str,
+    cell: str,
+    labels: _Labels,
+    bounds: tuple[float, float],
+    confidence: float,
 ) -> dict[str, Any]:
     cluster, other_cluster = (None, None) if labels.users is None else labels.users
     interval: PredictionPowered = prediction_powered(
@@ -410,6 +421,7 @@ def _row(
         labels.judge,
         labels.others,
         confidence=confidence,
+        bounds=bounds if math.isfinite(bounds[1] - bounds[0]) else None,
         cluster=cluster,
         other_cluster=other_cluster,
     )

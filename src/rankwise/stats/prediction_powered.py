@@ -8,24 +8,44 @@ model: if the model is useless, λ is about 0 and the labelled mean is left. The
 that of the jackknife over labelled users, each time with the λ of the others: with a λ that is
 taken for fixed, intervals of few labels are too narrow.
 
-Reference: Angelopoulos, Duchi & Zrnic 2023, PPI++: efficient prediction-powered inference,
-arXiv:2311.01453.
+A t interval of rare values covers less than it says: of 30 users of whom 3 % have a hit, two in
+five samples have none. Where the bounds of a value are known, and the labelled values are too few
+for their skewness, limits are at least as wide as those of a bounded mean: the distances of the
+limits of :math:`y - \lambda f` and of :math:`\lambda f` from their means add up as squares (Zou &
+Donner 2008).
+
+References: Angelopoulos, Duchi & Zrnic 2023, PPI++: efficient prediction-powered inference,
+arXiv:2311.01453; Zou & Donner 2008, Construction of confidence limits about effect measures,
+Statistics in Medicine 27.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
 from rankwise.messages import parameter
+from rankwise.stats.bounded_means import bounded_mean_interval
 from rankwise.stats.data_sets import cluster_values, groups_of, jackknife_error, satterthwaite
-from rankwise.stats.differences import DIGITS, Floats, Interval, check_level, column, t_around
+from rankwise.stats.differences import (
+    DIGITS,
+    UNVARIED,
+    Differences,
+    Floats,
+    Interval,
+    check_level,
+    column,
+    t_around,
+    t_quantile,
+    too_skewed,
+)
 
 _FEW = 30  # labelled values, below which the interval is approximate
+_RARE = "few labelled users differ, or their values are skewed: limits allow for rare values"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +81,7 @@ def prediction_powered(
     *,
     confidence: float = 0.95,
     weight: float | None = None,
+    bounds: tuple[float, float] | None = None,
     cluster: Any = None,
     other_cluster: Any = None,
 ) -> PredictionPowered:
@@ -83,6 +104,10 @@ def prediction_powered(
         The confidence level.
     weight : float, optional
         λ, from 0 (human labels alone) to 1; by default the one of least variance.
+    bounds : tuple of float, optional
+        The smallest and the largest possible value by human labels and by the model's. With it,
+        limits also hold for rare values: where the labelled users are too few for their skewness,
+        they are never narrower than those of a bounded mean.
     cluster, other_cluster : array, shape (n,) and (N,), optional
         The user of each labelled value, and of each other one.
 
@@ -101,8 +126,17 @@ def prediction_powered(
     >>> interval = prediction_powered(human, model, [0.75, 0.5, 1.0, 1.0, 0.25, 0.5, 0.75, 0.25] * 5)
     >>> interval.estimate, interval.human, interval.model
     (0.425, 0.5, 0.633)
+    >>> hits = [1.0] + [0.0] * 59  # one of 60 labelled users, and a judge who says nothing
+    >>> interval = prediction_powered(hits, [0.5] * 60, [0.5] * 1000, bounds=(0, 1))
+    >>> interval.low, interval.high
+    (0.0, 0.0894)
     """
     check_level("confidence", confidence)
+    if bounds is not None and not bounds[0] < bounds[1]:
+        raise ParameterError(
+            "bounds are the smallest and the largest possible value",
+            found=parameter("bounds", bounds),
+        )
     y, f, rest = (
         column(*pair) for pair in (("human", human), ("model", model), ("others", others))
     )
@@ -145,6 +179,8 @@ def prediction_powered(
         n=n,
         flags=flags,
     )
+    if bounds is not None:
+        interval = _for_rare_values(interval, y - used * f, used * rest, used, bounds)
     return PredictionPowered(
         **vars(interval),
         error=error,
@@ -153,6 +189,40 @@ def prediction_powered(
         human_error=human_error,
         model=of_model,
         equivalent=n * human_error**2 / error**2 if error > 0 else math.nan,
+    )
+
+
+def _for_rare_values(
+    interval: Interval,
+    labelled: Floats,
+    others: Floats,
+    weight: float,
+    bounds: tuple[float, float],
+) -> Interval:
+    """Return limits that hold for rare values as well, where labelled users are too few for t.
+
+    ``labelled`` are the values by human labels minus the weighted values of the model, ``others``
+    the weighted values of the model for all other users.
+    """
+    pairs = Differences(labelled, np.zeros(len(labelled)))
+    varies = pairs.deviation > DIGITS * np.abs(labelled).max(initial=0.0)
+    if varies and not too_skewed(pairs):
+        return interval
+    low, high = bounds
+    confidence = interval.confidence
+    of_labels = bounded_mean_interval(
+        labelled, bounds=(low - weight * high, high - weight * low), confidence=confidence
+    )
+    error = float(others.std(ddof=1)) / math.sqrt(len(others))
+    of_others = t_quantile((1 + confidence) / 2, len(others) - 1) * error
+    below = math.hypot(of_labels.estimate - of_labels.low, of_others)
+    above = math.hypot(of_labels.high - of_labels.estimate, of_others)
+    flags = tuple(flag for flag in interval.flags if flag != UNVARIED)
+    return replace(
+        interval,
+        low=max(float(np.fmin(interval.low, interval.estimate - below)), low),
+        high=min(float(np.fmax(interval.high, interval.estimate + above)), high),
+        flags=(*flags, _RARE),
     )
 
 
