@@ -11,6 +11,7 @@ import pytest
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise.errors import MetricError, ParameterError
+from rankwise.evidence.rank_agreement import _order, _users_needed
 
 EVEN = (0.5, 0.45, 0.4, 0.3)
 SWAPPED = (0.45, 0.5, 0.4, 0.3)
@@ -61,6 +62,54 @@ def test_few_users_show_nothing():
     assert list(agreement.tau) == list(agreement.tau_ap) == [-1.0, 1.0]
     assert np.isnan(agreement.swapped)
     assert agreement.tau.flags == ("no pair of systems is shown to differ",)
+
+
+def test_too_few_users_to_tell_are_said_with_the_number_needed():
+    near = (0.5, 0.49, 0.48)
+    pairs = [
+        (results(near, users=users), results(near, users=users, seed=1)) for users in (60, 250)
+    ]
+    few, some = (rw.rank_agreement(*pair) for pair in pairs)
+    for agreement in (few, some):
+        text = " ".join(repr(agreement).split())
+        assert "Too few users to tell whether the orders agree: no pair is shown in both." in text
+        assert agreement.settings["clearest_pair"] == "s0 − s2"
+    assert few.settings["users_needed"][1] is None  # 60 users say too little of the number
+    low, high = some.settings["users_needed"]
+    assert 250 < low < high
+    assert "users or more would show the clearest one, s0 − s2." in few.sentences[1]
+    assert " to " in some.sentences[1]
+    enough = rw.rank_agreement(results(EVEN), results(SWAPPED, seed=1))
+    assert (enough.settings["users_needed"], enough.settings["clearest_pair"]) == (None, None)
+    assert "Too few" not in repr(enough)
+
+
+def test_orders_of_equal_systems_name_no_number():
+    same = {name: results((0.5,), users=30)["s0"] for name in "ab"}
+    agreement = rw.rank_agreement(same, same, metrics="ndcg@10")
+    assert agreement.settings["users_needed"] is None
+    assert agreement.sentences[1].endswith("no pair is shown in both.")
+
+
+def test_the_number_needed_of_metrics_without_bounds():
+    first, second = (results((0.5, 0.49), users=300, seed=seed, metric="rmse") for seed in (0, 1))
+    low, high = rw.rank_agreement(first, second).settings["users_needed"]
+    assert 300 < low < high
+
+
+@pytest.mark.slow
+def test_the_users_needed_show_the_pair_in_both_orders():
+    """A power of 0.8 in 60 samples has an error of 0.05."""
+    near = (0.5, 0.485)
+    options = {"missing": "error", "confidence": 0.95, "n_resamples": 10, "seed": 0}
+    pilot = [_order(results(near, 20_000, seed), "ndcg@10", **options) for seed in (0, 1)]
+    low, high = _users_needed(pilot, (0, 1))
+    assert low < high < 1.2 * low
+    shown = []
+    for seed in range(60):
+        sides = [results(near, users=low, seed=1000 + 2 * seed + at) for at in (0, 1)]
+        shown.append(rw.rank_agreement(*sides).counts["agree"])
+    assert 0.65 <= np.mean(shown) <= 0.95
 
 
 def test_two_metrics_of_one_mapping_and_where_lower_is_better():

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from rankwise.comparison.claims import FEWEST_PLANNED
 from rankwise.comparison.comparability import check_comparable, common_cells, without_force
 from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.family import PairFamily, bounds_of, check_zero
@@ -31,10 +32,13 @@ from rankwise.core.terminal import (
 )
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.tables import ResultTable
-from rankwise.findings.words import limits_text, p_value, pair_name
+from rankwise.findings.words import limits_text, p_value, pair_name, rounded
 from rankwise.messages import parameter
 from rankwise.results.result import Result
-from rankwise.stats.differences import Floats, Interval, check_level
+from rankwise.stats.bounded_means import BoundedMean
+from rankwise.stats.data_sets import cluster_values
+from rankwise.stats.differences import Differences, Floats, Interval, check_level
+from rankwise.stats.equivalence import users_to_show
 from rankwise.stats.many_systems import SystemRanks, pairwise_p, ranks_of
 from rankwise.stats.rank_correlation import (
     kendall_tau,
@@ -45,6 +49,10 @@ from rankwise.stats.rank_correlation import (
 )
 
 ResultsByName: TypeAlias = Mapping[str, Result] | Comparison
+_LOWER = 0.84
+"""Standard errors that a difference is above its lower limit of confidence 0.8."""
+_POWER = 0.8**0.5
+"""The power of each order, so that both show the pair with a power of 0.8."""
 _MEANS = "an order of systems needs a plain mean over users"
 
 
@@ -68,7 +76,10 @@ class RankAgreement(ResultTable):
         of the direction that was observed, and ``agreement``: ``agree`` or ``swapped`` if it is
         shown in both, else ``first only``, ``second only``, ``neither``.
     settings : dict
-        The metrics, the options and the numbers of users.
+        The metrics, the options and the numbers of users. Where no pair is shown in both orders,
+        ``clearest_pair`` is the pair that needs the fewest users, and ``users_needed`` the smallest
+        and the largest number of them: that of the difference that was seen, and of its lower
+        limit of confidence 0.8 (None below 200 users, who say too little of it).
     """
 
     tau: Interval
@@ -106,7 +117,9 @@ class RankAgreement(ResultTable):
             f"{level_text(self.tau.confidence)} limits: over all orders that agree with the "
             "pairs shown; "
         )
+        untold = [] if both else [self._untold]
         return [
+            *untold,
             f"first: {first}; second: {second}; {samples}",
             f"{in_both}; {single}, {counts['neither']} by neither",
             f"{limits}wide with few users, or systems that are nearly equal",
@@ -119,12 +132,28 @@ class RankAgreement(ResultTable):
         counts = self.counts
         both = counts["agree"] + counts["swapped"]
         tau = f"{format_number(self.tau.estimate)} ({_limits(self.tau)})"
+        if not both:
+            return [f"Kendall's τ of the two orders is {tau}.", self._untold]
         swapped = counts["swapped"]
         verb = "is" if swapped == 1 else "are"
         return [
             f"Kendall's τ of the two orders is {tau}.",
             f"{swapped} of {count_of(both, 'pair')} shown in both orders {verb} swapped.",
         ]
+
+    @property
+    def _untold(self) -> str:
+        """That there are too few users to tell, and how many would show a pair in both orders."""
+        text = "Too few users to tell whether the orders agree: no pair is shown in both."
+        if self.settings["users_needed"] is None:
+            return text
+        low, high = self.settings["users_needed"]
+        users = (
+            f"Some {rounded(low):,} users or more would show"
+            if high is None
+            else f"About {rounded(low):,} to {rounded(high):,} users would show"
+        )
+        return f"{text} {users} the clearest one, {self.settings['clearest_pair']}."
 
     def views_at(self, detail: Detail) -> list[TableView]:
         """Return the coefficient alone, with the systems and swapped pairs, or with all pairs.
@@ -386,10 +415,15 @@ def _cells(sides: Sequence[Mapping[str, Result]], metrics: Any, *, given: bool) 
 class _Order:
     """The means of systems for the same users (larger is better), and the orders that are shown.
 
-    ``users`` is the number of independent users, ``sample`` what means are over, in words.
+    ``values`` has one row per independent user (larger is better), ``largest`` is the largest
+    difference of two, and ``level`` that of the tests of all pairs together. ``users`` is the
+    number of independent users, ``sample`` what means are over, in words.
     """
 
     means: Floats
+    values: Floats
+    largest: float
+    level: float
     sign: int
     ranks: SystemRanks
     shown: Any
@@ -447,10 +481,21 @@ def _order(
             aligned, largest, better=bool(better), alpha=level, n_resamples=n_resamples, seed=seed
         )
 
-    sample = unit.counted(len(aligned.values), users)
-    reasons = f"{cell}: {aligned.reasons}" if aligned.reasons else ""
+    values = aligned.values
+    if aligned.clusters is not None:
+        codes = aligned.clusters.codes
+        values = np.column_stack([cluster_values(column, codes) for column in values.T])
     return _Order(
-        sign * means, sign, ranks, shown_orders(ranks.p_better, level), users, sample, reasons
+        means=sign * means,
+        values=sign * values,
+        largest=bounds[1] - bounds[0],
+        level=level,
+        sign=sign,
+        ranks=ranks,
+        shown=shown_orders(ranks.p_better, level),
+        users=users,
+        sample=unit.counted(len(aligned.values), users),
+        left_out=f"{cell}: {aligned.reasons}" if aligned.reasons else "",
     )
 
 
@@ -484,15 +529,60 @@ def _agreement(
     )
     pairs = _pairs(systems, first, second)
     agree, swapped = (int((pairs["agreement"] == kind).sum()) for kind in ("agree", "swapped"))
+    clearest = None if agree + swapped else _clearest_pair(first, second)
+    needed = None if clearest is None else _users_needed(orders, clearest)
     settings = {
         "metrics": list(cells),
         **options,
+        "clearest_pair": None
+        if clearest is None or needed is None
+        else pair_name({"system": systems[clearest[0]], "baseline": systems[clearest[1]]}),
+        "users_needed": needed,
         "users": [order.users for order in orders],
         "samples": [order.sample for order in orders],
         "left_out": list(dict.fromkeys(order.left_out for order in orders if order.left_out)),
     }
     share = swapped / (agree + swapped) if agree + swapped else math.nan
     return RankAgreement(tau, ap, share, _table(systems, first, second), pairs, settings)
+
+
+def _clearest_pair(first: _Order, second: _Order) -> tuple[int, int] | None:
+    """Return the pair whose smaller effect size is the largest; None if no pair differs twice."""
+    pairs = list(combinations(range(len(first.means)), 2))
+    effects = [min(_effect(order, *pair) for order in (first, second)) for pair in pairs]
+    best = max(range(len(pairs)), key=effects.__getitem__)
+    return pairs[best] if effects[best] > 0 else None
+
+
+def _effect(order: _Order, a: int, b: int) -> float:
+    """Return the size of a mean difference in standard deviations; infinite if it is constant."""
+    difference = Differences(order.values[:, a], order.values[:, b])
+    if not difference.mean:
+        return 0.0
+    return abs(difference.mean) / difference.deviation if difference.deviation else math.inf
+
+
+def _users_needed(orders: Sequence[_Order], pair: tuple[int, int]) -> tuple[int, int | None] | None:
+    """Return a range of users that would show a pair in both orders; None if no number does."""
+    low = [_users_for(order, pair, 0.0) for order in orders]
+    high = [_users_for(order, pair, _LOWER) for order in orders]
+    if None in low:
+        return None
+    vague = None in high or min(order.users for order in orders) < FEWEST_PLANNED
+    return max(n for n in low if n), None if vague else max(n for n in high if n)
+
+
+def _users_for(order: _Order, pair: tuple[int, int], errors: float) -> int | None:
+    """Return the users that show a pair, if its true gain is this many errors below the seen."""
+    a, b = pair
+    if order.means[a] < order.means[b]:
+        a, b = b, a
+    losses = Differences(order.values[:, b], order.values[:, a])
+    gap = -losses.mean - errors * losses.error
+    alpha = order.level / 2 / math.comb(len(order.means), 2)
+    if math.isfinite(order.largest):
+        return BoundedMean.of_pairs(losses, order.largest).users(gap, alpha=alpha, power=_POWER)
+    return users_to_show(gap, losses.deviation, alpha, power=_POWER)
 
 
 def _table(systems: list[str], first: _Order, second: _Order) -> pl.DataFrame:
