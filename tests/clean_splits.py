@@ -2,6 +2,8 @@
 
 Items follow a Zipf law, the activity of users is lognormal, times are uniform. With ``drift`` the
 popularity of items moves: half the items lose, and half gain, up to that factor over the period.
+Of every four items that a user takes one after the other, the one of the smaller number comes first:
+the order in time tells something, as it does in real data.
 """
 
 from __future__ import annotations
@@ -64,11 +66,26 @@ def interactions(
     table = table.filter(
         pl.int_range(pl.len()).over("user") < pl.Series(rows).gather(table["user"])
     )
+    if times:
+        table = _in_sequence(table)
     if ratings:
         quality = rng.normal(3.5, 0.7, n_items)
         values = np.round(quality[table["item"]] + rng.normal(0, 1, len(table)))
         table = table.with_columns(rating=pl.Series(np.clip(values, 1, 5)))
     return table
+
+
+def _in_sequence(table):
+    """Return a table whose users take four items in a row in the order of their numbers."""
+    table = table.sort("user", "timestamp")
+    block = (pl.int_range(pl.len()).over("user") // 4).alias("block")
+    moments = table.with_columns(block).sort("user", "block", "timestamp")["timestamp"]
+    return (
+        table.with_columns(block)
+        .sort("user", "block", "item")
+        .select("user", "item")
+        .with_columns(moments)
+    )
 
 
 def _drawn(rng, popularity, slope, moment, steps=20):

@@ -158,6 +158,26 @@ def test_a_broken_statement_shows_no_margin():
     assert (row["p_non_inferior"], row["p_equivalence"]) == (1.0, 1.0)
 
 
+def test_a_stated_loss_stands_beside_every_word_that_rests_on_it():
+    d = np.where(np.arange(300) % 2, 0.06, -0.02)
+    systems = {"a": result(np.zeros(300)), "b": result(d)}
+    found = rw.compare(systems, largest_loss=0.5)
+    text = " ".join(repr(found).split())
+    assert text.startswith("b beats a on ndcg@10 if no user changes by more than 0.5, as stated:")
+    assert "better (stated)" in text
+    assert found["b"]["verdict"] == "better"
+    assert "as long as no user changes by more than 0.5" in " ".join(found.export("latex").split())
+    assert "as long as no user changes by more than 0.5, as stated" in found.export("methods")
+    three = rw.compare(systems | {"c": result(d * 0.5)}, baseline="a", largest_loss=0.5)
+    assert "as long as no user changes by more than 0.5 (stated)." in " ".join(repr(three).split())
+    page = rw.report(found).html
+    assert "better (stated)" in page
+    decision = rw.decide(found, success="ndcg@10")
+    assert "as long as no user changes by more than 0.5 (stated)" in decision.reasons[0]
+    plain = repr(rw.compare(systems))
+    assert "stated" not in plain
+
+
 def test_a_metric_without_a_bound_has_words_under_a_condition_alone():
     rng = np.random.default_rng(0)
     d = -0.2 + rng.normal(0, 1, 400)

@@ -266,6 +266,7 @@ def _stages(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
 )
 @click.option("--repeats", is_flag=True, help="Users may consume an item more than once.")
 @click.option("--items", metavar="FILE", help="Item features that models use.")
+@click.option("--codes", metavar="COLUMN", help="Column of --items that has the code of each item.")
 @click.option("--users", metavar="FILE", help="User features that models use.")
 @click.option(
     "--features", metavar="FILE", help="Features with the time at which each became known."

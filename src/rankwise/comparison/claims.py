@@ -9,9 +9,11 @@ shows the difference. The rule and its simulations are in `docs/choice_of_test.m
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rankwise.findings.finding import LargestLossOf, UnseenLosses, UsersForAnyOf
+from rankwise.results.sampling_unit import SamplingUnit
 
 FEWEST_SKEWED = 50
 """Users below which a metric without a bound says nothing where differences are skewed."""
@@ -113,6 +115,28 @@ def claim_of_users(
         is_conditional=not is_bounded and not math.isnan(p_design),
         is_broken=is_broken,
     )
+
+
+def stated_condition(
+    unit: SamplingUnit, largest_loss: Mapping[str, float], largest_cluster: int | None
+) -> str:
+    """Return what was stated about users and clusters who were not sampled; empty for nothing.
+
+    >>> from rankwise.results.sampling_unit import REQUESTS, USERS
+    >>> stated_condition(USERS, {"ndcg@10": 0.5, "mrr@10": 0.5}, None)
+    'no user changes by more than 0.5'
+    >>> stated_condition(REQUESTS, {}, 24)
+    'no user has more than 24 requests'
+    """
+    stated = []
+    if largest_loss:
+        sizes = dict.fromkeys(f"{loss:g}" for loss in largest_loss.values())
+        by_metric = (f"{loss:g} of {metric}" for metric, loss in largest_loss.items())
+        size = next(iter(sizes)) if len(sizes) == 1 else ", ".join(by_metric)
+        stated.append(f"no {unit.row} changes by more than {size}")
+    if largest_cluster is not None:
+        stated.append(f"no {unit.cluster} has more than {largest_cluster:,} {unit.rows}")
+    return " and ".join(stated)
 
 
 def broken_statement(most: float, stated: float) -> tuple[str, ...]:

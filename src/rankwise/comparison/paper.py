@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
+from rankwise.comparison.claims import stated_condition
 from rankwise.comparison.design import Design
 from rankwise.comparison.rows import IN_SYSTEM_TABLE
 from rankwise.comparison.systems import marks
@@ -17,6 +18,7 @@ from rankwise.comparison.view import (
     means_by_system,
     sample_notes,
     sample_of,
+    statement_notes,
     system_order,
     tests_of,
 )
@@ -456,6 +458,7 @@ def _caption(
         text(note)
         for note in (
             *sample_notes(table, design),
+            *statement_notes(design),
             *(f"{label}." for label in labels_of(design)),
         )
     ]
@@ -741,6 +744,9 @@ def _test_clause(table: pl.DataFrame, design: Design) -> str:
     by = f"with {article} {tests} test"
     if tests == BOUNDED:
         by = "by Gaffke's limit of a bounded mean, which holds for any users"
+        stated = stated_condition(design.unit, design.largest_loss, design.largest_cluster)
+        by += f" as long as {stated}, as stated beforehand," if stated and design.plans else ""
+        by += f" as long as {stated}, as stated," if stated and not design.plans else ""
     text = (
         f"For each pair the mean difference was tested {by} (two-sided, α = {design.alpha:g}; "
         f"{_corrected(table, design)})"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankwise.comparison.checks import open_checks
+from rankwise.comparison.claims import stated_condition
 from rankwise.comparison.decision import Check, Outcome
 from rankwise.comparison.rule import Rule
 from rankwise.core.terminal import brief, change, count_of, float_of
@@ -35,6 +36,8 @@ def explain_outcome(
             else "; nothing else is guarded"
         )
         gain = f"Replace {rule.baseline} with {rule.system}: better on {listing(better, 'metrics')}"
+        stated = stated_condition(unit, rule.largest_loss, rule.largest_cluster)
+        gain += f", as long as {stated} (stated)" if stated else ""
         reasons = [f"{gain}{holds}."]
         reasons += _caveats_of_rails([check for check in checks if check.role == "guardrail"])
     else:

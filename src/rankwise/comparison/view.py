@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.comparison.claims import stated_condition
 from rankwise.comparison.design import Design, ServedByBoth
 from rankwise.comparison.rows import IN_PAIR_TABLE
 from rankwise.core.terminal import (
@@ -71,6 +72,9 @@ def verdict_sentences(table: pl.DataFrame, design: Design) -> list[str]:
         head = _against(rows, baseline, design)
     else:
         head = _of_all_pairs(rows, design)
+    stated = _stated_of(rows[0]["metric"], design)
+    if len(rows) > 1 and stated and any(row["verdict"] in _ANY_USERS for row in rows):
+        head = f"{head.removesuffix('.')}, as long as {stated} (stated)."
     unseen = [_unseen_sentence(rows[0], design)] if len(rows) == 1 else []
     served = [served_sentence(pair) for pair in design.served_by_both if pair.decides]
     return [head, *filter(None, unseen), *served, *(text for _, text in costs(table, design))]
@@ -188,6 +192,8 @@ def _of_all_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     return f"{leader} beats {listing(beaten, 'other systems')} on {metric}{rest}."
 
 
+_ANY_USERS = ("better", "worse", "different", "equivalent")
+"""The verdicts without a condition of their own."""
 _DECIDED = ("better", "worse", "different", *DIFFERENT_IF)
 """The verdicts that say something of either side."""
 
@@ -285,10 +291,17 @@ def pair_sentence(row: Mapping[str, Any], design: Design) -> str:
 
 
 def _condition_in(row: Mapping[str, Any], design: Design) -> str:
-    """Return the condition of the verdict of a row; empty if it has none."""
-    if row["verdict"] not in CONDITIONAL:
-        return ""
-    return design.unit.condition(loss_text(row["condition"]))
+    """Return the condition of the verdict of a row, or what was stated; empty for any users."""
+    if row["verdict"] in CONDITIONAL:
+        return design.unit.condition(loss_text(row["condition"]))
+    stated = _stated_of(row["metric"], design)
+    return f"{stated}, as stated" if stated else ""
+
+
+def _stated_of(metric: str, design: Design) -> str:
+    """Return what was stated about unseen users on a metric; empty for nothing."""
+    losses = {cell: loss for cell, loss in design.largest_loss.items() if cell == metric}
+    return stated_condition(design.unit, losses, design.largest_cluster)
 
 
 def _unseen_sentence(row: Mapping[str, Any], design: Design) -> str:
@@ -686,7 +699,7 @@ def _notes(table: pl.DataFrame, design: Design, most: int | None = None) -> list
         *sample_notes(table, design),
         *_ranks(design),
         *_reuse(design),
-        *_notes_on_statements(design),
+        *statement_notes(design),
     ]
     notes = [*_condition_notes(table, design), *notes]
     notes += [", ".join(f"{name}: {source}" for name, source in design.sources.items())]
@@ -754,25 +767,13 @@ def _rank_claim(design: Design) -> str:
     return f"together with {level_text(1 - design.alpha)} confidence"
 
 
-def _notes_on_statements(design: Design) -> list[str]:
+def statement_notes(design: Design) -> list[str]:
     """Return what was stated about unseen users and clusters, and whether a plan has it."""
-    stated = []
-    if design.largest_loss:
-        losses = dict.fromkeys(f"{loss:g}" for loss in design.largest_loss.values())
-        size = (
-            ", ".join(f"{loss} of {metric}" for metric, loss in design.largest_loss.items())
-            if len(losses) > 1
-            else next(iter(losses))
-        )
-        stated.append(f"no {design.unit.row} changes by more than {size}")
-    if design.largest_cluster is not None:
-        stated.append(
-            f"no {design.unit.cluster} has more than {design.largest_cluster:,} {design.unit.rows}"
-        )
+    stated = stated_condition(design.unit, design.largest_loss, design.largest_cluster)
     if not stated:
         return []
     where = "" if design.plans else "; it is not in a plan"
-    return [f"Verdicts hold as long as {' and '.join(stated)}, as stated{where}."]
+    return [f"Verdicts hold as long as {stated}, as stated{where}."]
 
 
 def _reuse(design: Design) -> list[str]:

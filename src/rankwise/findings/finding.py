@@ -36,7 +36,7 @@ def _verdict_text(row: Mapping[str, Any]) -> Cell:
     verdict = verdict_words(row)
     if row["verdict"] == "not checked" and row["why"]:
         return f"{verdict} ({row['why']})"
-    within = ", within" if verdict != "equivalent" and row["within_margin"] else ""
+    within = ", within" if row["verdict"] != "equivalent" and row["within_margin"] else ""
     return Marked(verdict + within, VERDICT_STYLES.get(row["verdict"], ""))
 
 

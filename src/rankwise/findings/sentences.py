@@ -28,7 +28,7 @@ def pair_sentence(
     inside : str
         Among whom it is, and what it rests on, after the metric: ``" for country AT"``.
     condition : str
-        The condition of a conditional verdict: ``"no user loses more than 0.63"``.
+        The condition of the verdict: ``"no user loses more than 0.63"``; empty for any users.
     per : str
         What a mean is per, ``" per request"``; empty for users.
     p_name : str
@@ -45,33 +45,23 @@ def pair_sentence(
     'B beats A on ndcg@10: 0.331 against 0.321, +3.1 % (1.2 to 5.0).'
     """
     one, other, on = row["system"], row["baseline"], f"on {row['metric']}{inside}"
+    under = f" if {condition}" if condition else ""
     size = size_text(row)
     means = f"{brief(row['mean_system'])} against {brief(row['mean_baseline'])}{per}, {size}"
     match row["verdict"]:
-        case "better":
-            return f"{one} beats {other} {on}: {means}."
-        case "better if":
-            return f"{one} beats {other} {on} if {condition}: {means}."
-        case "worse":
-            return f"{one} is worse than {other} {on}: {means}."
-        case "worse if":
-            return f"{one} is worse than {other} {on} if {condition}: {means}."
-        case "different":
-            return f"{one} and {other} differ {on}: {means}; neither direction of this metric is better."
-        case "different if":
-            return (
-                f"{one} and {other} differ {on} if {condition}: {means}; neither direction of this "
-                "metric is better."
-            )
-        case "equivalent":
-            return f"{one} and {other} are equivalent {on}, within the margin: {means}."
-        case "equivalent if":
-            return f"{one} and {other} are equivalent {on}, within the margin, if {condition}: {means}."
+        case "better" | "better if":
+            return f"{one} beats {other} {on}{under}: {means}."
+        case "worse" | "worse if":
+            return f"{one} is worse than {other} {on}{under}: {means}."
+        case "different" | "different if":
+            neither = "neither direction of this metric is better"
+            return f"{one} and {other} differ {on}{under}: {means}; {neither}."
+        case "equivalent" | "equivalent if":
+            within = "within the margin" + (f",{under}" if under else "")
+            return f"{one} and {other} are equivalent {on}, {within}: {means}."
         case "not worse":
-            margin = brief(row["margin"])
-            return (
-                f"{one} is not worse than {other} {on} by {margin}, the margin, or more: {means}."
-            )
+            margin = f"{brief(row['margin'])}, the margin, or more"
+            return f"{one} is not worse than {other} {on} by {margin}{under}: {means}."
         case "not checked":
             why = ", ".join(row["flags"]) or row["why"]
             return f"{one} is not tested against {other} {on}: {means}; {why}."

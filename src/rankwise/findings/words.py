@@ -100,13 +100,20 @@ CONDITIONAL = (*DIFFERENT_IF, "equivalent if")
 
 
 def verdict_words(row: Mapping[str, Any]) -> str:
-    """Return the verdict of a row, with its condition if it has one.
+    """Return the verdict of a row, with its condition, or that it rests on a loss that was stated.
 
     >>> verdict_words({"verdict": "better if", "condition": 0.6342}), verdict_words({"verdict": "worse"})
     ('better if ≤ .63', 'worse')
+    >>> verdict_words({"verdict": "better", "loss_stated": 0.5})
+    'better (stated)'
     """
     verdict = str(row["verdict"])
-    return f"{verdict} ≤ {loss_in_cells(row['condition'])}" if verdict in CONDITIONAL else verdict
+    if verdict in CONDITIONAL:
+        return f"{verdict} ≤ {loss_in_cells(row['condition'])}"
+    stated = row.get("loss_stated")
+    if is_missing(stated) or verdict in OPEN_VERDICTS:
+        return verdict
+    return f"{verdict} (stated)"
 
 
 def loss_text(loss: float) -> str:

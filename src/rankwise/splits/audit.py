@@ -1,4 +1,4 @@
-"""`audit`: check a split from any source for leakage (L1 to L22).
+"""`audit`: check a split from any source for leakage (L1 to L24).
 
 One function per check, all over the same ``Parts``: ids of one type, one clock.
 """
@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from rankwise.core.arguments import Claim, TimeUnit, check_choice
 from rankwise.errors import ColumnError, InputError
-from rankwise.splits import audit_features, audit_lists  # noqa: F401 - they register checks
+from rankwise.splits import (  # noqa: F401 - they register checks
+    audit_copies,
+    audit_features,
+    audit_lists,
+    audit_time,
+)
 from rankwise.splits.audit_checks import CHECKS
 from rankwise.splits.audit_parts import Audit, Limits, read_parts
+from rankwise.tables.catalogue import ItemNames, named_items
 from rankwise.tables.columns import ROLES, Columns, check_columns, plain_name, quoted_columns
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.frames import from_arrow, parse_numbers
@@ -35,6 +41,7 @@ def audit(
     users: Any = None,
     features: Any = None,
     vocabulary: Mapping[str, Iterable[Any]] | None = None,
+    codes: str | Mapping[Any, Any] | None = None,
     candidates: Any = None,
     runs: Any = None,
     stages: Mapping[str, Any] | None = None,
@@ -43,7 +50,7 @@ def audit(
     time_format: str | None = None,
     limits: Limits | None = None,
 ) -> Audit:
-    """Check a split for leakage and common mistakes: L1 to L22, each with a verdict and a number.
+    """Check a split for leakage and common mistakes: L1 to L24, each with a verdict and a number.
 
     Parameters
     ----------
@@ -65,6 +72,9 @@ def audit(
         Rows of a user or an item with a timestamp: when each feature became known (L13).
     vocabulary : mapping of "user" and "item" to ids, optional
         The ids in the model's vocabulary, or ``{id: number}`` (L4).
+    codes : str or mapping, optional
+        The code of each item, such as a semantic id, as for `rankwise.evaluate`: a column of
+        ``items``, or a mapping of each code to its item or items (L24).
     candidates : table or path, optional
         The candidate set of each user in the order in which it is scored (L17).
     runs : table or path, optional
@@ -110,9 +120,13 @@ def audit(
         read |= {"items": features, "users": features}
     given = [role for role, source in read.items() if source is not None]
     check_columns(columns, ["interactions", *given], ("items", "users"))
+    item_table = None if items is None else read_table(items, "items", columns)
+    user_table = None if users is None else read_table(users, "users", columns)
+    named = named_items("codes", codes)
     extra = {
-        "items": None if items is None else _read_typed(items, "items", columns),
-        "users": None if users is None else _read_typed(users, "users", columns),
+        "items": None if item_table is None else _typed(item_table),
+        "codes": None if named is None else ItemNames.of("codes", named, item_table),
+        "users": None if user_table is None else _typed(user_table),
         "features": None if features is None else _read_features(features, columns),
         "vocabulary": vocabulary,
         "runs": None if runs is None else _read_frame(runs, "runs"),
@@ -141,9 +155,8 @@ def audit(
     )
 
 
-def _read_typed(source: Any, role: Literal["items", "users"], columns: Columns | None) -> Table:
-    """Return the table of items or users, with numeric text columns of a file as numbers."""
-    table = read_table(source, role, columns)
+def _typed(table: Table) -> Table:
+    """Return a table of items or users, with numeric text columns of a file as numbers."""
     return (
         table.with_frame(parse_numbers(table.frame, table.frame.columns))
         if table.is_text
@@ -156,7 +169,7 @@ def _read_features(source: Any, columns: Columns | None) -> Table:
     raw = read_file(source) if isinstance(source, str | Path) else source
     names = raw.frame.columns if isinstance(raw, RawFile) else _read_frame(raw, "features").columns
     of_users = any(plain_name(name) in ROLES["users"]["user"] for name in names)
-    table = _read_typed(raw, "users" if of_users else "items", columns)
+    table = _typed(read_table(raw, "users" if of_users else "items", columns))
     time_names = ROLES["truth"]["timestamp"]
     times = [name for name in table.frame.columns if plain_name(name) in time_names]
     if not times:

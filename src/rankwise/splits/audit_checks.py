@@ -1,21 +1,17 @@
-"""Checks of parts: overlap, copies, leakage in time and use, and how test differs from training."""
+"""Checks of parts: overlap, use of the test part, and how test differs from training."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.hashing import combine_hashes, hash_of_column
-from rankwise.core.ragged import Ints, offsets, ragged_rows
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.messages import call, parameter
 from rankwise.splits.audit_parts import PAIR, Check, Parts, Status, rows_in
-from rankwise.splits.split import future_shares
 from rankwise.tables.columns import plain_name
 
 Finding: TypeAlias = (
@@ -57,7 +53,7 @@ def verdict(bad: object, otherwise: Status = "pass", *, worst: Status = "warn") 
     return worst if bad else otherwise
 
 
-def _at_fault(rows: pl.DataFrame, finding: str, worst: Status = "warn") -> Finding:
+def at_fault(rows: pl.DataFrame, finding: str, worst: Status = "warn") -> Finding:
     """Return the finding of a check that rows must not fail: their number decides."""
     return verdict(len(rows), worst=worst), len(rows), finding, lambda: rows
 
@@ -173,7 +169,36 @@ def filtered_before(parts: Parts) -> Finding:
         finding += f": a filter on training alone would change {len(rows):,} rows or more"
     else:
         finding += "; no sharp cut there that training lacks"
-    return verdict(findings), len(rows), finding, lambda: rows
+
+    untested = {role: _expected_untested(parts, role) for role in PAIR}
+    chosen = {role: n for role, n in untested.items() if n > parts.limits.missing}
+    for role, expected in chosen.items():
+        finding += f"; every {role} of training has a test row, where about {expected:,.0f} should "
+        finding += "have none: test rows decided who is in training"
+    if chosen and not findings:
+        rows = parts.train
+    return verdict(findings or chosen), len(rows), finding, lambda: rows
+
+
+def _expected_untested(parts: Parts, role: str) -> float:
+    """Return how many ids of training should have no test row, if all have one; else 0.
+
+    Rows of an id come at a constant rate, so that n training rows are followed by none in test with
+    the probability exp(−n r), with r the test rows, or their span, per training row. Rows that come
+    in bursts leave more ids without. Where training goes on after the first test row, test is no
+    later period, and every id may be meant to have a test row.
+    """
+    if not parts.has_times or parts.claim == "users":
+        return 0.0
+    if parts.train["time"].max() > parts.test["time"].min():  # type: ignore[operator]
+        return 0.0
+    counts = _counts(parts.train, role, "rows")
+    if len(rows_in(counts, parts.test, role)) < len(counts):
+        return 0.0
+    test, train = (rows["time"].cast(pl.Float64).to_numpy() for rows in (parts.test, parts.train))
+    spans = [float(np.ptp(test)), float(np.ptp(train))]
+    rate = max(len(parts.test) / len(parts.train), spans[0] / spans[1] if spans[1] else math.inf)
+    return float(np.exp(-rate * counts["rows"].to_numpy()).sum())
 
 
 def _missing_below(counts: Any) -> float:
@@ -217,168 +242,6 @@ def heavy_targets(parts: Parts) -> Finding:
     return verdict(is_heavy or day > limits.busy_day), max(most, day), finding, lambda: users
 
 
-_LEAST = 3  # items of a history from which an equal one is looked at
-_LEAST_NEAR = 10  # and a nearly equal one: one item more than these ten is a Jaccard of 0.91
-_NEAR = 0.9  # Jaccard index of nearly equal histories
-_BY_CHANCE = 1e-3  # users expected to have the same items if users chose independently
-_BANDS, _ROWS = 6, 4  # minhashes: a pair with Jaccard 0.9 shares a band with probability 0.998
-_ALIKE = 16  # of the 24 minhashes, which a pair with Jaccard 0.9 shares with probability 0.998
-_NEXT = 4  # users compared with each user inside a band, in order of their number of items
-_WORK = 5_000_000  # items of candidate pairs that are compared one by one
-
-
-@check("L21", "repeated rows in a part")
-def repeated_rows(parts: Parts) -> Finding:
-    """L21: rows that occur more than once in the same part."""
-    key = [*PAIR, "time"] if parts.repeats and parts.has_times else PAIR
-    what = "events (user, item and time)" if len(key) > len(PAIR) else "pairs of user and item"
-    again, findings = [], []
-    for part, frame in parts.named.items():
-        extra = frame.filter(~pl.struct(key).is_first_distinct())
-        again.append(extra.with_columns(part=pl.lit(part)))
-        findings.append(f"{len(extra):,} of {len(frame):,} {part} rows")
-    rows = pl.concat(again, how="diagonal_relaxed")
-    finding = f"{what} that their part already has: {', '.join(findings)}"
-    if parts.repeats and not parts.has_times:
-        repeats = parameter("repeats", True)
-        finding += f"; {repeats}, and without timestamps an event cannot be told from a repeat"
-        return "pass", len(rows), finding, lambda: rows
-    return _at_fault(rows, finding)
-
-
-@check("L15", "copies of users and items")
-def copies(parts: Parts) -> Finding:
-    """L15: users with another user's items, or nearly so, beyond chance; items listed twice."""
-    histories = _read_histories(parts)
-    equal, (near, is_capped) = histories.equal(), histories.near()
-    near &= ~equal
-    n_copies, n_users = int((equal | near).sum()), len(histories.users)
-    finding = f"of {n_users:,} users, {int(equal.sum()):,} have exactly another's {_LEAST} items "
-    finding += f"or more, and {int(near.sum()):,} nearly another's {_LEAST_NEAR} or more (Jaccard "
-    finding += f"index at least {_NEAR}), beyond chance ({n_copies / n_users:.2%})"
-    finding += "; more pairs look alike than were compared" if is_capped else ""
-    twice, about = _listed_twice(parts)
-    items = parts.extra.get("items")
-    of_items = 0.0 if items is None else len(twice) / max(1, len(items.frame))
-    status = verdict(max(n_copies / n_users, of_items) > parts.limits.same_history)
-
-    def rows() -> pl.DataFrame:
-        frame = histories.users.with_columns(
-            copy=pl.Series(np.where(equal, "equal", "near")), group=pl.Series(histories.sums[0])
-        ).filter(pl.Series(equal | near))
-        return frame.sort("copy", "group", "user").drop("group") if n_copies else twice
-
-    return status, n_copies, finding + about, rows
-
-
-def _listed_twice(parts: Parts) -> tuple[pl.DataFrame, str]:
-    """Return the items that share a title with another item, and a sentence on them."""
-    items = parts.extra.get("items")
-    if items is None:
-        return pl.DataFrame(), ""
-    frame = items.frame
-    text = [n for n, kind in frame.schema.items() if kind == pl.String and n != "item"]
-    title = next((n for n in text if frame[n].n_unique() > len(frame) // 2), None)
-    if title is None:
-        return pl.DataFrame(), f"; none of {len(frame.columns) - 1} columns of items is a title"
-    plain = pl.col(title).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "")
-    twice = frame.filter(plain.is_duplicated() & (plain.str.len_chars() > 0))
-    return twice, f"; {len(twice):,} of {len(frame):,} items share their {title} with another"
-
-
-@dataclass(frozen=True, eq=False)
-class _Histories:
-    """The items of each user as codes, user by user, and two hash sums of each set."""
-
-    users: pl.DataFrame
-    codes: Ints
-    starts: Ints
-    hashes: Any  # one per item
-    sums: tuple[Any, Any]
-    surprise: Any  # how improbable each set is: minus the log of its probability
-
-    @property
-    def sizes(self) -> Ints:
-        """The number of items of each user."""
-        return np.diff(self.starts)
-
-    def equal(self) -> Any:
-        """Return a mask of the users with exactly another user's items, beyond chance."""
-        improbable = (self.sizes >= _LEAST) & (self.surprise > self._explained())
-        keys = pl.DataFrame({"a": self.sums[0], "b": self.sums[1], "size": self.sizes})
-        return improbable & keys.is_duplicated().to_numpy()
-
-    def near(self) -> tuple[Any, bool]:
-        """Return a mask of near copies of another user's items, and whether pairs were skipped."""
-        # A user shares nine of ten items: half of the surprise leaves room for which nine.
-        chosen = np.flatnonzero(
-            (self.sizes >= _LEAST_NEAR) & (self.surprise / 2 > self._explained())
-        )
-        out = np.zeros(len(self.users), dtype=bool)
-        if len(chosen) < 2:
-            return out, False
-        first, second, is_capped = self._candidates(chosen)
-        alike = self._jaccard(first, second) >= _NEAR
-        out[first[alike]] = out[second[alike]] = True
-        return out, is_capped
-
-    def _explained(self) -> float:
-        """Return the surprise of a set that another user has by chance once in 1,000 times."""
-        return float(np.log(len(self.users) / _BY_CHANCE))
-
-    def _candidates(self, chosen: Ints) -> tuple[Ints, Ints, bool]:
-        """Return pairs of users with similar minhashes, and whether there were too many."""
-        sizes = self.sizes[chosen]
-        rows = ragged_rows(self.starts[chosen], sizes)
-        codes, starts = self.codes[rows], offsets(sizes)[:-1]
-        minima = np.empty((_BANDS * _ROWS, len(chosen)), dtype=np.uint64)
-        for seed in range(len(minima)):
-            minima[seed] = np.minimum.reduceat(combine_hashes([self.hashes], seed)[codes], starts)
-        pairs = []
-        for band in range(_BANDS):
-            key = combine_hashes(list(minima[band * _ROWS : (band + 1) * _ROWS]), band)
-            order = np.lexsort((sizes, key))
-            for step in range(1, _NEXT + 1):
-                first, second = order[:-step], order[step:]
-                close = (key[first] == key[second]) & (sizes[first] >= _NEAR * sizes[second])
-                pairs.append(np.sort(np.stack([first[close], second[close]], axis=1), axis=1))
-        first, second = np.unique(np.concatenate(pairs), axis=0).T
-        alike = (minima[:, first] == minima[:, second]).sum(axis=0) >= _ALIKE
-        first, second = chosen[first[alike]], chosen[second[alike]]
-        within = np.cumsum(self.sizes[first]) <= _WORK
-        return first[within], second[within], not bool(within.all())
-
-    def _jaccard(self, first: Ints, second: Ints) -> Any:
-        if not len(first):
-            return np.zeros(0)
-        n_items = len(self.hashes)
-        owner = np.repeat(np.arange(len(self.users)), self.sizes)
-        keys = np.sort(owner * n_items + self.codes)
-        sizes = self.sizes[first]
-        rows = ragged_rows(self.starts[first], sizes)
-        pairs = np.repeat(second, sizes) * n_items + self.codes[rows]
-        place = np.minimum(np.searchsorted(keys, pairs), len(keys) - 1)
-        both = np.add.reduceat((keys[place] == pairs).astype(np.int64), offsets(sizes)[:-1])
-        return both / (sizes + self.sizes[second] - both)
-
-
-def _read_histories(parts: Parts) -> _Histories:
-    """Return the items of every user over all parts, each item once."""
-    pairs = pl.concat([frame.select(PAIR) for frame in parts.named.values()]).unique()
-    items = pairs.group_by("item").agg(users=pl.len()).with_row_index("code")
-    rows = pairs.join(items, on="item").sort("user")
-    users = rows.group_by("user", maintain_order=True).agg(items=pl.len())
-    codes = rows["code"].to_numpy().astype(np.int64)
-    starts = offsets(users["items"].to_numpy().astype(np.int64))
-    hashes = hash_of_column(items["item"])
-    sums = [np.add.reduceat(combine_hashes([hashes], seed)[codes], starts[:-1]) for seed in (1, 2)]
-    shares = items["users"].to_numpy() / len(users)
-    surprise = np.add.reduceat(-np.log(shares)[codes], starts[:-1])
-    return _Histories(users, codes, starts, hashes, (sums[0], sums[1]), surprise)
-
-
-_UNIT = 100.0  # times between the last of one unit and the first of the next
-_LEAST_OF_UNIT = 0.001  # the share of rows in the smaller unit: fewer are odd dates
 _BLOCK = 3  # test-only ids from which it is no chance that they are the largest numbers
 
 
@@ -397,7 +260,7 @@ def same_pairs(parts: Parts) -> Finding:
             f"; {len(others):,} more if ids are compared without blanks, capitals, zeros in front "
             f"and .0 behind, such as user {row['user']!r} and item {row['item']!r}"
         )
-    return _at_fault(pl.concat([both, others]), finding, "fail")
+    return at_fault(pl.concat([both, others]), finding, "fail")
 
 
 def _written_otherwise(parts: Parts) -> pl.DataFrame:
@@ -425,7 +288,7 @@ def same_events(parts: Parts) -> Finding:
         f"{len(both):,} of {len(parts.test):,} test rows are among {_sizes(parts)} with the "
         "same time"
     )
-    return _at_fault(both, finding, "fail")
+    return at_fault(both, finding, "fail")
 
 
 def _known_rows(parts: Parts, key: list[str]) -> pl.DataFrame:
@@ -469,7 +332,7 @@ def drift_of_ids(parts: Parts) -> Finding:
     both = pl.concat(leaked)
     finding = f"{len(both):,} test ids without a training row are in the model's vocabulary of "
     finding += f"{n_ids:,} ids"
-    return _at_fault(both, finding, "fail")
+    return at_fault(both, finding, "fail")
 
 
 def _ids(source: Any, role: str) -> pl.Series:
@@ -537,47 +400,52 @@ def validation_overlap(parts: Parts) -> Finding:
         finding += f", {len(late):,} not before the first test row"
         bad += [late] if parts.claim == "time" else []
     rows = pl.concat(bad).unique()
-    return _at_fault(rows, finding, "fail")
+    return at_fault(rows, finding, "fail")
 
 
 _SESSIONS = ("session", "sessionid", "basket", "basketid", "visit", "visitid")
 
 
-def _begin_anew(parts: Parts, column: str) -> bool:
+def _begin_anew(frames: Sequence[pl.DataFrame], column: str) -> bool:
     """Return whether session ids begin anew for every user: several users of a part share an id."""
-    pairs = (part.select("user", column).unique() for part in (parts.train, parts.test))
+    pairs = (part.select("user", column).unique() for part in frames)
     return any(bool(pair[column].is_duplicated().any()) for pair in pairs)
 
 
 @check("L6", "users or sessions shared")
 def shared_users(parts: Parts) -> Finding:
-    """L6: users, or sessions, in both training and test."""
+    """L6: users, or sessions, in test and in training or validation."""
     sessions = [
         column
         for column in parts.train.columns
         if plain_name(column) in _SESSIONS and column in parts.test.columns
     ]
+    fitted, where = [parts.train], "training"
+    if parts.validation is not None:
+        fitted, where = [*fitted, parts.validation], "training or validation"
     shared, findings = [], []
     for column in sessions[:1]:
         text = pl.col(column).cast(pl.String)
-        key = ["user", column] if _begin_anew(parts, column) else [column]
-        both = rows_in(parts.test.with_columns(text), parts.train.select("user", text), key)
+        known = [frame for frame in fitted if column in frame.columns]
+        key = ["user", column] if _begin_anew([*known, parts.test], column) else [column]
+        rows = pl.concat([frame.select("user", text) for frame in known])
+        both = rows_in(parts.test.with_columns(text), rows, key)
         shared.append(both)
         n_sessions = parts.test.select(key).n_unique()
         findings.append(
-            f"{both.select(key).n_unique():,} of {n_sessions:,} test sessions in training"
+            f"{both.select(key).n_unique():,} of {n_sessions:,} test sessions in {where}"
         )
     if parts.claim == "users":
-        both = rows_in(parts.test, parts.train, "user")
+        both = rows_in(parts.test, pl.concat([frame.select("user") for frame in fitted]), "user")
         shared.append(both)
         n_users = parts.test["user"].n_unique()
-        findings.append(f"{both['user'].n_unique():,} of {n_users:,} test users in training")
+        findings.append(f"{both['user'].n_unique():,} of {n_users:,} test users in {where}")
     if not findings:
         return not_run(
             f"a column of sessions, or {parameter('claim', 'users')} (strong generalisation)"
         )
     bad = pl.concat(shared, how="diagonal_relaxed").unique()
-    return _at_fault(bad, ", ".join(findings), "fail")
+    return at_fault(bad, ", ".join(findings), "fail")
 
 
 @check("L14", "tuned on test")
@@ -658,139 +526,3 @@ def stage_leaks(parts: Parts) -> Finding:
     finding += f" among {len(labels):,} ranker rows and {len(first):,} of the candidate model"
     rows = next(iter(bad.values()), labels.head(0))
     return verdict(bad, worst="fail"), sum(map(len, bad.values())), finding, lambda: rows
-
-
-@check("L3", "training before test", timed=True)
-def boundary(parts: Parts) -> Finding:
-    """L3: training rows at or after the first test row."""
-    first, last = parts.test["time"].min(), parts.train["time"].max()
-    late = parts.train.filter(pl.col("time") > first)
-    tied = parts.train.filter(pl.col("time") == first).height
-    overlap = max(0.0, parts.seconds(last - first))  # type: ignore[operator]
-    finding = f"of {len(parts.train):,} training rows {len(late):,} after the first test row, "
-    finding += f"{tied:,} at the same time; "
-    finding += f"the parts overlap by {_span(overlap)}"
-    worst: Status = "fail" if parts.claim == "time" else "warn"
-    bad = parts.train.filter(pl.col("time") >= first)
-    return _at_fault(bad, finding, worst)
-
-
-@check("L7", "items of the future", timed=True)
-def future_items(parts: Parts) -> Finding:
-    """L7: recommended items, or test items, that did not exist yet."""
-    first = pl.concat([part.select("item", "time") for part in parts.all_parts])
-    first = first.group_by("item").agg(first=pl.col("time").min())
-    end = parts.train["time"].max()
-    new = parts.test.join(first.filter(pl.col("first") > end), on="item", how="semi")
-    share = len(new) / len(parts.test)
-    finding = (
-        f"{share:.2%} of {len(parts.test):,} test rows are of items that appear after training"
-    )
-    if parts.lists is None:
-        status = verdict(share > parts.limits.cold_rows)
-        return status, share, f"{finding}; recommendations would tell more", lambda: new
-    tested = parts.test.group_by("user").agg(asked=pl.col("time").min())
-    lists = parts.lists.join(tested, on="user", how="inner").join(first, on="item", how="left")
-    bad = lists.filter(pl.col("first") > pl.col("asked"))
-    exposed = len(bad) / max(1, len(lists))
-    exposure = f"{exposed:.2%} of {len(lists):,} recommendations to test users are of items first "
-    exposure += "seen after the user's test"
-    return verdict(len(bad)), exposed, f"{exposure}; {finding}", lambda: bad
-
-
-@check("L8", "leak index", timed=True)
-def future_data(parts: Parts) -> Finding:
-    """L8: the share of training rows after each test row."""
-    train, test = (part["time"].sort().to_numpy() for part in (parts.train, parts.test))
-    shares = future_shares(train, test)
-    mean = float(shares.mean())
-    finding = f"of {len(train):,} training rows, those after a test row: mean {mean:.2%}, most "
-    finding += f"{shares.max():.2%} over {len(test):,} test rows"
-    worst: Status = "fail" if parts.claim == "time" else "warn"
-    bad = parts.test.filter(pl.col("time") < parts.train["time"].max())
-    return verdict(mean > 0, worst=worst), mean, finding, lambda: bad
-
-
-@check("L9", "horizon", timed=True)
-def horizon(parts: Parts) -> Finding:
-    """L9: the time between the end of training and the test rows."""
-    test, train = parts.test["time"].to_numpy(), parts.train["time"].to_numpy()
-    # Differences of Python's numbers and of floats: those of 64-bit integers may overflow.
-    spans = [parts.seconds(times.max().item() - times.min().item()) for times in (test, train)]
-    ratio = spans[0] / spans[1] if spans[1] else (float("inf") if spans[0] else 0.0)
-    since = test.astype(np.float64) - float(train.max())
-    median, far = (parts.seconds(np.quantile(since, level)) for level in (0.5, 0.95))
-    finding = f"{len(test):,} test rows span {_span(spans[0])}, {len(train):,} training rows "
-    finding += f"{_span(spans[1])}; targets lie "
-    finding += f"{_span(median)} (median), {_span(far)} (95 %) past the end of training"
-    return verdict(ratio > parts.limits.test_span), ratio, finding
-
-
-@check("L16", "cut between equal times", timed=True)
-def torn(parts: Parts) -> Finding:
-    """L16: test users who are cut between rows of equal time."""
-    last = parts.train.group_by("user").agg(last=pl.col("time").max())
-    first = parts.test.group_by("user").agg(first=pl.col("time").min())
-    bad = first.join(last, on="user").filter(pl.col("last") == pl.col("first"))
-    share = len(bad) / len(first)
-    finding = f"for {len(bad):,} of {len(first):,} test users the order of equal times decided"
-    return verdict(share > parts.limits.torn), share, finding, lambda: bad
-
-
-@check("L22", "times that tell an order")
-def times_in_order(parts: Parts) -> Finding:
-    """L22: whether times can order rows: they exist, are more than one, and are in one unit."""
-    if not parts.has_times:
-        if parts.claim == "time":
-            return "fail", None, "the split claims to be in time, and its rows have no times"
-        return not_run("timestamps in train and test")
-    moments = parts.train["time"].n_unique()
-    times = pl.concat([frame["time"].cast(pl.Float64) for frame in parts.all_parts]).abs()
-    times = times.filter(times > 0).sort()
-    finding = f"{len(parts.train):,} training rows have {moments:,} different times"
-    if moments == 1 and len(parts.train) > 1:
-        return (
-            verdict(True, worst="fail" if parts.claim == "time" else "warn"),
-            moments,
-            f"{finding}: no order",
-        )
-    pile = _pile_of_one_time(parts.train)
-    if pile is not None:
-        rows, users = pile
-        return "warn", rows, f"{finding}; {rows:,} rows of {users:,} users have one: an import?"
-    ratios = (times / times.shift(1)).fill_null(1.0)
-    at = int(ratios.arg_max() or 0)
-    if min(at, len(times) - at) > _LEAST_OF_UNIT * len(times):
-        ratio = float(times[at:].median()) / float(times[:at].median())  # type: ignore[arg-type]
-        unit = 1000.0 ** round(math.log(ratio, 1000))
-        if unit > 1 and 0.5 < ratio / unit < 2 and float(ratios[at]) > _UNIT:
-            finding += (
-                f"; {at:,} of {len(times):,} times are about {unit:,.0f} times smaller than "
-                "the others"
-            )
-            return "warn", ratio, f"{finding}: seconds and milliseconds in one column?"
-    return "pass", moments, finding
-
-
-_PILE, _HIGHER = 0.05, 10.0
-"""The share of rows of one time that are a pile, and how much more they are than of any other."""
-
-
-def _pile_of_one_time(train: pl.DataFrame) -> tuple[int, int] | None:
-    """Return the rows and users of one time that stands out, as of an import; None if none does."""
-    counts = train["time"].value_counts(sort=True)
-    if len(counts) < 2:
-        return None
-    first, second = counts["count"][:2].to_list()
-    if first < _PILE * len(train) or first < _HIGHER * second:
-        return None
-    users = train.filter(pl.col("time") == counts["time"][0])["user"].n_unique()
-    return (first, users) if users > 1 else None
-
-
-def _span(seconds: float) -> str:
-    sign, size = "-" if seconds < 0 else "", abs(seconds)
-    for limit, unit in ((2 * 86400, "days"), (2 * 3600, "hours"), (120, "minutes")):
-        if size >= limit:
-            return f"{sign}{size / (limit / 2):.1f} {unit}"
-    return f"{sign}{size:g} s"

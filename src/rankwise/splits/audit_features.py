@@ -13,6 +13,7 @@ from rankwise.errors import ColumnError
 from rankwise.messages import parameter
 from rankwise.splits.audit_checks import Finding, check, not_run, verdict
 from rankwise.splits.audit_parts import PAIR, Parts
+from rankwise.splits.dates import dates_in
 from rankwise.splits.times import read_times
 from rankwise.tables.ids import matching
 from rankwise.tables.table import Table
@@ -142,6 +143,8 @@ def _ticks(parts: Parts, column: pl.Series) -> pl.Series | None:
     """Return a column of moments as ticks of the parts; None without moments, or without times."""
     if parts.per_second is None:
         return None
+    if column.dtype == pl.String:
+        column = dates_in(column, parts.extra.get("time_format"))
     if column.dtype in (pl.Date, pl.Datetime):
         seconds = column.cast(pl.Datetime("us")).to_physical() / 1e6
         return seconds * parts.per_second

@@ -63,7 +63,8 @@ class Limits:
         hit by the ten most popular of all training; if they differ by more than three standard
         errors.
     missing : float, default=10.0
-        L12: users or items expected just below the least count over all parts, where none are.
+        L12: users or items expected just below the least count over all parts, or without a test
+        row, where none are.
     knows_test : float, default=0.95
         L13: the share of pairs of ids that a column orders as a statistic with test rows does; of
         all pairs, and of those whose order training does not tell.
@@ -94,6 +95,8 @@ class Limits:
     busy_day : float, default=0.25
         L20: the share of test rows of one day. Where only the first row of each user is tested,
         the first days have many.
+    shared_codes : float, default=0.05
+        L24: the share of test rows whose item shares its code with another item.
     """
 
     unseen: float = 10.0
@@ -113,6 +116,7 @@ class Limits:
     heavy: float = 0.1
     heavy_mean: float = 20.0
     busy_day: float = 0.25
+    shared_codes: float = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,7 +354,7 @@ class Check:
     Attributes
     ----------
     code : str
-        ``"L1"`` to ``"L22"``.
+        ``"L1"`` to ``"L24"``.
     name : str
         The kind of leakage or mistake that it looks for.
     status : {"pass", "warn", "fail", "not run"}
@@ -383,7 +387,7 @@ class Audit:
     Attributes
     ----------
     checks : tuple of Check
-        L1 to L22, in order.
+        L1 to L24, in order.
 
     Examples
     --------
@@ -408,7 +412,7 @@ class Audit:
             if check.code == code.upper():
                 return check
         hint = nearest(code, [check.code for check in self.checks])
-        raise ParameterError(f"there is no check {code!r}", found="L1 to L22", hint=hint)
+        raise ParameterError(f"there is no check {code!r}", found="L1 to L24", hint=hint)
 
     def rows(self, code: str) -> pl.DataFrame:
         """Return the rows, users or items at fault in a check; an empty table if there are none."""

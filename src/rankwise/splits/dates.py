@@ -39,7 +39,10 @@ _TWO_DIGITS = ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 
-_WRITTEN = ("%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%Y", "%d/%b/%Y")
+_WRITTEN = (
+    *("%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%Y", "%d/%b/%Y"),
+    *("%d %B %Y", "%B %d, %Y", "%B %d %Y"),
+)
 
 
 _LIKE_TIMES = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|-?[0-9]+(\.[0-9]+)?$)"
@@ -114,6 +117,25 @@ def shared_format(columns: Iterable[pl.Series]) -> str | None:
     ):  # each column is then read by itself, and refused with its row
         return _format_of(pl.concat(numeric), "") if numeric else None
     return None
+
+
+def dates_in(column: pl.Series, time_format: str | None = None) -> pl.Series:
+    """Return a column of text as dates if every text is one; any other column unchanged.
+
+    >>> dates_in(pl.Series(["17.03.2021", None]))[0], dates_in(pl.Series(["heat", "1995"]))[0]
+    (datetime.datetime(2021, 3, 17, 0, 0), 'heat')
+    """
+    text = column.drop_nulls()
+    with contextlib.suppress(ColumnError):
+        for part in (text.head(_SAMPLE), text):
+            dates, _ = parse_dates(part, "", time_format)
+        if len(text):
+            parsed = pl.DataFrame({"text": text, "date": dates}).unique("text")
+            joined = column.to_frame("text").join(
+                parsed, on="text", how="left", maintain_order="left"
+            )
+            return joined["date"].alias(column.name)
+    return column
 
 
 def read_compact(column: pl.Series) -> pl.Series | None:

@@ -1,4 +1,4 @@
-"""Every check L1 to L22: a split that breaks it, one that does not, and the number by hand."""
+"""Every check L1 to L24: a split that breaks it, one that does not, and the number by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankwise.splits.audit_checks import _missing_below, _unseen
 from rankwise.splits.audit_parts import Limits
 from sampled_negatives import sampled
 
-CODES = [f"L{number}" for number in range(1, 23)]
+CODES = [f"L{number}" for number in range(1, 25)]
 
 
 def rows(*given, columns=("user", "item", "timestamp")):
@@ -437,18 +437,18 @@ def test_what_cannot_be_audited():
         rw.audit(TRAIN, TEST.with_columns(pl.col("timestamp") * 10**12))
     with pytest.raises(ColumnError, match="others none"):
         rw.audit(TRAIN, TEST, TEST.drop("timestamp"))
-    with pytest.raises(ParameterError, match="no check 'L23'"):
-        rw.audit(TRAIN, TEST)["L23"]
+    with pytest.raises(ParameterError, match="no check 'L25'"):
+        rw.audit(TRAIN, TEST)["L25"]
 
 
 def test_displays():
     found = rw.audit(TRAIN, TEST)
-    assert repr(found).startswith("No leak found. 15 passed, 7 not run.")
+    assert repr(found).startswith("No leak found. 16 passed, 8 not run.")
     assert found.text("full").splitlines()[2].startswith("PASS")
     assert found.text("verdict") == found.verdict == repr(found).splitlines()[0]
-    assert found.export("markdown").count("\n") == 24
+    assert found.export("markdown").count("\n") == 26
     assert '"failed": false' in found.export("json")
-    assert found.table.height == 22
+    assert found.table.height == 24
     assert found.rows("L1").is_empty()
 
 
@@ -490,7 +490,7 @@ def test_times_at_their_limits_are_shown_and_exported(train, test, ratio, units)
         for check in json.loads(found.export("json"), parse_constant=not_json)["checks"]:
             value = found[check["code"]].value
             assert check["value"] == (None if value == float("inf") else value)
-        assert found.export("markdown").count("\n") == 24
+        assert found.export("markdown").count("\n") == 26
 
 
 @pytest.mark.parametrize("is_train_finer", [False, True])

@@ -17,7 +17,7 @@ def test_one_row_per_check_with_its_verdict_in_words():
     found = rw.audit(TRAIN, TRAIN.head(1).with_columns(timestamp=9))
     (table,), (counts,) = read_html(found._repr_html_())
     assert table[0] == ["check", "verdict", "number", "what was found"]
-    assert [row[0].split()[0] for row in table[1:]] == [f"L{number}" for number in range(1, 23)]
+    assert [row[0].split()[0] for row in table[1:]] == [f"L{number}" for number in range(1, 25)]
     assert table[1] == ["L1 same pair on both sides", "fail", "1", found["L1"].said]
     assert [row[1] for row in table[1:]] == [check.status for check in found.checks]
     assert (table[5][1:3], found["L5"].value) == (["not run", "–"], None)

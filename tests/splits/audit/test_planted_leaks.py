@@ -11,7 +11,7 @@ from clean_splits import interactions
 from planted_leaks import TRANSFORMS, counts, popularity_lists, with_clones
 from rankwise import splits
 from rankwise.models.recommenders import ItemNeighbours, Popularity
-from rankwise.splits import audit_checks
+from rankwise.splits import audit_copies
 
 TABLE = interactions(1, n_users=500, n_items=800, ratings=True)
 SPLITS = {
@@ -237,7 +237,7 @@ def test_comparing_copies_stops_somewhere_and_says_so(monkeypatch):
     table, _ = with_clones(TABLE, 20, 1)
     split = splits.GlobalTime(share=0.2).split(table)
     assert "than were compared" not in rw.audit(split)["L15"].said
-    monkeypatch.setattr(audit_checks, "_WORK", 100)
+    monkeypatch.setattr(audit_copies, "_WORK", 100)
     assert "more pairs look alike than were compared" in rw.audit(split)["L15"].said
 
 
@@ -309,7 +309,7 @@ def test_small_and_odd_inputs_give_verdicts():
         for options in ({}, {"repeats": True}, {"claim": "users"}, {"validation": train.tail(1)}):
             for lists in ({1: [12]}, {1: [7], 5: [12]}, {5: [12]}):
                 found = rw.audit(some, test, items=odd, recommendations=lists, **options)
-                assert len(found.checks) == 22
+                assert len(found.checks) == 24
                 assert found["L13"].status == "pass", found["L13"].said
                 assert found["L18"].status == ("pass" if 1 in lists else "warn")
                 assert [found.rows(check.code) is not None for check in found.checks]

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from rankwise import audit
-from rankwise.splits import audit_checks
-from rankwise.splits.audit_checks import _listed_twice, _read_histories
+from rankwise.splits import audit_copies
+from rankwise.splits.audit_copies import _listed_twice, _read_histories
 from rankwise.splits.audit_features import (
     _agreement,
     _Compared,
@@ -482,7 +482,7 @@ def test_comparing_stops_after_so_many_items(monkeypatch):
         [2000 + 10 * user + at for at in range(10)] for user in range(100)
     ]
     for work, capped in ((10, False), (9, True)):
-        monkeypatch.setattr(audit_checks, "_WORK", work)
+        monkeypatch.setattr(audit_copies, "_WORK", work)
         found, is_capped = histories(sets).near()
         assert (is_capped, found[:2].any()) == (capped, not capped)
 
