@@ -388,6 +388,16 @@ def agreement() -> Any:
     return rw.rank_agreement(results, metrics=["ndcg@3", "recall@3"])
 
 
+def stability() -> Any:
+    rng = np.random.default_rng(0)
+    base = rng.random(12)
+    runs = [
+        rw.from_per_user(pl.DataFrame({"user": range(12), "ndcg@5": base + 0.01 * rng.random(12)}))
+        for _ in range(3)
+    ]
+    return rw.stability(runs, difference=0.02)
+
+
 def study(make: Callable[[], Any]) -> Example:
     """Return how a study is written and read, whose numbers are its plain values."""
 
@@ -402,6 +412,7 @@ EXAMPLES = {
     "judged result": study(judged),
     "validation of metrics": study(launches),
     "rank agreement": study(agreement),
+    "stability": study(stability),
     "off-policy result": Example(write_off_policy, read_off_policy, "result.json"),
     "interleaving result": Example(write_interleaving, read_interleaving, "result.json"),
     "result": Example(

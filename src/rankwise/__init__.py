@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rankwise.evidence.judged import judged as judged
     from rankwise.evidence.launches import validate_metrics as validate_metrics
     from rankwise.evidence.rank_agreement import rank_agreement as rank_agreement
+    from rankwise.evidence.stability import stability as stability
     from rankwise.functional.by_name import RecommenderEvaluator as RecommenderEvaluator
     from rankwise.interleave.analysis import Interleaving as Interleaving
     from rankwise.interleave.analysis import interleaving as interleaving
@@ -76,6 +77,7 @@ _HOME_OF = {
     "sample_size": "rankwise.comparison.planning",
     "judged": "rankwise.evidence.judged",
     "rank_agreement": "rankwise.evidence.rank_agreement",
+    "stability": "rankwise.evidence.stability",
     "validate_metrics": "rankwise.evidence.launches",
     "off_policy": "rankwise.offpolicy.off_policy",
     "interleaving": "rankwise.interleave.analysis",

@@ -18,6 +18,7 @@ from rankwise.core.saved_forms import (
     JUDGED,
     LAUNCHES,
     OFF_POLICY,
+    STABILITY,
     SavedForm,
 )
 from rankwise.errors import FileError
@@ -36,7 +37,7 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     Result, Comparison, Decision, OffPolicy, Interleaving, JudgedResult, MetricValidation, \
-RankAgreement, Split or Folds
+RankAgreement, Stability, Split or Folds
         What was saved.
 
     Raises
@@ -112,6 +113,7 @@ _STUDIES: dict[SavedForm, tuple[str, str]] = {
     JUDGED: ("rankwise.evidence.judged", "JudgedResult"),
     LAUNCHES: ("rankwise.evidence.launches", "MetricValidation"),
     AGREEMENT: ("rankwise.evidence.rank_agreement", "RankAgreement"),
+    STABILITY: ("rankwise.evidence.stability", "Stability"),
 }
 """The module and class of each form of tables beside a ``result.json``."""
 

@@ -41,6 +41,7 @@ RIGHT = {
     "max_t": ((TABLE,), FEW),
     "max_t_quantile": ((TABLE,), FEW),
     "method_of_moments": ((X, Y, X / 10, Y / 10, X * Y / 1000), {}),
+    "noise_floor": ((TABLE,), {}),
     "non_inferiority": ((X, Y), {"margin": 0.1}),
     "over_data_sets": ((X, Y / 10), {}),
     "paired_t": ((X, Y), {}),
@@ -75,7 +76,7 @@ NAMES = {
     ("compare_groups", 2),
     ("group_interval", 1),
 }  # of groups: any number is one
-ANY_SHAPE = {("adjust", 0), ("sign_flip_of_all", 0)}
+ANY_SHAPE = {("adjust", 0), ("noise_floor", 0), ("sign_flip_of_all", 0)}
 OTHER_USERS = {
     ("cliffs_delta", 0),
     ("cliffs_delta", 1),
@@ -99,6 +100,7 @@ LEAST = {  # rows; the others have no result of fewer, which is NaN
     "max_t": 1,
     "max_t_quantile": 2,
     "method_of_moments": 3,
+    "noise_floor": 2,
     "over_data_sets": 1,
     "paired_t_of_all": 1,
     "prediction_powered": 3,

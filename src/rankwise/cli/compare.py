@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     groups={
         "Systems": "metrics baseline truth relevance_threshold train users columns",
         "Tests": "alpha test correction margin largest_loss n_resamples seed earlier",
-        "Users": "by missing clusters largest_cluster seeds force",
+        "Users": "by missing clusters largest_cluster seeds noise force",
         "Gate": "gate looks not_shown",
         "Output": "form output verbose quiet save",
     },
@@ -90,6 +90,12 @@ if TYPE_CHECKING:
     "force",
 )
 @click.option(
+    "--noise",
+    type=PATH,
+    metavar="DIR",
+    help="Folder that `rankwise stability --save` wrote: intervals then hold for other runs, too.",
+)
+@click.option(
     "--not-shown",
     type=click.Choice(["fail", "pass"]),
     default="fail",
@@ -125,6 +131,7 @@ def compare_command(
     save: Path | None,
     not_shown: str,
     looks: Path | None,
+    noise: Path | None,
     *,
     verbose: bool,
     quiet: bool,
@@ -152,6 +159,8 @@ def compare_command(
         columns=columns,
         relevance_threshold=relevance_threshold,
     )
+    if noise is not None:
+        options["noise"] = _open_noise(noise)
     if looks is not None and gate is None:
         raise click.UsageError("--looks needs --no-regression", ctx)
     results = read_systems(ctx, systems, partial(read, truth=truth))
@@ -203,3 +212,10 @@ def _read_baseline(path: str, read: Callable[..., Result], truth: str | None) ->
         if truth is None:
             raise
     return read(path, truth=truth)
+
+
+def _open_noise(folder: Path) -> Any:
+    """Return the stability that was saved in a folder."""
+    from rankwise.evidence.stability import Stability
+
+    return Stability.load(folder)

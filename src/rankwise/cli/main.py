@@ -50,6 +50,7 @@ _COMMANDS = {
     "agreement": "Tell whether two judgments, splits or metrics order systems alike.",
     "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
+    "stability": "Tell how far one system moves from run to run.",
     "split": "Split interactions into training and test.",
     "validate-metrics": "Tell which offline metrics predict online effects.",
 }

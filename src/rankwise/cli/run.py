@@ -69,7 +69,8 @@ def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
         click.echo(f"\n{outcome.decision!r}")
     if not outcome.is_as_planned:
         return NOT_AS_PLANNED
-    return 0 if outcome.decision is None else outcome.decision.exit_code
+    code = 0 if outcome.decision is None else outcome.decision.exit_code
+    return code or int(outcome.is_too_noisy)
 
 
 @click.command("plan", epilog=examples("rankwise plan config.yaml"))

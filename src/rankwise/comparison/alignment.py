@@ -49,6 +49,8 @@ class AlignedUsers:
         Missing values replaced by 0.
     clusters : UserClusters or None
         The clusters of users; None if users are independent.
+    ids : polars.Series or None
+        The id of each user, where it was asked for.
     """
 
     values: Floats
@@ -57,6 +59,7 @@ class AlignedUsers:
     dropped: int
     filled: int
     clusters: UserClusters | None = None
+    ids: pl.Series | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -97,6 +100,8 @@ def align_users(
     missing: Missing,
     clusters: pl.DataFrame | None = None,
     largest_cluster: int | None = None,
+    *,
+    with_ids: bool = False,
 ) -> AlignedUsers:
     """Return the values of a metric for the same users in the same order.
 
@@ -116,12 +121,15 @@ def align_users(
             f"{row_named(users[row])} has none in {', '.join(without)} "
             f"({such_rows(users[row], aligned.dropped)} of {len(values)})",
         )
-    if clusters is None:
+    if clusters is None and not with_ids:
         return aligned
     gaps = np.isnan(values)
     compared = ~gaps.all(axis=1) if missing == "zero" else ~gaps.any(axis=1)
-    codes = cluster_codes(users.filter(compared), clusters)
-    return replace(aligned, clusters=UserClusters(codes, largest_cluster))
+    ids = users.filter(compared)
+    aligned = replace(aligned, ids=ids)
+    if clusters is None:
+        return aligned
+    return replace(aligned, clusters=UserClusters(cluster_codes(ids, clusters), largest_cluster))
 
 
 def _joined(results: Mapping[str, Result], metric: str) -> tuple[pl.Series, Floats]:

@@ -18,6 +18,7 @@ from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.data_sets import combine_data_sets
 from rankwise.comparison.design import CompareOptions, Design, ServedByBoth, SystemRank
 from rankwise.comparison.family import PairFamily
+from rankwise.comparison.noise import Noise
 from rankwise.comparison.pairwise import test_pairs
 from rankwise.comparison.parts import with_users
 from rankwise.comparison.plan import ComparisonPlan, list_pairs, plan_comparison
@@ -56,6 +57,7 @@ def compare(
     seeds: SeedDesign = "auto",
     clusters: str | None = None,
     largest_cluster: int | None = None,
+    noise: Noise | None = None,
     n_resamples: int | None = None,
     seed: int = 0,
     earlier: int = 0,
@@ -119,6 +121,11 @@ def compare(
         The number of users of the largest cluster, or of requests of one user, that is taken to be
         possible. A cluster that was not sampled is allowed to have it; by default, the mean size.
         State it before you look.
+    noise : Stability, optional
+        What several runs of a system tell of its noise, from `rankwise.stability`: it stands for
+        that of every system with one run, or names each of them. Means over users are then tested
+        for other users and other runs; a system with several results has its own noise. Without it,
+        verdicts about systems with one run are about these runs.
     n_resamples : int, optional
         Number of resamples; by default 10,000, or more if the correction over many pairs needs it.
     seed : int, default=0
@@ -172,6 +179,7 @@ def compare(
         seeds=seeds,
         clusters=clusters,
         largest_cluster=largest_cluster,
+        noise=noise,
         n_resamples=n_resamples,
         seed=seed,
         earlier=earlier,

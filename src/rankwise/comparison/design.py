@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeAlias
 
+from rankwise.comparison.noise import check_noise
 from rankwise.comparison.rows import JOINT
 from rankwise.comparison.systems import Systems
 from rankwise.core.arguments import (
@@ -45,6 +46,7 @@ class CompareOptions:
     seeds: SeedDesign = "auto"
     clusters: str | None = None
     largest_cluster: int | None = None
+    noise: Any = None
     n_resamples: int | None = None
     seed: int = 0
     earlier: int = 0
@@ -86,13 +88,20 @@ class CompareOptions:
         unit = systems.sampling_unit.within(self.clusters)
         if self.largest_cluster is not None and unit.clusters is None:
             raise independent_users(self.largest_cluster)
+        check_noise(self.noise, systems.with_one_run)
         if self._is_designed(systems) and self.test not in ("auto", "t", "bounded"):
             of_requests = systems.sampling_unit.is_of_requests
             over_users = f", or evaluate with {parameter('mean_over', 'users')} for any test"
             raise ParameterError(
-                "with several seeds or clusters the mean is tested by a t test of their variance",
+                "with several seeds, clusters or noise the mean is tested by a t test of their variance",
                 found=parameter("test", self.test),
                 hint=parameter("test", "auto") + (over_users if of_requests else ""),
+            )
+        if self.noise is not None and systems.data_sets:
+            raise ParameterError(
+                "noise between runs is a part of the variance over users, not over data sets",
+                found=f"{parameter('noise')}, {len(systems.data_sets)} data sets",
+                hint="compare the systems on each data set",
             )
         if self.by is not None and systems.data_sets:
             raise ParameterError(
@@ -119,7 +128,7 @@ class CompareOptions:
             )
 
     def _is_designed(self, systems: Systems) -> bool:
-        return systems.several_seeds or self.clusters is not None
+        return systems.several_seeds or self.clusters is not None or self.noise is not None
 
 
 def independent_users(largest_cluster: int) -> ParameterError:
@@ -190,6 +199,8 @@ class Design:
     n_resamples, seed, earlier
         The options of `rankwise.compare`, settled for the systems: the primary metric, margins
         and losses have the names that results have, and the baseline of systems without names is the first.
+    noise : mapping of str to int
+        The number of runs that the noise of each system with one run is known from.
     forced : bool
         Whether comparability was not checked.
     unit : SamplingUnit
@@ -225,6 +236,7 @@ class Design:
     margin: Any = None
     largest_loss: Mapping[str, float] = field(default_factory=dict)
     largest_cluster: int | None = None
+    noise: Mapping[str, int] = field(default_factory=dict)
     missing: Missing = "error"
     n_resamples: int | None = None
     seed: int = 0
@@ -271,9 +283,19 @@ class Design:
         values["served_by_both"] = tuple(ServedByBoth(**pair) for pair in values["served_by_both"])
         return cls(**values)
 
-    def check_is_plain(self, what: str, *, over_requests: bool = False) -> None:
-        """Raise if the comparison has seeds, data sets, or clusters other than users of requests."""
-        parts = {"seeds": self.seeds, "data_sets": self.data_sets, "clusters": self.clusters}
+    def check_is_plain(
+        self, what: str, *, over_requests: bool = False, with_noise: bool = False
+    ) -> None:
+        """Raise if the comparison has seeds, data sets, or clusters other than users of requests.
+
+        Nor may it have the noise between runs, unless ``with_noise``.
+        """
+        parts: dict[str, object] = {
+            "seeds": self.seeds,
+            "data_sets": self.data_sets,
+            "clusters": self.clusters,
+        }
+        parts |= {} if with_noise else {"noise": self.noise}
         names = [name for name, part in parts.items() if part]
         if names == ["clusters"] and over_requests and self.unit.is_of_requests:
             return

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankwise.comparison.alignment import AlignedUsers, align_users
 from rankwise.comparison.claims import Claim
+from rankwise.comparison.noise import Noise, RunNoise
 from rankwise.comparison.rows import PairFinding, make_pair_finding
 from rankwise.core.arguments import CorrectionMethod, Missing, Test
 from rankwise.errors import MetricError, ParameterError
@@ -52,6 +53,8 @@ class PairFamily:
         The column of users' groups that are not independent of each other, if there are any.
     largest_cluster : int or None
         The size that was stated of the largest cluster; None if none was.
+    noise : Noise or None
+        The noise between runs of systems with one run; None if it is not known.
     seeds : mapping of str to sequence of str
         The names of the results of each system, one per seed; empty if each has one result.
     paired : bool
@@ -77,6 +80,7 @@ class PairFamily:
     exploratory_tests: int = 1
     clusters: str | None = None
     largest_cluster: int | None = None
+    noise: Noise | None = None
     earlier: int = 0
     seeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     paired: bool = False
@@ -131,6 +135,23 @@ class PairFamily:
     def stated_loss(self, cell: str) -> float:
         """Return the largest loss of a user that was stated to be possible; NaN if none was."""
         return self.largest_loss.get(cell, math.nan)
+
+    def knows_noise(self, cell: str) -> bool:
+        """Return whether the noise between the runs of any pair is known."""
+        return any(self.noise_between_runs(cell, pair) is not None for pair in self.pairs)
+
+    def noise_between_runs(self, cell: str, pair: tuple[str, str]) -> RunNoise | None:
+        """Return the noise between the runs of a pair; None where no system brings any."""
+        if self.noise is None:
+            return None
+        baseline, system = (
+            None if len(self.names_of(name)) > 1 else self.noise.noise_of(name, cell)
+            for name in pair
+        )
+        if baseline is None and system is None:
+            return None
+        is_shared = len(self.noise.systems) == 1 and None not in (baseline, system)
+        return RunNoise(baseline, system, is_shared)
 
     def margin_test(self, cell: str) -> MarginSize | None:
         """Return the margin of a metric for its tests."""

@@ -33,6 +33,8 @@ from rankwise.stats.differences import (
 from rankwise.stats.effect_sizes import lift_by_quantile
 from rankwise.stats.many_systems import max_t, max_t_quantile, tukey, tukey_width
 
+_NOISE_UNKNOWN = "the noise between runs is not known, and not allowed for"
+
 
 class Estimate(Protocol):
     """The differences of a family's pairs on one metric, with the variance that is theirs."""
@@ -48,6 +50,8 @@ def test_pairs(family: PairFamily, cell: str) -> list[PairFinding]:
         _in_family(finding, family, is_mean=aligned is not None)
         for finding in _estimate(family, cell, aligned).findings()
     ]
+    if family.noise is not None and (aligned is None or not family.knows_noise(cell)):
+        findings = [replace(one, flags=(*one.flags, _NOISE_UNKNOWN)) for one in findings]
     if aligned is None or cell != family.main or family.correction not in JOINT:
         return findings
     return _test_jointly(family, findings, aligned)
@@ -60,7 +64,7 @@ def _estimate(family: PairFamily, cell: str, aligned: AlignedUsers | None) -> Es
     """Return the estimate of a family's pairs that the values of a metric allow."""
     if aligned is None:
         return ValuesOfAllLists(family, cell)
-    if family.seeds or family.clusters is not None:
+    if family.seeds or family.clusters is not None or family.knows_noise(cell):
         return SampledMeans(family, cell, aligned)
     return UserMeans(family, cell, aligned)
 

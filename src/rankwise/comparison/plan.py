@@ -12,6 +12,7 @@ from typing import Any
 from rankwise.comparison.comparability import chosen_cells, common_cells, unchecked
 from rankwise.comparison.design import CompareOptions, Design, SeedCounts
 from rankwise.comparison.family import PairFamily
+from rankwise.comparison.noise import runs_known
 from rankwise.comparison.parts import MEANS_OF_GROUPS, partition_results
 from rankwise.comparison.systems import Systems, paired_seeds
 from rankwise.findings.margins import largest_losses_by_cell, margins_by_cell
@@ -135,6 +136,7 @@ class ComparisonPlan:
             seed=int(options.seed),
             clusters=self.unit.clusters,
             largest_cluster=options.largest_cluster,
+            noise=options.noise,
             earlier=options.earlier,
             seeds=seeds if several else {},
             paired=self.paired,
@@ -155,6 +157,7 @@ class ComparisonPlan:
             margin=self.margin,
             largest_loss=self.largest_loss,
             largest_cluster=options.largest_cluster,
+            noise=runs_known(options.noise, self.systems.with_one_run, self.primary),
             missing=options.missing,
             n_resamples=None if resamples is None else int(resamples),
             seed=int(options.seed),

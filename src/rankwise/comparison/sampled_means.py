@@ -13,6 +13,7 @@ import numpy as np
 from rankwise.comparison.alignment import AlignedUsers
 from rankwise.comparison.claims import Claim, broken_statement, claim_of_users
 from rankwise.comparison.family import PairFamily
+from rankwise.comparison.noise import RunNoise
 from rankwise.comparison.rows import (
     POWER_0_8,
     Clusters,
@@ -120,7 +121,16 @@ class _SampledPair:
     @cached_property
     def variance(self) -> VarianceComponents:
         """The variance of the mean difference over users, clusters and seeds."""
-        return self._variance_of(self.differences.d, self._seeds_apart(1.0))
+        return self._with_noise(self._variance_of(self.differences.d, self._seeds_apart(1.0)), 1.0)
+
+    @cached_property
+    def noise(self) -> RunNoise | None:
+        """The noise between runs of systems with one run; None if it is not known."""
+        return self.family.noise_between_runs(self.cell, self.pair)
+
+    def _with_noise(self, variance: VarianceComponents, factor: float) -> VarianceComponents:
+        """Return a variance with the noise between runs; ``factor`` scales the baseline."""
+        return variance if self.noise is None else self.noise.added_to(variance, factor)
 
     @property
     def varies(self) -> bool:
@@ -155,7 +165,8 @@ class _SampledPair:
 
         def at(factor: float) -> tuple[float, VarianceComponents]:
             d = Differences(self.system.mean(axis=0), factor * self.baseline.mean(axis=0))
-            return d.mean, self._variance_of(d.d, self._seeds_apart(factor))
+            variance = self._variance_of(d.d, self._seeds_apart(factor))
+            return d.mean, self._with_noise(variance, factor)
 
         system, baseline = self.differences.means
         return ScaledDifference(baseline, system, self.variance.error, at)
@@ -272,7 +283,7 @@ class _SampledPair:
 
     def _test_of_variance(self) -> TestResult:
         d, variance = self.differences, self.variance
-        name = TWO_LEVEL if self.family.seeds else "clustered t"
+        name = TWO_LEVEL if self.family.seeds or self.noise is not None else "clustered t"
         flags = d.flags if self.clusters is None else of_clusters(d, self.clusters).flags
         return TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, flags)
 
@@ -301,6 +312,9 @@ class _SampledPair:
             self._variance_of(mean, [values]).total
             for mean, values in zip((d.x, d.y), (self.system, self.baseline), strict=True)
         )
+        if self.noise is not None:
+            more_x, more_y = self.noise.of_each
+            of_x, of_y = of_x + more_x, of_y + more_y
         both = (of_x + of_y - variance.total) / 2  # of a difference: var x + var y − 2 cov
         covariance = np.array([[of_x, both], [both, of_y]])
         confidence = 1 - level

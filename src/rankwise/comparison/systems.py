@@ -100,6 +100,12 @@ class Systems:
             name: self.results[name] for seeds in self.seeds(data_set).values() for name in seeds
         }
 
+    @property
+    def with_one_run(self) -> list[str]:
+        """The systems that have one result on each data set."""
+        several = {system for system, _, seeds in self if len(seeds) > 1}
+        return [system for system in self.names if system not in several]
+
     def single(self) -> dict[str, Result]:
         """Return the one result of each system; raise where there are several."""
         if self.several_seeds or self.data_sets:

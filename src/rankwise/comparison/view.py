@@ -700,6 +700,7 @@ def _notes(table: pl.DataFrame, design: Design, most: int | None = None) -> list
         *_ranks(design),
         *_reuse(design),
         *statement_notes(design),
+        *_notes_on_runs(design),
     ]
     notes = [*_condition_notes(table, design), *notes]
     notes += [", ".join(f"{name}: {source}" for name, source in design.sources.items())]
@@ -774,6 +775,20 @@ def statement_notes(design: Design) -> list[str]:
         return []
     where = "" if design.plans else "; it is not in a plan"
     return [f"Verdicts hold as long as {stated}, as stated{where}."]
+
+
+def _notes_on_runs(design: Design) -> list[str]:
+    """Return whether intervals hold for other runs of systems that were run once."""
+    if design.noise:
+        runs = {f"{count_of(count, 'run')} of {name}" for name, count in design.noise.items()}
+        known = listing(sorted(runs)) if len({*design.noise.values()}) > 1 else ""
+        known = known or count_of(next(iter(design.noise.values())), "run")
+        return [f"Intervals hold for other runs as well: the noise is known from {known}."]
+    several = {} if design.seeds is None else design.seeds.counts
+    if any(count > 1 for count in several.values()) or design.data_sets:
+        return []
+    note = "Each system has one run: the noise between runs is not in these intervals"
+    return [f"{note} (`rankwise stability`)."]
 
 
 def _reuse(design: Design) -> list[str]:

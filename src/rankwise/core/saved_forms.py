@@ -217,6 +217,13 @@ AGREEMENT = SavedForm(
     1,
     key="agreement_version",
 )
+STABILITY = SavedForm(
+    "stability",
+    "Stability.save",
+    "`result.json`, and a Parquet file per table",
+    1,
+    key="stability_version",
+)
 BUCKETS = SavedForm(
     "table by bucket",
     "rankwise.spark.bucket",
@@ -242,6 +249,7 @@ FORMS = {
         JUDGED,
         LAUNCHES,
         AGREEMENT,
+        STABILITY,
         SPLIT,
         CONFIGURATION,
         PARTIAL,

@@ -245,6 +245,10 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
         sources.append((("judged", "human"), config.judged.human))
     if config.agreement is not None and config.agreement.truth is not None:
         sources.append((("agreement", "truth"), config.agreement.truth))
+    if config.stability is not None:
+        sources += [
+            (("stability", "runs", at), source) for at, source in enumerate(config.stability.runs)
+        ]
     if config.off_policy is not None:
         sources += [
             (("off_policy", *place), source) for place, source in logged_sources(config.off_policy)
@@ -444,6 +448,8 @@ def check_comparisons(
                     (*place, "margin", name), partial(margins_by_cell, {name: size}, first)
                 )
         _check_largest_loss(options.get("largest_loss"), place, first, is_known, mistakes)
+        if options.get("noise") and not mistakes.document.has(("stability",)):
+            mistakes.add((*place, "noise"), "there is no section `stability` that measures it")
         if complete and len(mistakes) == before and primary is None and not names:
             mistakes.tried(
                 place, partial(common_cells, expected, None, None, means_only=means_only)
@@ -478,7 +484,9 @@ def _check_largest_loss(
             mistakes.tried((*place, "largest_loss", name), stated)
 
 
-_NOT_CHECKED = ("primary", "metrics", "margin", "largest_loss", "force", "alpha", "baseline")
+_NOT_CHECKED = (
+    *("primary", "metrics", "margin", "largest_loss", "noise", "force", "alpha", "baseline"),
+)
 """Options of a comparison that are checked one by one, with a path of their own."""
 
 

@@ -24,17 +24,19 @@ METRICS = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10
 """What is compared and printed; the curves of the report are evaluated as well."""
 _CURVES = ("ndcg@[5,10,20]", "recall@[5,10,20]")
 _LENGTH = 20  # of the lists: the largest cut-off
+_SEEDS = 5  # runs of the random baseline
 _THRESHOLD = 4  # of the ratings that count as relevant
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The data, its split, and the recommendation lists and results of each model."""
+    """The data, its split, the lists and results of each model, and runs of one with other seeds."""
 
     data: Dataset
     split: Split
     runs: Mapping[str, pl.DataFrame]
     results: Mapping[str, Result]
+    seeds: Mapping[str, Result]
 
 
 def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcome:
@@ -49,6 +51,15 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
         "neighbours": ItemNeighbours(),
     }
     users, runs, results = split.test["user"].unique().sort(), {}, {}
+    seeds = {
+        f"random-{at}": evaluate(
+            Random(seed=at).fit(split.train).recommend(users, _LENGTH),
+            split,
+            "ndcg@10",
+            relevance_threshold=_THRESHOLD,
+        )
+        for at in range(_SEEDS)
+    }
     for name, model in models.items():
         say(f"fitting and evaluating: {name} …")
         runs[name] = model.fit(split.train).recommend(users, _LENGTH)
@@ -62,7 +73,7 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
             relevance_threshold=_THRESHOLD,
             jackknife=32,
         )
-    return Outcome(data, split, runs, results)
+    return Outcome(data, split, runs, results, seeds)
 
 
 def save(outcome: Outcome, folder: Path) -> None:
@@ -86,6 +97,8 @@ def save(outcome: Outcome, folder: Path) -> None:
         new_file(path, table.write_csv)
     for name, result in outcome.results.items():
         result.save(folder / "results" / name)
+    for name, result in outcome.seeds.items():
+        result.save(folder / "seeds" / name)
 
 
 def other_studies() -> dict[str, pl.DataFrame]:

@@ -26,6 +26,7 @@ _SECTIONS = (
         "launches",
         "judged",
         "agreement",
+        "stability",
     ),
     "off_policy",
 )

@@ -32,6 +32,7 @@ from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
 from rankwise.evidence.rank_agreement import RankAgreement, rank_agreement
+from rankwise.evidence.stability import Stability, stability
 from rankwise.experiments.checks import check_output, logged_sources
 from rankwise.experiments.experiment import Experiment
 from rankwise.experiments.plan import check_plan, plan_file
@@ -136,6 +137,11 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
         values["agreement"] = config.agreement.model_dump(exclude_none=True)
         if config.agreement.truth is not None:
             values["agreement"]["truth"] = _source(experiment, config.agreement.truth, folder)
+    if config.stability is not None:
+        values["stability"] = {
+            **config.stability.model_dump(exclude_none=True),
+            "runs": [_source(experiment, run, folder) for run in config.stability.runs],
+        }
     if config.off_policy is not None:
         values["off_policy"] = _logged_section(experiment, config.off_policy, folder)
     output = config.output.model_dump(exclude_none=True)
@@ -191,7 +197,7 @@ def _plain(value: Any) -> Any:
 
 Say: TypeAlias = Callable[[str], object]
 """A function that gets progress messages, line by line."""
-Evidence: TypeAlias = MetricValidation | JudgedResult | RankAgreement | OffPolicy
+Evidence: TypeAlias = MetricValidation | JudgedResult | RankAgreement | Stability | OffPolicy
 """What other studies say."""
 _WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
 
@@ -441,6 +447,7 @@ _OURS = (
     "agreement.json",
     "judged.json",
     "launches.json",
+    "stability.json",
     "off_policy.json",
     "off_policy",
     "table.tex",
@@ -632,9 +639,11 @@ class Outcome:
         Whether to ship, if the configuration asks for it.
     missing : mapping of str to str
         What the report is without, and why.
-    evidence : sequence of MetricValidation, JudgedResult, RankAgreement and OffPolicy
-        What past launches, human labels, a second order and logged requests say, if the
-        configuration names them.
+    evidence : sequence of MetricValidation, JudgedResult, RankAgreement, Stability and OffPolicy
+        What past launches, human labels, a second order, runs of one system and logged requests
+        say, if the configuration names them.
+    is_too_noisy : bool
+        Whether a noise floor is above the number that the configuration allows.
     plan : dict or None
         Whether the run was as planned, as `check_plan` returns it; None if it was not held against
         a plan.
@@ -648,6 +657,7 @@ class Outcome:
     decision: Decision | None = None
     evidence: Sequence[Evidence] = ()
     plan: dict[str, Any] | None = None
+    is_too_noisy: bool = False
 
     @property
     def is_as_planned(self) -> bool:
@@ -727,7 +737,8 @@ def _executed(
         results[name].provenance.update({} if held is None else {"plan": held})
         results[name].save(folders[name])
         done.append(f"the result of {name}")
-    comparisons = _compared(experiment, results, say)
+    floor = _stability(experiment, inputs, evaluate, say)
+    comparisons = _compared(experiment, results, floor, say)
     if comparisons:
         _write_comparisons(out, results, comparisons)
         done.append("the comparison")
@@ -735,12 +746,12 @@ def _executed(
     decision = _decided(experiment, out, results, done, held) if results else None
     again = partial(_by_other_truth, experiment, inputs, evaluate, runs)
     studies: list[Evidence] = []
-    for file, study in _evidence(experiment, inputs, results, again):
+    for file, study in _evidence(experiment, inputs, results, floor, again):
         studies.append(study)
         study.settings["plans"] = [] if held is None else [held["statement"]]
         write_text(out / file, study.export("json"))
-        if isinstance(study, OffPolicy):
-            study.save(out / "off_policy")
+        if isinstance(study, OffPolicy | Stability):
+            study.save(out / Path(file).stem)
         done.append(_EVIDENCE[file])
     if not results:
         decision = _decided(experiment, out, _log_of(studies), done, held)
@@ -748,7 +759,11 @@ def _executed(
     missing = _write_report(
         experiment, out, results, comparisons, audited, inputs, runs, decision, studies
     )
-    return Outcome(out, results, comparisons, audited, missing, decision, studies, held)
+    at_most = getattr(experiment.config.stability, "at_most", None)
+    is_too_noisy = at_most is not None and floor is not None and floor.is_above(at_most)
+    return Outcome(
+        out, results, comparisons, audited, missing, decision, studies, held, is_too_noisy
+    )
 
 
 def _decided(
@@ -775,6 +790,7 @@ _EVIDENCE = {
     "launches.json": "the validation of metrics",
     "judged.json": "the values by human labels",
     "agreement.json": "the agreement of two orders",
+    "stability.json": "the noise floor",
     "off_policy.json": "the policies on logged requests",
 }
 """The files of evidence, and what each is called in the note on an unfinished run."""
@@ -784,9 +800,10 @@ def _evidence(
     experiment: Experiment,
     inputs: Inputs,
     results: Mapping[str, Result],
+    floor: Stability | None,
     again: Callable[[Source], dict[str, Result]],
 ) -> Iterator[tuple[str, Evidence]]:
-    """Yield file and study: past launches, human labels, a second order and logged requests.
+    """Yield file and study: past launches, labels, a second order, noise and logged requests.
 
     ``again`` evaluates the systems against another ground truth.
     """
@@ -809,6 +826,8 @@ def _evidence(
             "agreement.json",
             rank_agreement(results, second, **agreement.model_dump(exclude={"truth"})),
         )
+    if floor is not None:
+        yield "stability.json", floor
     if experiment.config.off_policy is not None:
         yield "off_policy.json", _off_policy(experiment.config.off_policy, inputs)
 
@@ -884,12 +903,32 @@ def _by_other_truth(
     return results
 
 
-def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:
+def _stability(
+    experiment: Experiment, inputs: Inputs, evaluate: Evaluate, say: Say
+) -> Stability | None:
+    """Return the noise floor of the runs that the configuration names; None without them."""
+    section = experiment.config.stability
+    if section is None:
+        return None
+    runs = []
+    for at, source in enumerate(section.runs, start=1):
+        say(f"evaluating run {at} of {len(section.runs)} …")
+        lists = inputs.run(f"run {at}", source)
+        runs.append(evaluate(lists, inputs.truth, experiment.metrics, inputs.options(source)))
+    return stability(runs, **section.model_dump(exclude={"runs", "at_most"}))
+
+
+def _compared(
+    experiment: Experiment, results: Mapping[str, Result], floor: Stability | None, say: Say
+) -> list[Comparison]:
     """Return every comparison; a single system has none."""
     if len(results) < 2:
         return []
     say("comparing …")
-    return [compare(results, **options) for options in experiment.comparisons]
+    return [
+        compare(results, **options | {"noise": floor if options.get("noise") else None})
+        for options in experiment.comparisons
+    ]
 
 
 def _audited(experiment: Experiment, inputs: Inputs, say: Say) -> Audit | None:

@@ -32,6 +32,7 @@ from rankwise.evaluation.settings import ListOptions, option_fields, option_type
 from rankwise.evidence.judged import judged
 from rankwise.evidence.launches import validate_metrics
 from rankwise.evidence.rank_agreement import rank_agreement
+from rankwise.evidence.stability import stability
 from rankwise.experiments.document import Section
 from rankwise.experiments.warprec import WARPREC_FIELDS
 from rankwise.models import recommenders
@@ -257,7 +258,19 @@ def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 Comparison: Any = _made(
-    "Comparison", "The comparison: every option of `rankwise.compare`.", _fields_of(compare)
+    "Comparison",
+    "The comparison: every option of `rankwise.compare`.",
+    {
+        **_fields_of(compare),
+        "noise": (
+            bool | None,
+            Field(
+                default=None,
+                description="Whether intervals also hold for other runs, by the noise that the "
+                "section `stability` measures.",
+            ),
+        ),
+    },
 )
 Launches: Any = _made(
     "Launches",
@@ -294,6 +307,27 @@ Agreement: Any = _made(
             ),
         ),
         **_fields_of(rank_agreement),
+    },
+)
+
+
+Stability: Any = _made(
+    "Stability",
+    "The noise floor of one system: options of `rankwise.stability`.",
+    {
+        "runs": (
+            list[SourceOrPath],
+            Field(description="The recommendation lists of each run of the system, two or more."),
+        ),
+        "at_most": (
+            float | None,
+            Field(
+                default=None,
+                gt=0,
+                description="The run ends with exit code 1 if the noise floor is above.",
+            ),
+        ),
+        **{name: field for name, field in _fields_of(stability).items() if name != "runs"},
     },
 )
 
@@ -436,6 +470,9 @@ class Config(Section):
     )
     agreement: Agreement | None = Field(
         default=None, description="Whether two orders of the systems agree."
+    )
+    stability: Stability | None = Field(
+        default=None, description="How far one system moves from run to run."
     )
     off_policy: LoggedPolicies | None = Field(
         default=None,

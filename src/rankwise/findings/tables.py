@@ -116,6 +116,8 @@ class ResultTable(DetailedDisplay):
 
     form: ClassVar[SavedForm]
     """The form in which it is saved."""
+    unlisted: ClassVar[frozenset[str]] = frozenset({"per_user"})
+    """The tables with a row per user, which are saved and not part of `to_dict`."""
 
     def _parts(self) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
         """Return the tables, and the plain values, by name."""
@@ -126,7 +128,9 @@ class ResultTable(DetailedDisplay):
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the values of users as plain values, ready for JSON."""
         frames, values = self._parts()
-        tables = {name: frame.to_dicts() for name, frame in frames.items() if name != "per_user"}
+        tables = {
+            name: frame.to_dicts() for name, frame in frames.items() if name not in self.unlisted
+        }
         data: dict[str, Any] = json_safe({**tables, **values})
         return data
 

@@ -442,7 +442,7 @@ def make_report(
             hint="make the report from the results that were compared",
         )
     if comparison is not None:
-        comparison[1].check_is_plain("a report", over_requests=True)
+        comparison[1].check_is_plain("a report", over_requests=True, with_noise=True)
     unknown = [name for name in runs or {} if name not in results]
     if unknown:
         raise ParameterError(

@@ -58,6 +58,7 @@ from rankwise.stats.many_systems import (
     sign_flip_of_all,
     tukey,
 )
+from rankwise.stats.noise_floor import NoiseFloor, RunsNeeded, noise_floor
 from rankwise.stats.paired_tests import (
     bootstrap_test,
     paired_t,
@@ -78,10 +79,12 @@ __all__ = [
     "Friedman",
     "Interval",
     "MethodOfMoments",
+    "NoiseFloor",
     "NonInferiority",
     "PairTests",
     "PairedTTest",
     "PredictionPowered",
+    "RunsNeeded",
     "SystemRanks",
     "TestResult",
     "TrueEffects",
@@ -114,6 +117,7 @@ __all__ = [
     "max_t_quantile",
     "method_of_moments",
     "minimum_detectable",
+    "noise_floor",
     "non_inferiority",
     "over_data_sets",
     "paired_t",
