@@ -141,7 +141,7 @@ def test_a_result_says_what_follows():
         "with nothing changed (95 %): a smaller difference between two runs says nothing." in text
     )
     assert "Runs share a part of their noise (p" in text
-    assert "pass noise= to rankwise.compare" in text
+    assert "unless it is given this noise floor (noise)." in text
     assert "is found 4 times in 5 with" in text
     assert "5 runs: a rare bad run may not have been seen." in text
     quiet = " ".join(repr(rw.stability(runs_of(12))).split())

@@ -482,7 +482,7 @@ def _shared_note(row: Mapping[str, Any]) -> str:
     if row["p_shared"] < _LEVEL:
         return (
             f"Runs share a part of their noise ({p}), which a comparison over users does not allow "
-            f"for: pass {parameter('noise')} to {call('compare')}."
+            "for, unless it is given this noise floor (noise)."
         )
     return (
         f"No noise that runs share is shown ({p}): a comparison over users allows for that of their "
