@@ -34,7 +34,7 @@ def test_every_check_has_an_anchor_and_says_what_to_do():
 
     page = PAGE.with_name("audit.md").read_text(encoding="utf-8")
     checks = rw.audit({"ann": [1]}, {"ann": [2]}).checks
-    assert len(checks) == 22
+    assert len(checks) == 24
     for check in checks:
         entry = page.split(f"({check.code.lower()})=\n### {check.code}: {check.name}\n")[1].split(
             "\n#"

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rankwise.evaluation.explain import explain as explain
     from rankwise.evaluation.models import evaluate_model as evaluate_model
     from rankwise.evaluation.models import evaluate_ratings as evaluate_ratings
+    from rankwise.evidence.claim import claim as claim
     from rankwise.evidence.judged import judged as judged
     from rankwise.evidence.launches import validate_metrics as validate_metrics
     from rankwise.evidence.rank_agreement import rank_agreement as rank_agreement
@@ -75,6 +76,7 @@ _HOME_OF = {
     "decide": "rankwise.comparison.decide",
     "power": "rankwise.comparison.planning",
     "sample_size": "rankwise.comparison.planning",
+    "claim": "rankwise.evidence.claim",
     "judged": "rankwise.evidence.judged",
     "rank_agreement": "rankwise.evidence.rank_agreement",
     "stability": "rankwise.evidence.stability",

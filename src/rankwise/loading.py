@@ -14,6 +14,7 @@ from typing import Any
 from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import (
     AGREEMENT,
+    CLAIM,
     INTERLEAVING,
     JUDGED,
     LAUNCHES,
@@ -37,7 +38,7 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     Result, Comparison, Decision, OffPolicy, Interleaving, JudgedResult, MetricValidation, \
-RankAgreement, Stability, Split or Folds
+RankAgreement, Stability, Claim, Split or Folds
         What was saved.
 
     Raises
@@ -113,6 +114,7 @@ _STUDIES: dict[SavedForm, tuple[str, str]] = {
     JUDGED: ("rankwise.evidence.judged", "JudgedResult"),
     LAUNCHES: ("rankwise.evidence.launches", "MetricValidation"),
     AGREEMENT: ("rankwise.evidence.rank_agreement", "RankAgreement"),
+    CLAIM: ("rankwise.evidence.claim", "Claim"),
     STABILITY: ("rankwise.evidence.stability", "Stability"),
 }
 """The module and class of each form of tables beside a ``result.json``."""

@@ -34,6 +34,7 @@ def examples(*commands: str) -> str:
 _COMMANDS = {
     "audit": "Check a split for leakage.",
     "check": "Validate a configuration file without running it.",
+    "claim": "Tell what a published table can support.",
     "compare": "Compare results user by user.",
     "conventions": "List the conventions of other libraries, or one in full.",
     "decide": "Ship, hold or stop: success, guardrails, slices.",

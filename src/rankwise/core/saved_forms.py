@@ -224,6 +224,13 @@ STABILITY = SavedForm(
     1,
     key="stability_version",
 )
+CLAIM = SavedForm(
+    "claim",
+    "Claim.save",
+    "`result.json`, and a Parquet file per table",
+    1,
+    key="claim_version",
+)
 BUCKETS = SavedForm(
     "table by bucket",
     "rankwise.spark.bucket",
@@ -250,6 +257,7 @@ FORMS = {
         LAUNCHES,
         AGREEMENT,
         STABILITY,
+        CLAIM,
         SPLIT,
         CONFIGURATION,
         PARTIAL,

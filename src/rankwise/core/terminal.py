@@ -606,7 +606,8 @@ class TableDisplay:
             JSON is `to_dict`, CSV the table in full precision; Markdown and LaTeX are the tables
             for readers.
         """
-        texts = pl.col(pl.List(pl.String)).list.join("; ")
+        lists = pl.col(pl.List(pl.String), pl.List(pl.Int64))
+        texts = lists.cast(pl.List(pl.String)).list.join("; ")
         table: pl.DataFrame = getattr(self, self.csv_table)
         return export(format, self.to_dict, lambda: table.with_columns(texts), lambda: self.views)
 

@@ -220,8 +220,8 @@ def _for_rare_values(
     flags = tuple(flag for flag in interval.flags if flag != UNVARIED)
     return replace(
         interval,
-        low=max(float(np.fmin(interval.low, interval.estimate - below)), low),
-        high=min(float(np.fmax(interval.high, interval.estimate + above)), high),
+        low=max(float(np.fmin(interval.low, interval.estimate - below)), float(low)),
+        high=min(float(np.fmax(interval.high, interval.estimate + above)), float(high)),
         flags=(*flags, _RARE),
     )
 

@@ -1,0 +1,252 @@
+"""What a published table can support: golden values, every sample of a small world, what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, ttest_rel
+
+import rankwise as rw
+from command_line import rankwise_here
+from rankwise.errors import MetricError, ParameterError
+from rankwise.stats.published import PrintedValue, graded_difference, graded_mean, hits_difference
+
+GOLDEN = Path(__file__).parents[3] / "shared" / "noise" / "golden-public.json"
+
+
+def golden(*keys, without=()):
+    if not GOLDEN.is_file():
+        return [pytest.param(None, marks=pytest.mark.skip(reason="no shared/noise"))]
+    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
+    return [
+        pytest.param(case, id=case["id"])
+        for case in cases
+        if case["part"] == "D"
+        and all(key in case["input"] for key in keys)
+        and not any(key in case["input"] for key in without)
+    ]
+
+
+@pytest.mark.parametrize("case", golden("value", "kind", without=("baseline",)))
+def test_golden_values_of_one_mean(case):
+    expected = case["expected"]
+    options = {key: value for key, value in case["input"].items() if key != "value"}
+    row = rw.claim(case["input"]["value"], **options).table.row(0, named=True)
+    printed = (expected["value_low"], expected["value_high"])
+    assert (row["value_low"], row["value_high"]) == pytest.approx(printed)
+    if options["kind"] == "hits":
+        assert row["counts"] == expected["counts"]
+        if expected["counts"]:
+            assert (row["low"], row["high"]) == pytest.approx((expected["low"], expected["high"]))
+        return
+    assert row["sd_most"] == pytest.approx(expected["sd_most"])
+    sure = (expected["sure_low"], expected["sure_high"])
+    assert (row["low"], row["high"]) == pytest.approx(sure, abs=1e-8)
+    assert row["sd_possible"] == expected.get("sd_possible")
+
+
+@pytest.mark.parametrize("case", golden("baseline", "kind"))
+def test_golden_differences(case):
+    expected = case["expected"]
+    row = rw.claim(**case["input"]).pairs.row(0, named=True)
+    assert row["verdict"] == expected["verdict"]
+    names = {"exact_low": "exact_least", "exact_high": "exact_most", "t_low": "p_least"}
+    names |= {"t_high": "p_most"}
+    same = ("differ_least", "differ_most", "sd_critical", "sd_most")
+    names |= {name: name for name in (*same, "difference_low", "difference_high")}
+    for name, column in names.items():
+        if name in expected:
+            assert row[column] == pytest.approx(expected[name], rel=1e-6), name
+
+
+@pytest.mark.parametrize("case", golden("values"))
+def test_golden_numbers_of_users(case):
+    values = dict(enumerate(case["input"]["values"]))
+    found = rw.claim(values, kind="hits", most=case["input"]["most"])
+    assert found.users == case["expected"]["users"]
+
+
+@pytest.mark.parametrize("case", golden("baseline", without=("kind",)))
+def test_golden_plans_and_published_deviations(case):
+    row = rw.claim(**case["input"]).pairs.row(0, named=True)
+    expected = case["expected"]
+    if "users_needed" in expected:
+        assert row["users_needed"] == expected["users_needed"]
+    if "p" in expected:
+        assert row["p_least"] == row["p_most"] == pytest.approx(expected["p"])
+        assert (row["low"], row["high"]) == pytest.approx((expected["low"], expected["high"]))
+
+
+def every_sample(users):
+    """Every pair of hits of so many users, up to their order."""
+    kinds = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    for sample in itertools.combinations_with_replacement(kinds, users):
+        yield np.array([a for a, _ in sample]), np.array([b for _, b in sample])
+
+
+def test_ranges_of_hits_are_those_of_every_sample():
+    """Seven users: all pairs of values that print the same, by SciPy's tests."""
+    users, ranges = 7, {}
+    for one, other in every_sample(users):
+        gained, lost = int((one > other).sum()), int((one < other).sum())
+        exact = binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+        p = float(ttest_rel(one, other).pvalue) if np.ptp(one - other) else float(gained == lost)
+        ranges.setdefault((one.sum(), other.sum()), []).append((exact, p, gained + lost))
+    for (a, b), samples in ranges.items():
+        printed = [PrintedValue("", n / users, n / users, n / users) for n in (a, b)]
+        found = hits_difference(*printed, users)
+        exact, p, differ = zip(*samples, strict=True)
+        assert (found.exact_least, found.exact_most) == pytest.approx((min(exact), max(exact)))
+        assert (found.differ_least, found.differ_most) == (min(differ), max(differ))
+        assert (found.p_least, found.p_most) == pytest.approx((min(p), max(p)), abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=6, max_size=30))
+def test_no_sample_contradicts_the_table(pairs):
+    one, other = (np.round(column, 3) for column in np.array(pairs).T)
+    found = rw.claim(
+        f"{one.mean():.2f}", users=len(one), baseline=f"{other.mean():.2f}", metric="ndcg@10"
+    )
+    row = found.pairs.row(0, named=True)
+    d = one - other
+    low, high = row["difference_low"], row["difference_high"]
+    assert low - 1e-9 <= d.mean() <= high + 1e-9
+    if row["verdict"] == "significant in any case":
+        assert ttest_rel(one, other).pvalue < 0.05
+    value = found.table.row(0, named=True)
+    assert one.std(ddof=1) <= value["sd_most"] + 1e-9
+
+
+def test_the_interval_of_a_mean_holds_for_rare_values():
+    """Of 25 users of whom 3 % have a 1, in 2,000 samples."""
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(2000):
+        mean = (rng.random(25) < 0.03).mean()
+        found = graded_mean(PrintedValue("", mean, mean, mean), 25, 0.05)
+        held += found.low <= 0.03 <= found.high
+    assert held / 2000 > 0.95
+
+
+def test_a_critical_deviation_is_where_t_is_at_the_level():
+    row = rw.claim("0.31", users=943, baseline="0.29").pairs.row(0, named=True)
+    at = rw.claim("0.31", users=943, baseline="0.29", difference_sd=row["sd_critical"])
+    assert at.pairs["p_most"][0] == pytest.approx(0.05)
+    below = rw.claim("0.31", users=943, baseline="0.29", difference_sd=0.99 * row["sd_critical"])
+    assert below.verdicts == ["significant in any case"]
+    less, more = PrintedValue("", 0.29, 0.285, 0.295), PrintedValue("", 0.31, 0.305, 0.315)
+    turned = graded_difference(less, more, 943, 0.05)
+    assert (turned.low, turned.high) == pytest.approx((-0.03, -0.01))
+
+
+def test_sentences():
+    def first(*value, **options):
+        return rw.claim(*value, **options).sentences[0]
+
+    hits = {"metric": "hit_rate@1"}
+    assert first("0.31", users=943, metric="ndcg@10", baseline="0.29") == (
+        "This table does not decide whether 0.31 differs from 0.29 (ndcg@10, 943 users)."
+    )
+    assert first("0.52", users=100, baseline="0.50", **hits) == (
+        "0.52 cannot be significantly better than 0.50 on 100 users: 2 users differ at least, and "
+        "p is 0.16 or more whatever they are."
+    )
+    assert first("0.75", users=200, baseline="0.35") == (
+        "0.75 beats 0.35 on 200 users whatever the users' values are (p below 1e-8)."
+    )
+    assert first("0.333", users=31, **hits) == (
+        "No number of users with a hit out of 31 prints as 0.333."
+    )
+    assert first({"a": "0.4545", "b": "0.4798"}, most=600, **hits) == (
+        "198, 396 or 594 users are possible (to 600)."
+    )
+    assert "not identified" in first("0.5", **hits)
+    assert "No number of users up to 9" in first("0.123456", most=9, **hits)
+    text = " ".join(repr(rw.claim("0.31", users=943, baseline="0.29")).split())
+    assert (
+        "a standard deviation below 0.313; with these means it is anything from 0 to 0.775" in text
+    )
+    assert "Rounding leaves +0.010 to +0.030." in text
+    assert "is found 4 times in 5 with 11,778 users" in text
+    assert "equal to the printed digit" in rw.claim("0.3", users=50, baseline="0.3").sentences[1]
+    known = rw.claim("0.310", users=943, sd=0.6)
+    assert "cannot be that of users" in known.sentences[0]
+
+
+def test_a_column_of_a_table_is_compared_with_the_best():
+    found = rw.claim({"BPR": "0.29", "VAE": "0.30", "ours": "0.31"}, users=943, metric="ndcg@10")
+    assert found.pairs["system"].to_list() == ["ours", "ours"]
+    alone = rw.claim("0.90", users=60, baseline="0.20").pairs["p_most"][0]
+    both = rw.claim({"a": "0.20", "b": "0.20", "c": "0.90"}, users=60).pairs["p_most"]
+    assert both.to_list() == pytest.approx([2 * alone] * 2)
+    assert "ours (0.31)" in found.sentences[0]
+
+
+def test_other_users_and_other_ranges():
+    paired = rw.claim("0.60", users=300, baseline="0.40")
+    other = rw.claim("0.60", users=300, baseline="0.40", paired=False)
+    assert other.pairs["p_most"][0] > 0
+    assert "Welch" in repr(other)
+    assert other.verdicts == paired.verdicts == ["significant in any case"]
+    stars = rw.claim("3.1", users=943, baseline="2.9", bounds=(0, 10))
+    same = rw.claim("0.31", users=943, baseline="0.29")
+    assert stars.pairs["sd_critical"][0] == pytest.approx(10 * same.pairs["sd_critical"][0])
+    assert stars.table["low"][0] == pytest.approx(10 * same.table["low"][0])
+    percents = rw.claim("31%", users=943, baseline="29%")
+    assert percents.table["low"].to_list() == pytest.approx(same.table["low"].to_list())
+    exact = rw.claim(0.31, users=943, baseline=0.29)
+    assert exact.pairs["difference_low"][0] == pytest.approx(0.02)
+    assert "taken to be exact" in repr(exact)
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "said"),
+    [
+        ("abc", {"users": 10}, "as it is printed"),
+        ("", {"users": 10}, "as it is printed"),
+        (math.nan, {"users": 10}, "finite"),
+        ("1.2", {"users": 10}, "between 0 and 1"),
+        ("0.5", {}, "nothing says how many users"),
+        ({}, {"users": 10}, "one value or more"),
+        ("0.5", {"users": 1}, "users"),
+        ("0.5", {"users": 9, "sd": 0.0}, "sd"),
+        ("0.5", {"users": 9, "kind": "both"}, "kind"),
+        ("0.5", {"users": 9, "bounds": (1, 0)}, "smallest and the largest"),
+        ("0.5", {"users": 9, "alpha": 2.0}, "alpha"),
+        ("0.5", {"users": 9, "per": 0}, "per"),
+    ],
+)
+def test_claims_that_are_refused(value, options, said):
+    with pytest.raises(ParameterError, match=said):
+        rw.claim(value, **options)
+
+
+def test_a_metric_without_bounds_needs_them():
+    with pytest.raises(MetricError, match="no bounds"):
+        rw.claim("3.1", users=50, metric="novelty@10")
+    assert rw.claim("3.1", users=50, metric="novelty@10", bounds=(0, 20)).table["high"][0] < 20
+
+
+def test_saved_exported_and_the_command_line(tmp_path):
+    found = rw.claim("0.31", users=943, metric="ndcg@10", baseline="0.29")
+    assert rw.load(found.save(tmp_path / "claim")).to_dict() == found.to_dict()
+    for form in ("json", "csv", "markdown", "latex"):
+        assert "0.31" in found.export(form)
+    options = ("claim", "0.31", "--users", "943", "--metric", "ndcg@10", "--baseline", "0.29")
+    assert rankwise_here(tmp_path, *options).stdout == f"{found!r}\n"
+    (tmp_path / "table.csv").write_text("system,value\nBPR,0.29\nours,0.310\n", encoding="utf-8")
+    done = rankwise_here(tmp_path, "claim", "table.csv", "--users", "943", "--format", "json")
+    rows = json.loads(done.stdout)["table"]
+    assert [row["value"] for row in rows] == ["0.29", "0.310"]
+    unpaired = rankwise_here(tmp_path, *options, "--unpaired")
+    assert "Welch" in unpaired.stdout
+    (tmp_path / "wrong.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    refused = rankwise_here(tmp_path, "claim", "wrong.csv", "--users", "9")
+    assert (refused.returncode, "columns system and value" in refused.stderr) == (3, True)
