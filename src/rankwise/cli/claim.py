@@ -25,7 +25,6 @@ from rankwise.evidence.claim import claim
 @signature_options(
     claim,
     "users",
-    "baseline",
     "metric",
     "kind",
     "alpha",
@@ -33,6 +32,9 @@ from rankwise.evidence.claim import claim
     "difference_sd",
     "per",
     "most",
+)
+@click.option(
+    "--baseline", metavar="MEAN", help="The mean of the system to compare with, as it is printed."
 )
 @click.option(
     "--paired/--unpaired",

@@ -127,7 +127,7 @@ class Claim(ResultTable):
         needed = {row["users_needed"]: row for row in self.pairs.to_dicts() if row["users_needed"]}
         for users, row in list(needed.items())[:1]:
             notes.append(
-                f"A true difference of {brief(abs(row['difference']))} is found 4 times in 5 with "
+                f"A true difference of {abs(row['difference']):.2g} is found 4 times in 5 with "
                 f"{users:,} users at the widest."
             )
         if not self.settings["paired"]:
