@@ -413,6 +413,11 @@ EXAMPLES = {
     "validation of metrics": study(launches),
     "rank agreement": study(agreement),
     "stability": study(stability),
+    "leaderboard": study(
+        lambda: rw.leaderboard(
+            {name: {f"t{at}": at / 9 + gain for at in range(7)} for gain, name in enumerate("ab")}
+        )
+    ),
     "claim": study(lambda: rw.claim("0.31", users=943, metric="ndcg@10", baseline="0.29")),
     "off-policy result": Example(write_off_policy, read_off_policy, "result.json"),
     "interleaving result": Example(write_interleaving, read_interleaving, "result.json"),

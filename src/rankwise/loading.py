@@ -18,6 +18,7 @@ from rankwise.core.saved_forms import (
     INTERLEAVING,
     JUDGED,
     LAUNCHES,
+    LEADERBOARD,
     OFF_POLICY,
     STABILITY,
     SavedForm,
@@ -38,7 +39,7 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     Result, Comparison, Decision, OffPolicy, Interleaving, JudgedResult, MetricValidation, \
-RankAgreement, Stability, Claim, Split or Folds
+RankAgreement, Stability, Claim, Leaderboard, Split or Folds
         What was saved.
 
     Raises
@@ -115,6 +116,7 @@ _STUDIES: dict[SavedForm, tuple[str, str]] = {
     LAUNCHES: ("rankwise.evidence.launches", "MetricValidation"),
     AGREEMENT: ("rankwise.evidence.rank_agreement", "RankAgreement"),
     CLAIM: ("rankwise.evidence.claim", "Claim"),
+    LEADERBOARD: ("rankwise.evidence.leaderboard", "Leaderboard"),
     STABILITY: ("rankwise.evidence.stability", "Stability"),
 }
 """The module and class of each form of tables beside a ``result.json``."""

@@ -20,6 +20,7 @@ RIGHT = {
     "bootstrap_confidence_interval": ((X,), {"n_bootstrap": 50}),
     "bootstrap_means": ((TABLE,), FEW),
     "bootstrap_test": ((X, Y), FEW),
+    "borda": ((TABLE,), {}),
     "bounded_interval": ((X, Y), {"largest": 1.0}),
     "bounded_mean_interval": ((X,), {"bounds": (-9.0, 9.0)}),
     "bounded_test": ((X, Y), {"largest": 1.0}),
@@ -48,6 +49,8 @@ RIGHT = {
     "paired_t_of_all": ((TABLE,), {}),
     "paired_t_test": ((X, Y), {}),
     "prediction_powered": ((X, Y, RNG.random(60)), {}),
+    "rank_by_covariance": ((TABLE[0], np.eye(4) / 100), FEW),
+    "rank_on_tasks": ((TABLE,), FEW),
     "rank_systems": ((TABLE,), FEW),
     "sign": ((X, Y), {}),
     "sign_flip": ((X, Y), FEW),
@@ -91,6 +94,7 @@ OTHER_USERS |= {
 }
 LEAST = {  # rows; the others have no result of fewer, which is NaN
     "bayesian_signed_rank": 1,
+    "borda": 1,
     "bootstrap_means": 1,
     "cross_validated_prediction": 7,
     "finite_population": 2,
@@ -104,6 +108,7 @@ LEAST = {  # rows; the others have no result of fewer, which is NaN
     "over_data_sets": 1,
     "paired_t_of_all": 1,
     "prediction_powered": 3,
+    "rank_on_tasks": 2,
     "rank_systems": 2,
     "sign_flip_of_all": 1,
     "slopes_without_each": 4,

@@ -45,6 +45,7 @@ _COMMANDS = {
     "inspect": "Show what is recognised in a file or folder.",
     "interleaving": "Test which ranker of an interleaving experiment users preferred.",
     "judged": "Estimate values from few human labels and many of a model.",
+    "leaderboard": "Rank many systems on many tasks, and tell which are ties.",
     "metrics": "List the metrics, or define one.",
     "off-policy": "Estimate what other policies would have earned on logged impressions.",
     "plan": "Write down what will be compared, before the results.",

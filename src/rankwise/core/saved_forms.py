@@ -231,6 +231,13 @@ CLAIM = SavedForm(
     1,
     key="claim_version",
 )
+LEADERBOARD = SavedForm(
+    "leaderboard",
+    "Leaderboard.save",
+    "`result.json`, and a Parquet file per table",
+    1,
+    key="leaderboard_version",
+)
 BUCKETS = SavedForm(
     "table by bucket",
     "rankwise.spark.bucket",
@@ -258,6 +265,7 @@ FORMS = {
         AGREEMENT,
         STABILITY,
         CLAIM,
+        LEADERBOARD,
         SPLIT,
         CONFIGURATION,
         PARTIAL,

@@ -123,7 +123,21 @@ def other_studies() -> dict[str, pl.DataFrame]:
         for labels in (human, model)
     )
     sample = by_human.sample(60, seed=0)
-    return {"launches": launches.select(pl.all().round(3)), "human": sample, "model": by_model}
+    return {
+        "launches": launches.select(pl.all().round(3)),
+        "human": sample,
+        "model": by_model,
+        "board": board(),
+    }
+
+
+def board() -> pl.DataFrame:
+    """Return a made-up leaderboard: the values of fifteen systems on twelve tasks."""
+    rng = np.random.default_rng(11)
+    tasks, strength = rng.uniform(0.2, 0.7, 12), np.linspace(0.06, -0.06, 15)
+    values = tasks[:, None] + strength + rng.normal(0, 0.03, (12, 15))
+    columns = {f"task {at}": np.round(row, 3) for at, row in enumerate(values, start=1)}
+    return pl.DataFrame({"system": [f"model {at}" for at in range(1, 16)]} | columns)
 
 
 def logged_requests() -> dict[str, pl.DataFrame]:

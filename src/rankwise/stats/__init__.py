@@ -47,6 +47,7 @@ from rankwise.stats.intervals import (
     bootstrap_means,
     sign_flip_interval,
 )
+from rankwise.stats.leaderboards import borda, rank_by_covariance, rank_on_tasks
 from rankwise.stats.many_systems import (
     PairTests,
     SystemRanks,
@@ -95,6 +96,7 @@ __all__ = [
     "bootstrap_confidence_interval",
     "bootstrap_means",
     "bootstrap_test",
+    "borda",
     "bounded_interval",
     "bounded_mean_interval",
     "bounded_test",
@@ -125,6 +127,8 @@ __all__ = [
     "paired_t_test",
     "power_of",
     "prediction_powered",
+    "rank_by_covariance",
+    "rank_on_tasks",
     "rank_systems",
     "sign",
     "sign_flip",

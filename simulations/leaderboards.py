@@ -1,0 +1,64 @@
+"""How often `rw.leaderboard` separates systems that are equal.
+
+Prints the table of docs/leaderboards.md. Run as ``python simulations/leaderboards.py`` (some two
+minutes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rankwise import stats
+
+BOARDS = 1000
+SHAPES = ((3, 8), (5, 10), (10, 10), (10, 20), (30, 41))
+
+
+def normal(rng: np.random.Generator, tasks: int, systems: int) -> np.ndarray:
+    """Return a board whose systems are equal."""
+    return rng.normal(0, 1, (tasks, systems))
+
+
+def heavy(rng: np.random.Generator, tasks: int, systems: int) -> np.ndarray:
+    """Return a board whose systems are equal, with large values on some tasks."""
+    return rng.standard_t(2, (tasks, systems))
+
+
+def rare_kind(rng: np.random.Generator, tasks: int, systems: int) -> np.ndarray:
+    """Return a board whose systems have equal means: half of them lose much on one task in ten."""
+    loses = rng.random((tasks, 1)) < 0.1
+    half = np.arange(systems) < systems / 2
+    return rng.normal(0, 0.05, (tasks, systems)) - 0.18 * (loses & half) + 0.018 * half
+
+
+def separated(
+    draw: Callable[[np.random.Generator, int, int], np.ndarray], systems: int, tasks: int
+) -> list[float]:
+    """Return the share of boards with any two systems apart, by means and by Borda points."""
+    rng = np.random.default_rng([systems, tasks])
+    boards = BOARDS if systems < 30 else BOARDS // 5
+    wrong = [0, 0]
+    for _ in range(boards):
+        board = draw(rng, tasks, systems)
+        for at, values in enumerate((board, stats.borda(board))):
+            ranks = stats.rank_on_tasks(values, n_resamples=1000, seed=int(rng.integers(2**31)))
+            wrong[at] += bool((ranks.low > 1).any())
+    return [count / boards for count in wrong]
+
+
+def main() -> None:
+    """Print the table of the page."""
+    worlds = (("all equal", normal), ("all equal, heavy tails", heavy))
+    print("| world | systems × tasks | mean | Borda |\n|---|---|--:|--:|")
+    for name, draw in worlds:
+        for systems, tasks in SHAPES:
+            mean, points = separated(draw, systems, tasks)
+            print(f"| {name} | {systems} × {tasks} | {mean:.3f} | {points:.3f} |", flush=True)
+    mean, _ = separated(rare_kind, 10, 20)
+    print(f"| equal means, half of them lose on one task in ten | 10 × 20 | {mean:.3f} | |")
+
+
+if __name__ == "__main__":
+    main()
