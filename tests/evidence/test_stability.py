@@ -340,7 +340,7 @@ CONFIG = """
 data: {truth: truth.csv}
 systems: {old: run-0.csv, new: run-1.csv}
 evaluation: {metrics: [ndcg@5]}
-comparison: {noise: true}
+comparison: {noise: true, movers: 3}
 stability: {runs: [run-0.csv, run-1.csv, run-2.csv], difference: 0.02, at_most: 0.001}
 output: {report: false}
 """
@@ -362,6 +362,9 @@ def test_a_configuration_with_runs(tmp_path):
     assert "the noise is known from 3 runs" in " ".join(done.stdout.split())
     out = tmp_path / "rankwise-results"
     assert json.loads((out / "stability.json").read_text())["table"][0]["runs"] == 3
+    movers = pl.read_csv(out / "movers.csv")
+    assert movers.columns[:4] == ["metric", "baseline", "system", "user"]
+    assert movers.height <= 6
     assert rw.load(out / "stability").systems == ["system"]
     again = rankwise_here(tmp_path, "run", str(out / "config.yaml"), "-o", "again")
     assert again.returncode == 1, again.stderr

@@ -23,7 +23,13 @@ from rankwise.cli.options import (
     signature_options,
     write_out,
 )
-from rankwise.cli.systems import EVALUATE_COMMAND, open_system, read_seeds, read_systems
+from rankwise.cli.systems import (
+    EVALUATE_COMMAND,
+    name_and_path,
+    open_system,
+    read_seeds,
+    read_systems,
+)
 from rankwise.comparison.compare import compare
 
 if TYPE_CHECKING:
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
         "Tests": "alpha test correction margin largest_loss n_resamples seed earlier",
         "Users": "by missing clusters largest_cluster seeds noise force",
         "Gate": "gate looks not_shown",
-        "Output": "form output verbose quiet save",
+        "Output": "movers form output verbose quiet save",
     },
     epilog=examples(
         "rankwise compare results/popularity results/neighbours -m ndcg@10",
@@ -103,6 +109,13 @@ if TYPE_CHECKING:
     help="With --no-regression: whether too few users to show either end in exit code 5 (fail) or "
     "0 (pass).",
 )
+@click.option(
+    "--movers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of two systems: also print the N users that lose most, and the N that gain most; with "
+    "--format, these alone.",
+)
 @column_option
 @compare_output_options
 @detail_options
@@ -132,6 +145,7 @@ def compare_command(
     not_shown: str,
     looks: Path | None,
     noise: Path | None,
+    movers: int | None,
     *,
     verbose: bool,
     quiet: bool,
@@ -161,6 +175,8 @@ def compare_command(
     )
     if noise is not None:
         options["noise"] = _open_noise(noise)
+    if movers is not None and gate is not None:
+        raise click.UsageError("--movers is not for gates", ctx)
     if looks is not None and gate is None:
         raise click.UsageError("--looks needs --no-regression", ctx)
     results = read_systems(ctx, systems, partial(read, truth=truth))
@@ -178,6 +194,14 @@ def compare_command(
     )
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
+    if movers is not None:
+        lists = None if truth is None else dict(name_and_path(ctx, text)[:2] for text in systems)
+        found = comparison.movers(n=movers, lists=lists, truth=truth, noise=options.get("noise"))
+        if form == "table" and output is None:
+            write_out(comparison, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
+            click.echo()
+        write_out(found, form, output)
+        return 0
     if (
         gate is None or not quiet or form != "table" or output is not None
     ):  # else the gate says the verdict

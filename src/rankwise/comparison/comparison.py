@@ -11,6 +11,7 @@ from typing import Any, Literal
 import polars as pl
 
 from rankwise.comparison.design import Design, SystemRank
+from rankwise.comparison.movers import Movers, find_movers
 from rankwise.comparison.paper import Layout, PaperOptions, Width, latex_table, methods, paper_view
 from rankwise.comparison.storage import read_comparison, write_comparison
 from rankwise.comparison.view import comparison_views
@@ -25,6 +26,7 @@ from rankwise.core.terminal import (
 )
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.columns import table_of
+from rankwise.messages import parameter
 from rankwise.metrics.base import parse
 from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
@@ -297,6 +299,86 @@ class Comparison(DetailedDisplay):
             table=self._csv_table,
             views=lambda: [paper_view(self.table, self.design, self.results, options)],
         )
+
+    def movers(
+        self,
+        system: str | None = None,
+        metric: str | None = None,
+        *,
+        baseline: str | None = None,
+        n: int = 10,
+        lists: Mapping[str, Any] | None = None,
+        truth: Any = None,
+        noise: Any = None,
+    ) -> Movers:
+        """Return the users that moved most: the largest losses, and the largest gains.
+
+        Nothing is inferred about single users: one list has no distribution, and of two noisy runs
+        the extremes return to the middle.
+
+        Parameters
+        ----------
+        system : str, optional
+            The system; needed where there are more than two.
+        metric : str, optional
+            A metric that is a mean over users; by default the primary one.
+        baseline : str, optional
+            The system to compare with; by default the baseline of the comparison, else the other
+            system.
+        n : int, default=10
+            How many losses, and how many gains.
+        lists : mapping of str to table or path, optional
+            The recommendation lists of both systems by name: the ranks of relevant items are then
+            in the table, with ``truth``.
+        truth : table or path, optional
+            The ground truth.
+        noise : Stability, optional
+            Several runs of one system, from `rankwise.stability`: how many users would lose as much
+            without a change.
+
+        Returns
+        -------
+        Movers
+
+        Raises
+        ------
+        ParameterError
+            If nothing says which two systems are meant, or ranks need another table.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(40)}
+        >>> a = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
+        >>> b = rw.evaluate({user: [1, 2] if user < 3 else [1, 3] for user in truth}, truth, "recall@2")
+        >>> found = rw.compare({"a": a, "b": b}).movers("b")
+        >>> found.gains, found.counts["unchanged"]
+        ([0, 1, 2], 37)
+        """
+        pair = self._pair_of(system, baseline)
+        cell = self.design.primary if metric is None else self._compared(metric)
+        return find_movers(self.results, pair, cell, n=n, lists=lists, truth=truth, noise=noise)
+
+    def _pair_of(self, system: str | None, baseline: str | None) -> tuple[str, str]:
+        """Return the baseline and the system that are meant."""
+        self.design.check_is_plain("a list of users", over_requests=True, with_noise=True)
+        names = list(self.results)
+        unknown = [name for name in (system, baseline) if name is not None and name not in names]
+        if unknown:
+            raise ParameterError(f"there is no result {unknown[0]!r}", found=", ".join(names))
+        baseline = self.design.baseline if baseline is None else baseline
+        if baseline is None and len(names) == 2:
+            baseline = next(name for name in names if name != system) if system else names[0]
+        others = [name for name in names if name != baseline]
+        if system is None and baseline is not None and len(others) == 1:
+            system = others[0]
+        if system is None or baseline is None or system == baseline:
+            raise ParameterError(
+                "nothing says which two systems are meant",
+                found=", ".join(names),
+                hint=f"pass the system, and {parameter('baseline')}",
+            )
+        return baseline, system
 
     def _compared(self, name: str) -> str:
         """Return the canonical name of a metric that was compared."""

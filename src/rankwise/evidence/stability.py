@@ -62,8 +62,8 @@ class Stability(ResultTable):
         ``runs_high``).
     users : polars.DataFrame
         One row per system, metric and user (or request): the ``mean`` over runs, the ``deviation``
-        between runs, the share of pairs of runs in which the value differs (``flips``) and its mean
-        absolute change (``moved``). Empty for published means.
+        between runs, the share of pairs of runs in which the value differs (``flips``), its mean
+        absolute change (``moved``) and the ``values`` of all runs. Empty for published means.
     settings : dict
         The options, and notes on runs and users.
     """
@@ -252,7 +252,7 @@ def stability(
 
 
 _COUNTS = ("runs_above", "runs_needed", "runs_low", "runs_high")
-_USERS = {
+_USERS: dict[str, Any] = {
     "system": pl.String,
     "metric": pl.String,
     "user": pl.String,
@@ -260,6 +260,7 @@ _USERS = {
     "deviation": pl.Float64,
     "flips": pl.Float64,
     "moved": pl.Float64,
+    "values": pl.List(pl.Float64),
 }
 
 
@@ -423,6 +424,7 @@ def _users_of(system: str, metric: str, ids: pl.Series, values: Floats) -> pl.Da
             "deviation": values.std(axis=0, ddof=1),
             "flips": np.mean([change > 0 for change in changes], axis=0),
             "moved": np.mean(changes, axis=0),
+            "values": values.T.tolist(),
         }
     )
 

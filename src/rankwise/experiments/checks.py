@@ -485,7 +485,17 @@ def _check_largest_loss(
 
 
 _NOT_CHECKED = (
-    *("primary", "metrics", "margin", "largest_loss", "noise", "force", "alpha", "baseline"),
+    *(
+        "primary",
+        "metrics",
+        "margin",
+        "largest_loss",
+        "noise",
+        "movers",
+        "force",
+        "alpha",
+        "baseline",
+    ),
 )
 """Options of a comparison that are checked one by one, with a path of their own."""
 

@@ -447,6 +447,7 @@ _OURS = (
     "agreement.json",
     "judged.json",
     "launches.json",
+    "movers.csv",
     "stability.json",
     "off_policy.json",
     "off_policy",
@@ -740,6 +741,7 @@ def _executed(
     floor = _stability(experiment, inputs, evaluate, say)
     comparisons = _compared(experiment, results, floor, say)
     if comparisons:
+        _write_movers(experiment, out, comparisons, floor)
         _write_comparisons(out, results, comparisons)
         done.append("the comparison")
     _write_results(experiment, out, results, comparisons)
@@ -925,10 +927,31 @@ def _compared(
     if len(results) < 2:
         return []
     say("comparing …")
-    return [
-        compare(results, **options | {"noise": floor if options.get("noise") else None})
-        for options in experiment.comparisons
-    ]
+    made = []
+    for options in experiment.comparisons:
+        asked = {name: value for name, value in options.items() if name != "movers"}
+        made.append(compare(results, **asked | {"noise": floor if asked.get("noise") else None}))
+    return made
+
+
+def _write_movers(
+    experiment: Experiment, out: Path, comparisons: Sequence[Comparison], floor: Stability | None
+) -> None:
+    """Write the users that moved most, of every comparison that asks for them."""
+    tables = []
+    for options, comparison in zip(experiment.comparisons, comparisons, strict=False):
+        if options.get("movers") is None:
+            continue
+        baseline = comparison.design.baseline or next(iter(comparison.results))
+        for system in comparison.results:
+            if system != baseline:
+                found = comparison.movers(
+                    system, baseline=baseline, n=options["movers"], noise=floor
+                )
+                named = [pl.lit(text).alias(name) for name, text in found.names.items()]
+                tables.append(found.table.select(*named, pl.all()))
+    if tables:
+        new_file(out / "movers.csv", pl.concat(tables, how="diagonal_relaxed").write_csv)
 
 
 def _audited(experiment: Experiment, inputs: Inputs, say: Say) -> Audit | None:

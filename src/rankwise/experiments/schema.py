@@ -270,6 +270,15 @@ Comparison: Any = _made(
                 "section `stability` measures.",
             ),
         ),
+        "movers": (
+            int | None,
+            Field(
+                default=None,
+                ge=1,
+                description="Write the users that lose and that gain most against the baseline "
+                "(`movers.csv`): so many of each.",
+            ),
+        ),
     },
 )
 Launches: Any = _made(

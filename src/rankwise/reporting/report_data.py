@@ -15,6 +15,7 @@ import polars as pl
 
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
+from rankwise.comparison.movers import positions
 from rankwise.core.terminal import Marked, TableView, format_number, level_text, percent
 from rankwise.errors import MetricError, RankwiseError
 from rankwise.messages import call, parameter
@@ -171,7 +172,7 @@ class Lists:
         """Return the first k items of each user's list: ``user``, ``item``, ``position``."""
         if system not in self._ordered:
             table = self._table(self.results[system], "recommendations", self.runs.get(system))
-            self._ordered[system] = _positions(table.frame)
+            self._ordered[system] = positions(table.frame)
         return self._ordered[system].filter(pl.col("position") <= k)
 
     @cached_property
@@ -277,18 +278,6 @@ def _read_again(result: Result, role: TableRole) -> Table:
 def _text(name: str) -> pl.Expr:
     """Return ids as text: tables of one evaluation may have them as numbers and as text."""
     return pl.col(name).cast(pl.String)
-
-
-def _positions(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return lists in their order: by rank, else by score, else by row."""
-    ids = [_text("user"), _text("item")]
-    if "rank" in frame.columns:
-        ordered = frame.sort("user", "rank", maintain_order=True)
-    elif "score" in frame.columns:
-        ordered = frame.sort("user", "score", "item", descending=[False, True, False])
-    else:
-        ordered = frame
-    return ordered.select(*ids, position=pl.int_range(1, pl.len() + 1).over("user"))
 
 
 _DRAWN = 12  # systems in a chart of several groups or curves: more cannot be told apart
