@@ -125,7 +125,7 @@ REFUSED = [
     (
         "metrics: [mrr@7]",
         "comparison: {clusters: age, test: sign}",
-        "comparison: with several seeds or clusters",
+        "comparison: with several seeds, clusters or noise",
     ),
     (
         "metrics: [mrr@7]",

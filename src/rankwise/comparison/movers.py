@@ -88,10 +88,11 @@ class Movers(TableDisplay):
     def sentence(self) -> str:
         """How many users lose, gain and see no difference."""
         counts = self.counts
+        lose, gain = counts["lose"], counts["gain"]
         return (
-            f"{count_of(counts['lose'], 'user')} lose, {counts['gain']:,} gain, "
-            f"{counts['unchanged']:,} see no difference in {self.metric} between {self.baseline} "
-            f"and {self.system}."
+            f"{count_of(lose, 'user')} {'loses' if lose == 1 else 'lose'}, {gain:,} "
+            f"{'gains' if gain == 1 else 'gain'}, {counts['unchanged']:,} see no difference in "
+            f"{self.metric} between {self.baseline} and {self.system}."
         )
 
     @property
@@ -139,11 +140,14 @@ class Movers(TableDisplay):
             ("gain", self.gains, "gained"),
         ):
             if users:
-                kind = "losses" if side == "loss" else "gains"
-                notes.append(
-                    f"The {len(users)} largest {kind} are {percent(self.shares[side])} of all that "
-                    f"is {what}."
+                kind = {"loss": "losses", "gain": "gains"}[side]
+                largest = (
+                    f"The largest {side} is"
+                    if len(users) == 1
+                    else f"The {len(users)} largest {kind} are"
                 )
+                share = percent(self.shares[side])
+                notes.append(f"{largest} {share} of all that is {what}.")
         if self.counts["left_out"]:
             notes.append(f"{count_of(self.counts['left_out'], 'user')} have a value in one result.")
         return [*notes, *self.notes]
