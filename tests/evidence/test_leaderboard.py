@@ -265,6 +265,25 @@ def test_boards_that_are_refused():
         stats.rank_on_tasks([[1.0, 2.0]])
 
 
+def test_a_configuration_with_a_board(tmp_path):
+    board = board_of(np.random.default_rng(0).random((7, 3)).tolist())
+    pl.DataFrame([{"system": name, **own} for name, own in board.items()]).write_csv(
+        tmp_path / "board.csv"
+    )
+    pl.DataFrame({"user": [1, 2], "item": [1, 2]}).write_csv(tmp_path / "truth.csv")
+    pl.DataFrame({"user": [1, 2], "item": [1, 1], "rank": [1, 1]}).write_csv(tmp_path / "run.csv")
+    text = "data: {truth: truth.csv}\nsystems: {a: run.csv}\nevaluation: {metrics: recall@1}\n"
+    text += "leaderboard: {table: board.csv, by: borda}\noutput: {report: false}\n"
+    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+    done = rankwise_here(tmp_path, "run", "config.yaml")
+    assert done.returncode == 0, done.stderr
+    saved = json.loads((tmp_path / "rankwise-results" / "leaderboard.json").read_text())
+    expected = rw.leaderboard(board, by="borda").table["system"].to_list()
+    assert [row["system"] for row in saved["table"]] == expected
+    again = rankwise_here(tmp_path, "run", "rankwise-results/config.yaml", "-o", "again")
+    assert again.returncode == 0, again.stderr
+
+
 def test_saved_and_exported(tmp_path):
     found = rw.leaderboard(board_of(np.random.default_rng(0).random((7, 3)).tolist()))
     back = rw.load(found.save(tmp_path / "board"))

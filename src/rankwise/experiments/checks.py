@@ -245,6 +245,8 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
         sources.append((("judged", "human"), config.judged.human))
     if config.agreement is not None and config.agreement.truth is not None:
         sources.append((("agreement", "truth"), config.agreement.truth))
+    if config.leaderboard is not None:
+        sources.append((("leaderboard", "table"), config.leaderboard.table))
     if config.stability is not None:
         sources += [
             (("stability", "runs", at), source) for at, source in enumerate(config.stability.runs)

@@ -26,6 +26,7 @@ _SECTIONS = (
         "launches",
         "judged",
         "agreement",
+        "leaderboard",
         "stability",
     ),
     "off_policy",

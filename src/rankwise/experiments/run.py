@@ -31,6 +31,7 @@ from rankwise.evaluation.grades import with_grades
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
+from rankwise.evidence.leaderboard import Leaderboard, leaderboard
 from rankwise.evidence.rank_agreement import RankAgreement, rank_agreement
 from rankwise.evidence.stability import Stability, stability
 from rankwise.experiments.checks import check_output, logged_sources
@@ -130,6 +131,9 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     if config.launches is not None:
         table = _source(experiment, config.launches.table, folder)
         values["launches"] = {**config.launches.model_dump(exclude_none=True), "table": table}
+    if config.leaderboard is not None:
+        table = _source(experiment, config.leaderboard.table, folder)
+        values["leaderboard"] = {**config.leaderboard.model_dump(exclude_none=True), "table": table}
     if config.judged is not None:
         human = _source(experiment, config.judged.human, folder)
         values["judged"] = {**config.judged.model_dump(exclude_none=True), "human": human}
@@ -197,7 +201,9 @@ def _plain(value: Any) -> Any:
 
 Say: TypeAlias = Callable[[str], object]
 """A function that gets progress messages, line by line."""
-Evidence: TypeAlias = MetricValidation | JudgedResult | RankAgreement | Stability | OffPolicy
+Evidence: TypeAlias = (
+    MetricValidation | JudgedResult | RankAgreement | Stability | Leaderboard | OffPolicy
+)
 """What other studies say."""
 _WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
 
@@ -447,6 +453,7 @@ _OURS = (
     "agreement.json",
     "judged.json",
     "launches.json",
+    "leaderboard.json",
     "movers.csv",
     "stability.json",
     "off_policy.json",
@@ -640,7 +647,8 @@ class Outcome:
         Whether to ship, if the configuration asks for it.
     missing : mapping of str to str
         What the report is without, and why.
-    evidence : sequence of MetricValidation, JudgedResult, RankAgreement, Stability and OffPolicy
+    evidence : sequence of MetricValidation, JudgedResult, RankAgreement, Leaderboard, Stability, \
+OffPolicy
         What past launches, human labels, a second order, runs of one system and logged requests
         say, if the configuration names them.
     is_too_noisy : bool
@@ -790,6 +798,7 @@ def _decided(
 
 _EVIDENCE = {
     "launches.json": "the validation of metrics",
+    "leaderboard.json": "the leaderboard",
     "judged.json": "the values by human labels",
     "agreement.json": "the agreement of two orders",
     "stability.json": "the noise floor",
@@ -815,6 +824,10 @@ def _evidence(
     if launches is not None:
         options = launches.model_dump(exclude={"table"})
         yield "launches.json", validate_metrics(inputs.path(launches.table), **options)
+    board = experiment.config.leaderboard
+    if board is not None:
+        options = board.model_dump(exclude={"table"})
+        yield "leaderboard.json", leaderboard(inputs.path(board.table), **options)
     if labels is not None:
         yield (
             "judged.json",

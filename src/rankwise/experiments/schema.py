@@ -31,6 +31,7 @@ from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.evaluation.settings import ListOptions, option_fields, option_types
 from rankwise.evidence.judged import judged
 from rankwise.evidence.launches import validate_metrics
+from rankwise.evidence.leaderboard import leaderboard
 from rankwise.evidence.rank_agreement import rank_agreement
 from rankwise.evidence.stability import stability
 from rankwise.experiments.document import Section
@@ -341,6 +342,26 @@ Stability: Any = _made(
 )
 
 
+Leaderboard: Any = _made(
+    "Leaderboard",
+    "Ranks of systems on tasks, from a table: options of `rankwise.leaderboard`.",
+    {
+        "table": (
+            SourceOrPath,
+            Field(
+                description="A table with the columns system, task and value, or system and a "
+                "column per task."
+            ),
+        ),
+        **{
+            name: field
+            for name, field in _fields_of(leaderboard).items()
+            if name not in ("systems", "over", "metric")
+        },
+    },
+)
+
+
 class LoggedTarget(Section):
     """A policy on logged requests: a rule, a column of the exposures, or a table of one kind."""
 
@@ -479,6 +500,9 @@ class Config(Section):
     )
     agreement: Agreement | None = Field(
         default=None, description="Whether two orders of the systems agree."
+    )
+    leaderboard: Leaderboard | None = Field(
+        default=None, description="Which ranks of a table of systems and tasks are ties."
     )
     stability: Stability | None = Field(
         default=None, description="How far one system moves from run to run."
