@@ -30,7 +30,8 @@ def rare_kind(rng: np.random.Generator, tasks: int, systems: int) -> np.ndarray:
     """Return a board whose systems have equal means: half of them lose much on one task in ten."""
     loses = rng.random((tasks, 1)) < 0.1
     half = np.arange(systems) < systems / 2
-    return rng.normal(0, 0.05, (tasks, systems)) - 0.18 * (loses & half) + 0.018 * half
+    board = rng.normal(0, 0.05, (tasks, systems)) - 0.18 * (loses & half) + 0.018 * half
+    return np.asarray(board)
 
 
 def separated(

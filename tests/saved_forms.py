@@ -418,6 +418,14 @@ EXAMPLES = {
             {name: {f"t{at}": at / 9 + gain for at in range(7)} for gain, name in enumerate("ab")}
         )
     ),
+    "nulls": study(
+        lambda: rw.nulls(
+            {user: [user % 5, (user + 1) % 5] for user in range(40)},
+            {user: {user % 5} for user in range(40)},
+            "ndcg@2",
+            baselines=[],
+        )
+    ),
     "claim": study(lambda: rw.claim("0.31", users=943, metric="ndcg@10", baseline="0.29")),
     "off-policy result": Example(write_off_policy, read_off_policy, "result.json"),
     "interleaving result": Example(write_interleaving, read_interleaving, "result.json"),

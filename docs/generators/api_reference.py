@@ -56,6 +56,8 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
             "evidence.launches.MetricValidation",
             "judged",
             "evidence.judged.JudgedResult",
+            "nulls",
+            "evidence.nulls.Nulls",
             "leaderboard",
             "evidence.leaderboard.Leaderboard",
             "claim",

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rankwise.evidence.judged import judged as judged
     from rankwise.evidence.launches import validate_metrics as validate_metrics
     from rankwise.evidence.leaderboard import leaderboard as leaderboard
+    from rankwise.evidence.nulls import nulls as nulls
     from rankwise.evidence.rank_agreement import rank_agreement as rank_agreement
     from rankwise.evidence.stability import stability as stability
     from rankwise.functional.by_name import RecommenderEvaluator as RecommenderEvaluator
@@ -78,6 +79,7 @@ _HOME_OF = {
     "power": "rankwise.comparison.planning",
     "sample_size": "rankwise.comparison.planning",
     "claim": "rankwise.evidence.claim",
+    "nulls": "rankwise.evidence.nulls",
     "leaderboard": "rankwise.evidence.leaderboard",
     "judged": "rankwise.evidence.judged",
     "rank_agreement": "rankwise.evidence.rank_agreement",

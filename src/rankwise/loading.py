@@ -19,6 +19,7 @@ from rankwise.core.saved_forms import (
     JUDGED,
     LAUNCHES,
     LEADERBOARD,
+    NULLS,
     OFF_POLICY,
     STABILITY,
     SavedForm,
@@ -39,7 +40,7 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     Result, Comparison, Decision, OffPolicy, Interleaving, JudgedResult, MetricValidation, \
-RankAgreement, Stability, Claim, Leaderboard, Split or Folds
+RankAgreement, Stability, Claim, Leaderboard, Nulls, Split or Folds
         What was saved.
 
     Raises
@@ -117,6 +118,7 @@ _STUDIES: dict[SavedForm, tuple[str, str]] = {
     AGREEMENT: ("rankwise.evidence.rank_agreement", "RankAgreement"),
     CLAIM: ("rankwise.evidence.claim", "Claim"),
     LEADERBOARD: ("rankwise.evidence.leaderboard", "Leaderboard"),
+    NULLS: ("rankwise.evidence.nulls", "Nulls"),
     STABILITY: ("rankwise.evidence.stability", "Stability"),
 }
 """The module and class of each form of tables beside a ``result.json``."""

@@ -45,7 +45,7 @@ def test_the_demo(saved_demo):
         "".join(f"\n  {line}" for line in ("cd rankwise-demo", *NEXT)) + "\n"
     )
     before = {path: path.read_bytes() for path in folder.rglob("*.csv")}
-    assert len(before) == 13
+    assert len(before) == 14
     again = rankwise_here(folder.parent, "demo")  # into the same folder
     assert (again.returncode or 0, again.stdout) == (0, done.stdout), again.stderr
     assert {path: path.read_bytes() for path in folder.rglob("*.csv")} == before

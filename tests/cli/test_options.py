@@ -17,7 +17,7 @@ from rankwise.core.docstrings import parameter_texts
 
 # Parameters that are arguments or options of another form, and those that only Python can pass.
 ELSEWHERE = {
-    "compare": {"metrics", "primary"},
+    "compare": {"metrics", "primary", "noise"},
     "decide": {"success", "guardrails", "deterioration", "baseline", "system"},
     "report": {"recommendations", "columns", "audit", "decision", "evidence"},
     "off-policy": {"targets", "reward", "columns"},
@@ -25,6 +25,9 @@ ELSEWHERE = {
     "validate-metrics": {"offline"},
     "judged": {"human", "judge"},
     "agreement": {"metrics"},
+    "stability": {"metrics"},
+    "leaderboard": {"metric", "higher_is_better"},
+    "nulls": {"baselines", "train"},
 }
 FUNCTIONS = {
     "compare": rw.compare,
@@ -35,6 +38,9 @@ FUNCTIONS = {
     "validate-metrics": rw.validate_metrics,
     "judged": rw.judged,
     "agreement": rw.rank_agreement,
+    "stability": rw.stability,
+    "leaderboard": rw.leaderboard,
+    "nulls": rw.nulls,
 }
 
 

@@ -168,7 +168,7 @@ def test_what_is_refused():
     for options, said in [
         ({"clusters": "street"}, "no groups of users by 'street'|no result has groups"),
         ({"clusters": 3}, "name of one column"),
-        ({"clusters": "home", "test": "sign"}, "seeds or clusters"),
+        ({"clusters": "home", "test": "sign"}, "seeds, clusters or noise"),
         ({"clusters": "home", "correction": "max_t"}, "independent users"),
     ]:
         with pytest.raises(ParameterError, match=said):

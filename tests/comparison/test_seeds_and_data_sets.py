@@ -323,7 +323,7 @@ def test_what_is_saved_is_read_again(tmp_path):
         (lambda: rw.compare({"a": A, "b": [B[0], B[0]]}), "given for two seeds"),
         (lambda: rw.compare({"a": {"x": A}, "b": B}), "same data sets"),
         (lambda: rw.compare({"a": {"x": A, "y": A}, "b": {"x": B}}), "same data sets"),
-        (lambda: rw.compare({"a": A, "b": B}, test="wilcoxon"), "seeds or clusters"),
+        (lambda: rw.compare({"a": A, "b": B}, test="wilcoxon"), "seeds, clusters or noise"),
         (lambda: rw.compare({"a": A, "b": B}, correction="max_t"), "single results"),
         (lambda: rw.compare(over_sets(), by="team"), "on one data set"),
         (lambda: rw.compare({"a": A, "b": B}, seeds="both"), "seeds must be one of"),

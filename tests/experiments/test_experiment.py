@@ -193,7 +193,7 @@ engine: sprk
         ),
         "line 7, systems.popular: there is no file popullar.csv; did you mean 'popular.csv'?",
         (
-            "line 8, systems.r.model: 'Rndom' is none of Random, Popularity, ItemNeighbours; did you mean 'Random'?"
+            "line 8, systems.r.model: 'Rndom' is none of Random, Popularity, Transitions, ItemNeighbours; did you mean 'Random'?"
         ),
         "line 9, systems.s.neighbours: Random has no parameter 'neighbours'",
         "line 11, evaluation.metrics[0]: there is no metric called 'nDGC'; did you mean 'ndcg'?",

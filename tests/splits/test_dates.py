@@ -15,9 +15,9 @@ from command_line import rankwise_here
 from rankwise import splits
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.splits import GlobalTime, LeaveOut
-from rankwise.splits.dates import check_time_format
-from rankwise.splits.times import read_times
+from rankwise.tables.dates import check_time_format
 from rankwise.tables.read import read_table
+from rankwise.tables.times import read_times
 
 EITHER = ["02/11/2020", "03/10/2020", "07/12/2020", "08/01/2020"]
 """Dates that two formats fit, under which other rows are the last ones of their users."""

@@ -12,8 +12,6 @@ import pytest
 from rankwise import splits
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.splits import dates, interactions
-from rankwise.splits import times as times_module
-from rankwise.splits.dates import read_compact, shared_format
 from rankwise.splits.interactions import (
     Codes,
     Grouped,
@@ -24,7 +22,9 @@ from rankwise.splits.interactions import (
     rounded,
     spread,
 )
-from rankwise.splits.times import Duration, Times
+from rankwise.tables import times as times_module
+from rankwise.tables.dates import read_compact, shared_format
+from rankwise.tables.times import Duration, Times
 
 
 def times(values, unit="s", *, is_date=False, source="given", time_format=None):

@@ -14,7 +14,7 @@ import rankwise as rw
 from rankwise import splits
 from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError
 from rankwise.splits.interactions import rounded
-from rankwise.splits.times import Duration
+from rankwise.tables.times import Duration
 
 TABLE = pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "timestamp": [1, 3, 2, 4]})
 

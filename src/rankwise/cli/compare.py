@@ -98,6 +98,7 @@ if TYPE_CHECKING:
 @click.option(
     "--noise",
     type=PATH,
+    default=None,
     metavar="DIR",
     help="Folder that `rankwise stability --save` wrote: intervals then hold for other runs, too.",
 )

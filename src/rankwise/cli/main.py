@@ -47,6 +47,7 @@ _COMMANDS = {
     "judged": "Estimate values from few human labels and many of a model.",
     "leaderboard": "Rank many systems on many tasks, and tell which are ties.",
     "metrics": "List the metrics, or define one.",
+    "nulls": "Tell how much of a system's value is personal.",
     "off-policy": "Estimate what other policies would have earned on logged impressions.",
     "plan": "Write down what will be compared, before the results.",
     "agreement": "Tell whether two judgments, splits or metrics order systems alike.",

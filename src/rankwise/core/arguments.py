@@ -83,15 +83,15 @@ def described(**texts: str) -> Callable[[_F], _F]:
 _T = TypeVar("_T")
 
 
-def bounded(name: str, values: Iterable[_T], most: int = 50_000_000) -> list[_T]:
+def bounded(name: str, values: Iterable[_T], longest: int = 50_000_000) -> list[_T]:
     """Return values as a list; raise if there are too many, for example in an endless generator.
 
     >>> bounded("items", range(3))
     [0, 1, 2]
     """
-    out = list(islice(values, most + 1))
-    if len(out) > most:
-        raise ParameterError(f"{name} has no more than {most:,} values", found="more")
+    out = list(islice(values, longest + 1))
+    if len(out) > longest:
+        raise ParameterError(f"{name} has no more than {longest:,} values", found="more")
     return out
 
 

@@ -238,6 +238,13 @@ LEADERBOARD = SavedForm(
     1,
     key="leaderboard_version",
 )
+NULLS = SavedForm(
+    "nulls",
+    "Nulls.save",
+    "`result.json`, and a Parquet file per table",
+    1,
+    key="nulls_version",
+)
 BUCKETS = SavedForm(
     "table by bucket",
     "rankwise.spark.bucket",
@@ -266,6 +273,7 @@ FORMS = {
         STABILITY,
         CLAIM,
         LEADERBOARD,
+        NULLS,
         SPLIT,
         CONFIGURATION,
         PARTIAL,

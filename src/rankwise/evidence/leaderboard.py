@@ -180,7 +180,7 @@ def leaderboard(
     The score of a system is the mean over tasks of its values, or with ``by="borda"`` of the share
     of the other systems that it beats there. A pair is tested by
 
-    .. math:: z = \sum_t d_t \Big/ \sqrt{\sum_t d_t^2}
+    .. math:: z = \sum_t d_t / \sqrt{\sum_t d_t^2}
 
     against random signs of the tasks that all pairs share, step by step from the clearest pair on
     (Westfall & Young), so that all ranks hold with the probability ``confidence`` together. A

@@ -27,6 +27,7 @@ _SECTIONS = (
         "judged",
         "agreement",
         "leaderboard",
+        "nulls",
         "stability",
     ),
     "off_policy",

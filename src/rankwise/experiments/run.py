@@ -32,6 +32,7 @@ from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
 from rankwise.evidence.leaderboard import Leaderboard, leaderboard
+from rankwise.evidence.nulls import Nulls, nulls
 from rankwise.evidence.rank_agreement import RankAgreement, rank_agreement
 from rankwise.evidence.stability import Stability, stability
 from rankwise.experiments.checks import check_output, logged_sources
@@ -134,6 +135,8 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     if config.leaderboard is not None:
         table = _source(experiment, config.leaderboard.table, folder)
         values["leaderboard"] = {**config.leaderboard.model_dump(exclude_none=True), "table": table}
+    if config.nulls is not None:
+        values["nulls"] = config.nulls.model_dump(exclude_none=True)
     if config.judged is not None:
         human = _source(experiment, config.judged.human, folder)
         values["judged"] = {**config.judged.model_dump(exclude_none=True), "human": human}
@@ -202,7 +205,7 @@ def _plain(value: Any) -> Any:
 Say: TypeAlias = Callable[[str], object]
 """A function that gets progress messages, line by line."""
 Evidence: TypeAlias = (
-    MetricValidation | JudgedResult | RankAgreement | Stability | Leaderboard | OffPolicy
+    MetricValidation | JudgedResult | RankAgreement | Stability | Leaderboard | Nulls | OffPolicy
 )
 """What other studies say."""
 _WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
@@ -454,6 +457,7 @@ _OURS = (
     "judged.json",
     "launches.json",
     "leaderboard.json",
+    "nulls.json",
     "movers.csv",
     "stability.json",
     "off_policy.json",
@@ -647,8 +651,8 @@ class Outcome:
         Whether to ship, if the configuration asks for it.
     missing : mapping of str to str
         What the report is without, and why.
-    evidence : sequence of MetricValidation, JudgedResult, RankAgreement, Leaderboard, Stability, \
-OffPolicy
+    evidence : sequence of MetricValidation, JudgedResult, RankAgreement, Leaderboard, Nulls, \
+Stability, OffPolicy
         What past launches, human labels, a second order, runs of one system and logged requests
         say, if the configuration names them.
     is_too_noisy : bool
@@ -756,7 +760,7 @@ def _executed(
     decision = _decided(experiment, out, results, done, held) if results else None
     again = partial(_by_other_truth, experiment, inputs, evaluate, runs)
     studies: list[Evidence] = []
-    for file, study in _evidence(experiment, inputs, results, floor, again):
+    for file, study in _evidence(experiment, inputs, results, runs, floor, again):
         studies.append(study)
         study.settings["plans"] = [] if held is None else [held["statement"]]
         write_text(out / file, study.export("json"))
@@ -799,6 +803,7 @@ def _decided(
 _EVIDENCE = {
     "launches.json": "the validation of metrics",
     "leaderboard.json": "the leaderboard",
+    "nulls.json": "the nulls",
     "judged.json": "the values by human labels",
     "agreement.json": "the agreement of two orders",
     "stability.json": "the noise floor",
@@ -811,6 +816,7 @@ def _evidence(
     experiment: Experiment,
     inputs: Inputs,
     results: Mapping[str, Result],
+    runs: Mapping[str, Any],
     floor: Stability | None,
     again: Callable[[Source], dict[str, Result]],
 ) -> Iterator[tuple[str, Evidence]]:
@@ -841,6 +847,8 @@ def _evidence(
             "agreement.json",
             rank_agreement(results, second, **agreement.model_dump(exclude={"truth"})),
         )
+    if experiment.config.nulls is not None:
+        yield "nulls.json", _nulls(experiment.config.nulls, experiment, inputs, runs)
     if floor is not None:
         yield "stability.json", floor
     if experiment.config.off_policy is not None:
@@ -875,6 +883,23 @@ def _off_policy(section: Any, inputs: Inputs) -> OffPolicy:
         columns=columns or None,
         **read,
         **options,
+    )
+
+
+def _nulls(section: Any, experiment: Experiment, inputs: Inputs, runs: Mapping[str, Any]) -> Nulls:
+    """Return the nulls of the systems that the configuration names."""
+    names = section.systems or list(runs)
+    unknown = [name for name in names if name not in runs]
+    if unknown:
+        raise ParameterError(f"there is no system {unknown[0]!r}", found=", ".join(runs))
+    truth, train = inputs.parts
+    return nulls(
+        {name: runs[name] for name in names},
+        truth,
+        train=train,
+        columns=inputs.columns_of("recommendations", "truth", "train") or None,
+        relevance_threshold=experiment.options.get("relevance_threshold"),
+        **section.model_dump(exclude={"systems"}),
     )
 
 

@@ -32,17 +32,18 @@ from rankwise.evaluation.settings import ListOptions, option_fields, option_type
 from rankwise.evidence.judged import judged
 from rankwise.evidence.launches import validate_metrics
 from rankwise.evidence.leaderboard import leaderboard
+from rankwise.evidence.nulls import nulls
 from rankwise.evidence.rank_agreement import rank_agreement
 from rankwise.evidence.stability import stability
 from rankwise.experiments.document import Section
 from rankwise.experiments.warprec import WARPREC_FIELDS
 from rankwise.models import recommenders
-from rankwise.models.recommenders import ItemNeighbours, Popularity, Random
+from rankwise.models.recommenders import ItemNeighbours, Popularity, Random, Transitions
 from rankwise.offpolicy.off_policy import off_policy
 from rankwise.splits.reading import FILTERS, RULES
 from rankwise.tables.formats import FormatName, plain_stem
 
-MODELS = {model.__name__: model for model in (Random, Popularity, ItemNeighbours)}
+MODELS = {model.__name__: model for model in (Random, Popularity, Transitions, ItemNeighbours)}
 """The baselines that a system may name."""
 
 
@@ -362,6 +363,27 @@ Leaderboard: Any = _made(
 )
 
 
+Nulls: Any = _made(
+    "Nulls",
+    "How much of the systems' values is personal: options of `rankwise.nulls`.",
+    {
+        "systems": (
+            list[str] | None,
+            Field(default=None, description="The systems.  [default: all]"),
+        ),
+        "metric": (
+            str,
+            Field(default="ndcg@10", description="A metric with one cut-off.  [default: ndcg@10]"),
+        ),
+        **{
+            name: field
+            for name, field in _fields_of(nulls).items()
+            if name not in ("lists", "truth", "train", "options")
+        },
+    },
+)
+
+
 class LoggedTarget(Section):
     """A policy on logged requests: a rule, a column of the exposures, or a table of one kind."""
 
@@ -503,6 +525,9 @@ class Config(Section):
     )
     leaderboard: Leaderboard | None = Field(
         default=None, description="Which ranks of a table of systems and tasks are ties."
+    )
+    nulls: Nulls | None = Field(
+        default=None, description="How much is personal, and what shortcuts score."
     )
     stability: Stability | None = Field(
         default=None, description="How far one system moves from run to run."

@@ -15,6 +15,7 @@ from rankwise.models.recommenders import (
     Random,
     RecTools,
     Surprise,
+    Transitions,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "Random",
     "RecTools",
     "Surprise",
+    "Transitions",
 ]

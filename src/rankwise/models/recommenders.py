@@ -26,6 +26,7 @@ from rankwise.tables.columns import Columns, check_columns, check_ids
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
+from rankwise.tables.times import Duration, read_times
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -306,6 +307,11 @@ class Baseline:
     def __post_init__(self) -> None:
         check_fields(self)
 
+    @property
+    def reads_times(self) -> bool:
+        """Whether the times of interactions are read, where there are any."""
+        return False
+
     def fit(self, interactions: Any, *, columns: Columns | None = None) -> Self:
         """Fit to training interactions.
 
@@ -324,12 +330,15 @@ class Baseline:
             If the interactions cannot be read, or there are none.
         """
         check_columns(columns, ["train"])
-        table = read_table(interactions, "train", {**(columns or {}), **_UNUSED})
+        unused = {name: None for name in _UNUSED if name != "timestamp" or not self.reads_times}
+        table = read_table(interactions, "train", {**(columns or {}), **unused})
         trained = table.trained.frame
         self._items = trained["item"].unique().sort()
         self._users = table.with_frame(pl.DataFrame({"user": table.frame["user"].unique().sort()}))
         self._history = self._matrix(table.frame)
         self._fit(self._history if len(trained) == len(table.frame) else self._matrix(trained))
+        if self.reads_times:
+            self._fit_in_time(table)
         return self
 
     def _matrix(self, rows: pl.DataFrame) -> csr_array:
@@ -435,6 +444,9 @@ class Baseline:
     def _fit(self, seen: csr_array) -> None:
         """Fit to the user-item matrix of training interactions, which holds 1 for each pair."""
 
+    def _fit_in_time(self, table: Table) -> None:
+        """Fit to the training interactions with their times."""
+
     def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         """Return scores of all items for these users (-1: cold-start user); -inf excludes items."""
         raise TypeError(f"{type(self).__name__} does not score items")
@@ -471,22 +483,107 @@ class Random(Baseline):
         return pairs.reshape(len(users), len(items)) / 2.0**63
 
 
+def _check_window(name: str, value: Any) -> None:
+    if value is not None:
+        Duration.read(name, value)
+
+
 @dataclass
 class Popularity(Baseline):
     """Items by popularity: their number of training users.
+
+    Parameters
+    ----------
+    last : str or timedelta, optional
+        Count the users of the last period of training alone, such as ``"30d"``; items that are
+        equally popular in it are ordered by all of training.
 
     Examples
     --------
     >>> table = pl.DataFrame({"user": [1, 2, 2], "item": ["a", "a", "b"]})
     >>> Popularity().fit(table).recommend([1, 3])["item"].to_list()
     ['b', 'a', 'b']
+    >>> timed = table.with_columns(timestamp=pl.Series([10**9, 10**9, 10**9 + 10**7]))
+    >>> Popularity(last="30d").fit(timed).recommend([3])["item"].to_list()
+    ['b', 'a']
     """
+
+    last: Annotated[Any, _check_window] = None
+
+    @property
+    def reads_times(self) -> bool:
+        """Whether the times of interactions are read, where there are any."""
+        return self.last is not None
 
     def _fit(self, seen: csr_array) -> None:
         self._popularity = np.asarray(seen.sum(axis=0)).ravel()
 
+    def _fit_in_time(self, table: Table) -> None:
+        trained = table.trained
+        times = read_times(trained, None)
+        ticks = times.values.astype(np.float64)
+        length = Duration.read("last", self.last)
+        seconds = 30 * 86400.0 * length.months + length.microseconds / 1e6
+        start = ticks.max() - seconds * times.per_second - length.ticks
+        recent = self._matrix(trained.frame.filter(pl.Series(ticks > start)))
+        overall = self._popularity / (self._popularity.max() + 1)
+        self._popularity = np.asarray(recent.sum(axis=0)).ravel() + overall
+
     def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         return np.tile(self._popularity, (len(codes), 1))
+
+
+@dataclass
+class Transitions(Baseline):
+    """Items that followed the user's last item in other histories, then items by popularity.
+
+    An item is scored by the number of times that it came next after the user's last item, in order
+    of time, or of rows where interactions have no times. A baseline of one line that sequential
+    models have to beat.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"user": [1, 1, 2, 2, 3], "item": ["a", "b", "a", "b", "a"]})
+    >>> Transitions().fit(table).recommend([3])["item"].to_list()
+    ['b']
+    """
+
+    @property
+    def reads_times(self) -> bool:
+        """Whether the times of interactions are read, where there are any."""
+        return True
+
+    def _fit(self, seen: csr_array) -> None:
+        popularity = np.asarray(seen.sum(axis=0)).ravel()
+        self._popularity = popularity / (popularity.max() + 1)
+
+    def _fit_in_time(self, table: Table) -> None:
+        from scipy.sparse import csr_array
+
+        assert self._users is not None
+        rows = table.frame.filter(pl.col("item").is_in(self._items.implode()))
+        order = pl.int_range(pl.len())
+        if "timestamp" in table.frame.columns:
+            ticks = read_times(table.with_frame(rows), None).values
+            rows, order = rows.with_columns(_at=pl.Series(ticks)), pl.col("_at")
+        rows = rows.sort("user", order, maintain_order=True)
+        users, items = self._users.frame["user"], self._items
+        user = rows["user"].replace_strict(users, np.arange(len(users)), return_dtype=pl.Int64)
+        item = rows["item"].replace_strict(items, np.arange(len(items)), return_dtype=pl.Int64)
+        who, what = user.to_numpy(), item.to_numpy()
+        follows = who[1:] == who[:-1]
+        pairs = (what[:-1][follows], what[1:][follows])
+        shape = (len(items), len(items))
+        self._next = csr_array((np.ones(int(follows.sum())), pairs), shape=shape)
+        self._last = np.full(len(users), -1, dtype=np.int64)
+        self._last[who] = what  # of each user the last row counts
+
+    def _scores(self, ids: pl.Series, codes: Any) -> Scores:
+        scores: Scores = np.tile(self._popularity, (len(codes), 1))
+        last = np.where(codes >= 0, self._last[codes], -1)
+        known = np.flatnonzero(last >= 0)
+        scores[known] += self._next[last[known]].toarray()
+        return scores
 
 
 def _check_shrink(name: str, value: float | None) -> None:

@@ -14,12 +14,12 @@ import polars as pl
 from rankwise.core.hashing import id_numbers
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.messages import parameter
-from rankwise.splits.times import Duration, read_times
 from rankwise.tables.columns import Columns, missing_column_error, quoted_columns
 from rankwise.tables.frames import parse_integers, parse_numbers
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
+from rankwise.tables.times import Duration, read_times
 
 OnMissing: TypeAlias = Literal["error", "drop", "logged"]
 """What to do if over 1 % of the outcomes, or of the requests of a target, cannot be joined."""

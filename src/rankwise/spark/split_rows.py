@@ -34,9 +34,7 @@ from rankwise.core.hashing import Hashes, combine_hashes, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
 from rankwise.messages import parameter
 from rankwise.spark.tables import active_session, is_spark, read_spark
-from rankwise.splits.dates import compact_dates, mixed_dates
 from rankwise.splits.interactions import Rows, hash_of_other_columns, numbered
-from rankwise.splits.times import Times, odd_time, placeholder_error, placeholders, read_times
 from rankwise.tables.columns import (
     ROLES,
     Columns,
@@ -45,8 +43,10 @@ from rankwise.tables.columns import (
     empty_table_error,
     where_in,
 )
+from rankwise.tables.dates import compact_dates, mixed_dates
 from rankwise.tables.frames import from_frame
 from rankwise.tables.table import Table
+from rankwise.tables.times import Times, odd_time, placeholder_error, placeholders, read_times
 
 _ORDERED = (
     BinaryType,

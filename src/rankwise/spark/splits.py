@@ -43,9 +43,9 @@ from rankwise.splits.splitter import (
     refuse_empty,
 )
 from rankwise.splits.temporal import GlobalTime, best_moment
-from rankwise.splits.times import Duration, Times
 from rankwise.tables.columns import Columns, overrides_for
 from rankwise.tables.table import TRAINED, Table, TableRole, one_line
+from rankwise.tables.times import Duration, Times
 
 _LARGEST_HASH = 2**63 - 1
 

@@ -13,10 +13,10 @@ from rankwise.errors import ColumnError
 from rankwise.messages import parameter
 from rankwise.splits.audit_checks import Finding, check, not_run, verdict
 from rankwise.splits.audit_parts import PAIR, Parts
-from rankwise.splits.dates import dates_in
-from rankwise.splits.times import read_times
+from rankwise.tables.dates import dates_in
 from rankwise.tables.ids import matching
 from rankwise.tables.table import Table
+from rankwise.tables.times import read_times
 
 _ROUNDED = 0.006  # statistics may be rounded to two decimals
 

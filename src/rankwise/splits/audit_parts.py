@@ -18,16 +18,16 @@ from rankwise.core.terminal import PAGE, Detail, Marked, TableView, html, markdo
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.messages import Message, parameter, printable
-from rankwise.splits.dates import shared_format
 from rankwise.splits.reading import read
 from rankwise.splits.split import Folds, Split
-from rankwise.splits.times import read_times
 from rankwise.tables.columns import Columns
+from rankwise.tables.dates import shared_format
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Table, TableRole
+from rankwise.tables.times import read_times
 
 PAIR = ["user", "item"]
 _CLAIMS: dict[str, Claim] = {

@@ -24,7 +24,6 @@ from rankwise.core.ragged import (
 )
 from rankwise.core.vocabularies import Vocabulary, vocabulary_for
 from rankwise.errors import ParameterError
-from rankwise.splits.times import Times, read_times
 from rankwise.tables.columns import (
     Columns,
     check_columns,
@@ -32,6 +31,7 @@ from rankwise.tables.columns import (
 from rankwise.tables.frames import from_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
+from rankwise.tables.times import Times, read_times
 
 MAX_FOLDS = 1_000_000
 """The largest number of folds: each costs a pass over the table."""

@@ -13,7 +13,6 @@ import polars as pl
 
 from rankwise.core.arguments import TimeUnit
 from rankwise.errors import FileError, ParameterError, nearest
-from rankwise.splits.dates import COMPACT, read_compact
 from rankwise.splits.holdout import (
     Holdout,
     ItemHoldout,
@@ -29,6 +28,7 @@ from rankwise.splits.split import Folds, Split
 from rankwise.splits.splitter import Deduplicate, Filter, KCore, MinRating, MinRows, Splitter
 from rankwise.splits.temporal import GlobalTime, SuccessiveTargets, TimeWindows, TwoStage
 from rankwise.tables.columns import ROLES, Columns, check_columns, plain_name
+from rankwise.tables.dates import COMPACT, read_compact
 from rankwise.tables.files import is_table_folder, read_file
 from rankwise.tables.formats import Format
 from rankwise.tables.ids import align

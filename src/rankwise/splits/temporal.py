@@ -28,7 +28,7 @@ from rankwise.splits.interactions import (
     take_rows,
 )
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter
-from rankwise.splits.times import Align, Duration, Length, Moment, Period
+from rankwise.tables.times import Align, Duration, Length, Moment, Period
 
 
 def _rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, str]:

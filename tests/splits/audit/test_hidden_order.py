@@ -13,7 +13,7 @@ from rankwise import datasets, splits
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.splits.audit_parts import Limits
 from rankwise.splits.audit_time import _repetitions
-from rankwise.splits.dates import dates_in
+from rankwise.tables.dates import dates_in
 
 TABLE = interactions(1, n_users=500, n_items=800)
 SPLIT = splits.GlobalTime(share=0.2, validation=splits.GlobalTime(share=0.1)).split(TABLE)

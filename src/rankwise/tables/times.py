@@ -16,7 +16,8 @@ from rankwise.core.arguments import TimeUnit, check_choice
 from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.messages import parameter
-from rankwise.splits.dates import (
+from rankwise.tables.columns import missing_column_error, names_of, several_columns_error
+from rankwise.tables.dates import (
     COMPACT,
     NUMBER,
     check_time_format,
@@ -26,7 +27,6 @@ from rankwise.splits.dates import (
     read_compact,
     unreadable,
 )
-from rankwise.tables.columns import missing_column_error, names_of, several_columns_error
 from rankwise.tables.table import Table
 
 Align: TypeAlias = Literal["hour", "day", "week", "month", "quarter", "year"]
