@@ -23,7 +23,7 @@ from rankwise.reporting import report as page
 from rankwise.reporting import report_data, report_sections
 from rankwise.reporting.forest import Axis, Bar, Board, Forest, ForestRow, Stack
 from rankwise.reporting.plots import Estimates
-from rankwise.reporting.report_data import Folded, Lists, Notes, Panels, Text
+from rankwise.reporting.report_data import Folded, Grid, Lists, Notes, Panels, Text
 
 USERS = range(60)
 TRUTH = {user: {1, 2, user % 7 + 30} for user in USERS}
@@ -302,13 +302,40 @@ def test_examples_are_the_largest_differences(full, results):
     first, other = (results[name].per_user for name in ("high", "low"))
     folded = [block for block in section(full, "examples").blocks if isinstance(block, Folded)]
     assert 0 < len(folded) <= 10
-    said = section(full, "examples").blocks[0].text
+    texts = [block.text for block in section(full, "examples").blocks if isinstance(block, Text)]
+    said = next(text for text in texts if "largest differences" in text)
     system, baseline = re.search(r"between (\w+) and (\w+)", said).groups()
     primary = re.search(r"differences in (\S+) between", said)[1]
     first, other = (results[name].per_user[primary] for name in (system, baseline))
     largest = float((first - other).max())
     values = re.search(r"([\d.]+) with \w+, ([\d.]+) with \w+$", folded[0].title).groups()
     assert float(values[1]) - float(values[0]) == pytest.approx(largest, abs=2e-4)
+
+
+def test_users_that_moved_most_are_shown_without_lists(results):
+    made = rw.compare({name: results[name] for name in ("high", "low")})
+    shown = section(rw.report(made), "examples").blocks
+    text, grid = (next(b for b in shown if isinstance(b, kind)) for kind in (Text, Grid))
+    pair = re.search(r"between (\w+) and (\w+)\.$", text.text)
+    moved = made.movers(pair[2], baseline=pair[1], n=5)
+    assert text.text == moved.sentence
+    assert [row[0] for row in grid.view.rows] == [str(user) for user in moved.table["user"]]
+    assert any(isinstance(block, Notes) and "of all that is" in block.notes[0] for block in shown)
+
+
+def test_what_is_personal_is_said_below_the_verdict():
+    truth = {user: {user % 5} for user in range(60)}
+    lists = {
+        "own": {user: [user % 5, 9] for user in truth},
+        "same": {user: [1, 2] for user in truth},
+    }
+    results = {name: rw.evaluate(own, truth, "ndcg@2") for name, own in lists.items()}
+    found = rw.nulls(lists, truth, "ndcg@2", baselines=[])
+    made = rw.report(results, evidence=found)
+    assert made.head.more[-2:] == found.sentences
+    assert "Nothing of same's ndcg@2 is personal" in found.sentences[1]
+    assert "Nulls of own." in made.html
+    assert not [*set(rw.report(results).head.more) & {*found.sentences}]
 
 
 @pytest.mark.slow

@@ -80,6 +80,11 @@ class Nulls(ResultTable):
             for system in systems
         ]
 
+    @property
+    def asides(self) -> list[str]:
+        """The sentences, which say what a verdict between systems does not."""
+        return self.sentences
+
     def _sentence(self, rows: Sequence[Mapping[str, Any]]) -> str:
         swap, *others = sorted(rows, key=lambda row: row["null"] != SWAP)
         text = _personal_text(swap, self.settings["metric"])

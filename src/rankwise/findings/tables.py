@@ -119,6 +119,11 @@ class ResultTable(DetailedDisplay):
     unlisted: ClassVar[frozenset[str]] = frozenset({"per_user"})
     """The tables with a row per user, which are saved and not part of `to_dict`."""
 
+    @property
+    def asides(self) -> Sequence[str]:
+        """What a report of the same systems says of it below the verdict."""
+        return ()
+
     def _parts(self) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
         """Return the tables, and the plain values, by name."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]

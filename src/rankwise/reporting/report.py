@@ -36,6 +36,7 @@ from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
 from rankwise.errors import MetricError, ParameterError, UsageError
+from rankwise.findings.tables import ResultTable
 from rankwise.messages import call, parameter, printable
 from rankwise.offpolicy.result import OffPolicy
 from rankwise.reporting import report_data, report_sections
@@ -143,7 +144,8 @@ def sections_of(material: ReportData) -> list[Section]:
         ("fairness", "Fairness: values of groups"): {"metrics of groups": sections.fairness},
         ("evidence", "Evidence of other studies"): {"the evidence": sections.evidence},
         ("examples", "Users where the systems differ most"): {
-            "examples of users": sections.examples
+            "users that moved most": sections.movers,
+            "examples of users": sections.examples,
         },
         ("method", "How it was done"): {"the method": sections.method},
         ("pairs", "All paired comparisons"): {"the table of pairs": sections.pair_table},
@@ -500,8 +502,10 @@ def make_report(
         b.what: b.why for part in sections for b in _every(part.blocks) if isinstance(b, Missing)
     }
     found = gaps(material, missing)
+    asides = [text for each in studies if isinstance(each, ResultTable) for text in each.asides]
     try:
         first = head(material, heading, found)
+        first = replace(first, more=[*first.more, *asides])
     except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
         first = Head([heading], "", reason(error), [], [], [gap.title for gap in found[:3]])
     return Report(heading, sections, first, found)
@@ -572,9 +576,10 @@ def report(
         The audit of the split, from `rankwise.audit`.
     decision : Decision, optional
         The decision, from `rankwise.decide`.
-    evidence : OffPolicy, MetricValidation, JudgedResult, or a list of them, optional
+    evidence : OffPolicy, MetricValidation, JudgedResult, Nulls, …, or a list of them, optional
         Policies on logged impressions, from `rankwise.off_policy`; past launches, from
-        `rankwise.validate_metrics`; human and model labels, from `rankwise.judged`.
+        `rankwise.validate_metrics`; human and model labels, from `rankwise.judged`; what is
+        personal, from `rankwise.nulls`, which is also said below the verdict.
 
     Returns
     -------

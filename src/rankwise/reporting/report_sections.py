@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.decision import Decision, levels_of
+from rankwise.comparison.movers import find_movers
 from rankwise.comparison.paper import methods
 from rankwise.comparison.view import adjusted_p_name, means_by_system, pair_view, served_sentence
 from rankwise.core.terminal import (
@@ -97,6 +98,7 @@ from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.results.values import labelled_values
 
 _EXAMPLES = 5  # users who gain most, and as many who lose most
+_MOVERS = 5  # likewise, in the table
 _CELLS = 60  # rows of a table of groups
 _ITEMS = 10  # relevant items of a user that are named
 _LIST = 20  # items of a list that are shown
@@ -798,6 +800,23 @@ def _table_of_cells(material: ReportData, name: str, labels: Sequence[str]) -> l
     if len(names) > _CELLS:
         blocks.append(Notes([f"{len(names) - _CELLS:,} more groups are in the saved results"]))
     return blocks
+
+
+def movers(material: ReportData) -> list[Block]:
+    """Return the users that moved most, with both values: lists are not needed."""
+    if material.alone:
+        return []
+    pair = _most_telling(material)
+    _check_lists_of_users(material, value_from_means=True)
+    found = find_movers(material.results, pair, material.primary, n=_MOVERS)
+    if found.table.is_empty():
+        return []
+    rows = found.views[-1]
+    return [
+        Text(found.sentence),
+        Grid(replace(rows, title="", notes=())),
+        Notes(rows.notes),
+    ]
 
 
 def examples(material: ReportData) -> list[Block]:
