@@ -413,12 +413,12 @@ def test_a_plan_of_users_alone_is_that_of_clusters_of_one():
 
 @pytest.mark.slow
 def test_planned_clusters_show_the_difference():
-    """A power of 0.8 in 300 samples has an error of 0.023."""
+    """A power of 0.8 in 150 samples has an error of 0.033."""
     one, other = plan_of(20_000)
     gain = other["ndcg@10"] - one["ndcg@10"]
     size = rw.sample_size(one, "ndcg@10", other=other, difference=gain, clusters="home")
     shown = [
         rw.compare(dict(zip("ab", plan_of(size.clusters, seed), strict=True)), clusters="home")["b"]
-        for seed in range(300)
+        for seed in range(150)
     ]
-    assert 0.75 <= np.mean([row["p"] < 0.05 for row in shown]) <= 0.9
+    assert 0.7 <= np.mean([row["p"] < 0.05 for row in shown]) <= 0.92

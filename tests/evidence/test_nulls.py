@@ -174,10 +174,10 @@ def test_few_users_have_no_share():
 
 @pytest.mark.slow
 def test_a_value_without_taste_is_rarely_called_personal():
-    """Lists by the popularity of half of the users each: nominal 0.025 of 60, error 0.02."""
+    """Lists drawn by popularity, the user ignored: nominal 0.025, in 24 samples 0.6 are expected."""
     rng = np.random.default_rng(0)
     called = 0
-    for seed in range(60):
+    for seed in range(24):
         train, test = world(120, taste=0.0, seed=seed)
         weights = np.arange(1, 61.0) ** -0.8
         lists = {
@@ -186,7 +186,7 @@ def test_a_value_without_taste_is_rarely_called_personal():
         }
         found = rw.nulls(lists, test, "ndcg@10", train=train, baselines=[], others=5, seed=seed)
         called += swap_of(found)["verdict"] == "personal"
-    assert called / 60 <= 0.1
+    assert called <= 3
 
 
 def test_nulls_that_are_refused():

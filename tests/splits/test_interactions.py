@@ -11,7 +11,7 @@ import pytest
 
 from rankwise import splits
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.splits import dates, interactions
+from rankwise.splits import interactions
 from rankwise.splits.interactions import (
     Codes,
     Grouped,
@@ -22,6 +22,7 @@ from rankwise.splits.interactions import (
     rounded,
     spread,
 )
+from rankwise.tables import dates
 from rankwise.tables import times as times_module
 from rankwise.tables.dates import read_compact, shared_format
 from rankwise.tables.times import Duration, Times
