@@ -150,6 +150,23 @@ def test_baselines_in_time_by_hand():
         Popularity(last="often")
 
 
+def test_transitions_of_validation_are_not_learnt_but_last_items_are_known():
+    rows = [(user, item, 10**9 + at) for user in range(4) for at, item in enumerate("abc")]
+    rows += [(8, item, 10**9 + at) for at, item in enumerate("bacd")]
+    rows += [(9, item, 10**9 + at) for at, item in enumerate("cadb")]
+    table = rows_of(rows, ("user", "item", "timestamp"))
+    rule = splits.LeaveOut(1, "last", validation=splits.LeaveOut(1, "last"))
+    split = rule.split(table)
+    model = Transitions().fit(split)
+    bare = Transitions().fit(split.train)
+    assert model._next.sum() == 2  # b to a, and c to a, in training
+    assert (model._next.toarray() == bare._next.toarray()).all()
+    known = model._items.to_list()
+    users = model._users.frame["user"].to_list()
+    assert known[model._last[users.index(0)]] == "b"  # the validation row of user 0
+    assert bare._items.to_list()[bare._last[users.index(0)]] == "a"
+
+
 def test_partners_give_and_receive_equally_often():
     shifts = list(_partners(7, 100, 0))
     assert len(shifts) == 6

@@ -561,22 +561,31 @@ class Transitions(Baseline):
         from scipy.sparse import csr_array
 
         assert self._users is not None
+        users, items = self._in_time(table.trained)
+        follows = users[1:] == users[:-1]
+        pairs = (items[:-1][follows], items[1:][follows])
+        shape = (len(self._items), len(self._items))
+        self._next = csr_array((np.ones(int(follows.sum())), pairs), shape=shape)
+
+        users, items = self._in_time(table)
+        self._last = np.full(len(self._users.frame), -1, dtype=np.int64)
+        self._last[users] = items  # of each user the last row counts
+
+    def _in_time(self, table: Table) -> tuple[Any, Any]:
+        """Return the codes of users and items of each row, a user's rows together and in time."""
+        assert self._users is not None
         rows = table.frame.filter(pl.col("item").is_in(self._items.implode()))
         order = pl.int_range(pl.len())
         if "timestamp" in table.frame.columns:
             ticks = read_times(table.with_frame(rows), None).values
             rows, order = rows.with_columns(_at=pl.Series(ticks)), pl.col("_at")
         rows = rows.sort("user", order, maintain_order=True)
-        users, items = self._users.frame["user"], self._items
-        user = rows["user"].replace_strict(users, np.arange(len(users)), return_dtype=pl.Int64)
-        item = rows["item"].replace_strict(items, np.arange(len(items)), return_dtype=pl.Int64)
-        who, what = user.to_numpy(), item.to_numpy()
-        follows = who[1:] == who[:-1]
-        pairs = (what[:-1][follows], what[1:][follows])
-        shape = (len(items), len(items))
-        self._next = csr_array((np.ones(int(follows.sum())), pairs), shape=shape)
-        self._last = np.full(len(users), -1, dtype=np.int64)
-        self._last[who] = what  # of each user the last row counts
+        codes = (
+            rows[name].replace_strict(ids, np.arange(len(ids)), return_dtype=pl.Int64).to_numpy()
+            for name, ids in (("user", self._users.frame["user"]), ("item", self._items))
+        )
+        users, items = codes
+        return users, items
 
     def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         scores: Scores = np.tile(self._popularity, (len(codes), 1))
