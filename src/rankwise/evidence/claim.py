@@ -90,17 +90,10 @@ class Claim(ResultTable):
             sentences += _pair_sentences(pair, self.settings)
         return sentences or [_single_sentence(self.table.row(0, named=True), self.settings)]
 
-    def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the sentences alone, or with the intervals of each value.
-
-        Parameters
-        ----------
-        detail : {"verdict", "table", "full"}
-            How much is shown.
-        """
-        head = TableView((), (), caption="\n".join(self.sentences))
-        if detail == "verdict" or self.users is not None:
-            return [head]
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the sentences with the intervals of each value."""
+        if self.users is not None:
+            return [self._lead]
         rows = [
             (
                 name_of(row),
@@ -118,7 +111,7 @@ class Claim(ResultTable):
             title="Published values.",
             label="rankwise-claim",
         )
-        return [head, table]
+        return [self._lead, table]
 
     @property
     def notes(self) -> list[str]:

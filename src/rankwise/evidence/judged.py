@@ -70,16 +70,8 @@ class JudgedResult(ResultTable):
         """What each value, or difference from the first system, is by both kinds of labels."""
         return [_sentence(row) for row in self.table.iter_rows(named=True)]
 
-    def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the corrected values alone, with a table, or with the numbers of users as well.
-
-        Parameters
-        ----------
-        detail : {"verdict", "table", "full"}
-            How much is shown.
-        """
-        if detail == "verdict":
-            return [TableView((), (), caption="\n".join(self.sentences))]
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the table of corrected values, or with the numbers of users as well."""
         sizes = ("labelled", "others") if detail == "full" else ()
         rows = [
             (

@@ -118,16 +118,8 @@ class MetricValidation(ResultTable):
         online = self.settings["online"]
         return [_sentence(row, online) for row in self.table.iter_rows(named=True)]
 
-    def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the verdicts alone, with their table, or with other estimates and predictions.
-
-        Parameters
-        ----------
-        detail : {"verdict", "table", "full"}
-            How much is shown.
-        """
-        if detail == "verdict":
-            return [TableView((), (), caption="\n".join(self.sentences))]
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the verdicts with their table, or with other estimates and predictions."""
         views = [_verdict_view(self.table, f"Offline metrics against {self.settings['online']}.")]
         if detail == "full":
             views.append(_beside_view(self.table))

@@ -103,19 +103,10 @@ class Leaderboard(ResultTable):
             )
         return [f"{head} ({level}). The ranks are {count_of(groups, 'group')}."]
 
-    def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the sentence alone, with the first systems, or with all.
-
-        Parameters
-        ----------
-        detail : {"verdict", "table", "full"}
-            How much is shown.
-        """
-        head = TableView((), (), caption="\n".join(self.sentences))
-        if detail == "verdict":
-            return [head]
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the sentences with the first systems, or with all."""
         top = len(self.table) if detail == "full" else self.settings["top"]
-        return [head, self._ranks(top)]
+        return [self._lead, self._ranks(top)]
 
     def _ranks(self, top: int) -> TableView:
         rows = [

@@ -99,22 +99,13 @@ class Nulls(ResultTable):
                 text += " (a difference that is not shown)"
         return f"{text}."
 
-    def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the sentences alone, or with one table per system.
-
-        Parameters
-        ----------
-        detail : {"verdict", "table", "full"}
-            How much is shown.
-        """
-        head = TableView((), (), caption="\n".join(self.sentences))
-        if detail == "verdict":
-            return [head]
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the sentences with one table per system."""
         systems = self.table["system"].unique(maintain_order=True).to_list()
         tables = [self._view(system) for system in systems]
         last = tables[-1]
         notes = [*last.notes, *self.settings["notes"]]
-        return [head, *tables[:-1], TableView(**{**vars(last), "notes": notes})]
+        return [self._lead, *tables[:-1], TableView(**{**vars(last), "notes": notes})]
 
     def _view(self, system: str) -> TableView:
         rows = self.table.filter(pl.col("system") == system).to_dicts()

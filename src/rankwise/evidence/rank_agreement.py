@@ -155,16 +155,8 @@ class RankAgreement(ResultTable):
         )
         return f"{text} {users} the clearest one, {self.settings['clearest_pair']}."
 
-    def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the coefficient alone, with the systems and swapped pairs, or with all pairs.
-
-        Parameters
-        ----------
-        detail : {"verdict", "table", "full"}
-            How much is shown.
-        """
-        if detail == "verdict":
-            return [TableView((), (), caption="\n".join(self.sentences))]
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the coefficients with the systems and swapped pairs, or with all pairs."""
         rows = [(name, format_number(i.estimate), _limits(i)) for name, i in self._coefficients]
         views = [
             TableView(

@@ -118,17 +118,8 @@ class Stability(ResultTable):
         rows = [row for row in self.table.to_dicts() if row["metric"] == main]
         return [_floor_sentence(row, named=len(rows) > 1) for row in rows]
 
-    def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the sentences alone, or with the table and what follows from it.
-
-        Parameters
-        ----------
-        detail : {"verdict", "table", "full"}
-            How much is shown.
-        """
-        head = TableView((), (), caption="\n".join(self.sentences))
-        if detail == "verdict":
-            return [head]
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the sentences with the table and what follows from it."""
         several = len(self.systems) > 1
         table = TableView(
             ("", "mean", "sd between runs", "noise floor", "seen"),
@@ -137,7 +128,7 @@ class Stability(ResultTable):
             title="Noise floors.",
             label="rankwise-stability",
         )
-        return [head, table]
+        return [self._lead, table]
 
     def _notes(self, detail: Detail) -> list[str]:
         main = self.table["metric"][0]

@@ -12,7 +12,14 @@ import polars as pl
 
 from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import SavedForm
-from rankwise.core.terminal import Cell, DetailedDisplay, TableView, json_safe, level_text
+from rankwise.core.terminal import (
+    Cell,
+    Detail,
+    DetailedDisplay,
+    TableView,
+    json_safe,
+    level_text,
+)
 from rankwise.findings.columns import Column, columns_of
 from rankwise.findings.words import is_missing, margin_mark, pair_name
 from rankwise.tables.storage import read_folder, write_folder
@@ -110,7 +117,7 @@ def _cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
 class ResultTable(DetailedDisplay):
     """A result of tables and plain values, which is shown, exported, saved and read.
 
-    A subclass is a dataclass; it implements `views_at`. Fields that are neither tables nor plain
+    A subclass is a dataclass; it implements `sentences` and `_tables_at`. Fields that are neither tables nor plain
     values are made plain by its `_parts`, and read again by `_read_values`.
     """
 
@@ -118,6 +125,30 @@ class ResultTable(DetailedDisplay):
     """The form in which it is saved."""
     unlisted: ClassVar[frozenset[str]] = frozenset({"per_user"})
     """The tables with a row per user, which are saved and not part of `to_dict`."""
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the result says, the most important sentence first."""
+        raise NotImplementedError
+
+    @property
+    def _lead(self) -> TableView:
+        """The sentences, as they stand without any table or above the first."""
+        return TableView((), (), caption="\n".join(self.sentences))
+
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the sentences alone, with the main tables, or with everything that is known.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        return [self._lead] if detail == "verdict" else self._tables_at(detail)
+
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the tables, where more than the sentences is asked for."""
+        raise NotImplementedError
 
     @property
     def asides(self) -> Sequence[str]:

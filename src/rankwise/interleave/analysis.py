@@ -101,17 +101,13 @@ class Interleaving(ResultTable):
             for row in self.table.iter_rows(named=True)
         ]
 
-    def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the verdicts alone, with the table of pairs, or with every column.
+    @property
+    def _lead(self) -> TableView:
+        """The checks to make, and the sentences."""
+        return TableView((), (), caption="\n".join([*doubts_of(self.counts), *self.sentences]))
 
-        Parameters
-        ----------
-        detail : {"verdict", "table", "full"}
-            How much is shown.
-        """
-        caption = "\n".join([*doubts_of(self.counts), *self.sentences])
-        if detail == "verdict":
-            return [TableView((), (), caption=caption)]
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the table of pairs, or every column."""
         rows = self.table.to_dicts()
         level = level_of(rows)
         view = finding_view(
@@ -127,7 +123,7 @@ class Interleaving(ResultTable):
             may_leave=detail != "full",
             notes=self._notes(),
         )
-        return [replace(view, caption=caption)]
+        return [replace(view, caption=self._lead.caption)]
 
     def _notes(self) -> list[str]:
         users = len(self.per_user)

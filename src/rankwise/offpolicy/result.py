@@ -210,18 +210,14 @@ class OffPolicy(ResultTable):
             )
         return rows_of(chosen, LogFinding)
 
-    def views_at(self, detail: Detail) -> list[TableView]:
-        """Return the verdicts alone, with values and differences, or with every column.
+    @property
+    def _lead(self) -> TableView:
+        """The checks to make, and the sentences."""
+        return TableView((), (), caption="\n".join([*self.doubts, *self.sentences]))
 
-        Parameters
-        ----------
-        detail : {"verdict", "table", "full"}
-            How much is shown.
-        """
-        caption = "\n".join([*self.doubts, *self.sentences])
-        if detail == "verdict":
-            return [TableView((), (), caption=caption)]
-        values = replace(_value_view(self.table), caption=caption)
+    def _tables_at(self, detail: Detail) -> list[TableView]:
+        """Return the values and differences, or every column."""
+        values = replace(_value_view(self.table), caption=self._lead.caption)
         return [values, _difference_view(self, full=detail == "full")]
 
 
