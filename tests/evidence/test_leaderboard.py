@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise import stats
-from rankwise.errors import ColumnError, InputError, MetricError, ParameterError
+from rankwise.errors import ColumnError, FileError, InputError, MetricError, ParameterError
 from tools import deep
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "noise" / "golden-public.json"
@@ -189,8 +189,16 @@ def test_tables_and_files(tmp_path):
     )
     wide = pl.DataFrame([{"system": name, **own} for name, own in board.items()])
     wide.write_csv(tmp_path / "board.csv")
-    for source in (long, wide, tmp_path / "board.csv", long.to_arrow()):
+    wide.write_parquet(tmp_path / "board.parquet")
+    files = (tmp_path / "board.csv", tmp_path / "board.parquet")
+    for source in (long, wide, *files, long.to_arrow()):
         assert rw.leaderboard(source).table.equals(expected)
+    numbered = wide.with_columns(system=pl.Series(["01", "2", "3"]))
+    numbered.write_csv(tmp_path / "numbered.csv")
+    names = rw.leaderboard(tmp_path / "numbered.csv").table["system"]
+    assert sorted(names) == ["01", "2", "3"]
+    with pytest.raises(FileError, match="nowhere"):
+        rw.leaderboard(tmp_path / "nowhere.csv")
     done = rankwise_here(tmp_path, "leaderboard", "board.csv", "--by", "borda", "--format", "json")
     assert (
         json.loads(done.stdout)["table"][0]["system"]

@@ -14,9 +14,11 @@ from rankwise.comparison.comparability import check_ids
 from rankwise.core.arguments import Missing
 from rankwise.errors import ParameterError
 from rankwise.messages import parameter
-from rankwise.results.intervals import cluster_codes
+from rankwise.results.intervals import cluster_codes, groups_of_users
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.clusters import UserClusters
+from rankwise.stats.data_sets import cluster_values
 from rankwise.stats.differences import Differences, Floats, SortedColumn, moments_of_pairs
 from rankwise.stats.effect_sizes import deltas_of_pairs
 from rankwise.tables.requests import row_named, such_rows
@@ -65,6 +67,14 @@ class AlignedUsers:
     def n_clusters(self) -> int:
         """The number of clusters of users."""
         return 0 if self.clusters is None else self.clusters.count
+
+    @property
+    def unit_values(self) -> Floats:
+        """One row per sampling unit: a user, or a cluster, as `cluster_values` has them."""
+        if self.clusters is None:
+            return self.values
+        codes = self.clusters.codes
+        return np.column_stack([cluster_values(column, codes) for column in self.values.T])
 
     @cached_property
     def _columns(self) -> list[SortedColumn]:
@@ -130,6 +140,21 @@ def align_users(
     if clusters is None:
         return aligned
     return replace(aligned, clusters=UserClusters(cluster_codes(ids, clusters), largest_cluster))
+
+
+def align_units(
+    results: Mapping[str, Result],
+    metric: str,
+    missing: Missing,
+    unit: SamplingUnit,
+    *,
+    largest_cluster: int | None = None,
+    with_ids: bool = False,
+) -> AlignedUsers:
+    """Return the values of a metric as `align_users` does, with the clusters of a sampling unit."""
+    units = {name: result.units for name, result in results.items()}
+    clusters = None if unit.clusters is None else groups_of_users(units, unit.clusters)
+    return align_users(results, metric, missing, clusters, largest_cluster, with_ids=with_ids)
 
 
 def _joined(results: Mapping[str, Result], metric: str) -> tuple[pl.Series, Floats]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankwise.comparison.alignment import align_users
+from rankwise.comparison.alignment import align_units
 from rankwise.comparison.comparability import default_primary
 from rankwise.comparison.design import independent_users
 from rankwise.comparison.family import bounds_of
@@ -21,7 +21,6 @@ from rankwise.results.intervals import check_clusters, group_column, groups_of_u
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.bounded_means import BoundedMean
-from rankwise.stats.data_sets import cluster_values
 from rankwise.stats.differences import (
     Differences,
     Floats,
@@ -529,16 +528,12 @@ def _sample(
     both = {"result": result} | ({} if other is None else {"other": other})
     units = {name: each.units for name, each in both.items()}
     both = {name: replace(each, per_user=units[name]) for name, each in both.items()}
-    groups = None if unit.clusters is None else groups_of_users(units, unit.clusters)
-    aligned = align_users(both, cell, "common", groups, largest_cluster)
-    columns = [np.ascontiguousarray(column) for column in aligned.values.T]
-
-    clusters = aligned.clusters
-    if clusters is not None:
-        columns = [cluster_values(column, clusters.codes) for column in columns]
+    aligned = align_units(both, cell, "common", unit, largest_cluster=largest_cluster)
+    columns = [np.ascontiguousarray(column) for column in aligned.unit_values.T]
     pairs = Differences(columns[1], columns[0]) if len(columns) > 1 else differences(columns[0])
     _check_spread(pairs, cell, unit)
     mean = pairs.means[1] if len(columns) > 1 else pairs.means[0]
+    clusters = aligned.clusters
     if clusters is None:
         return _Sample(pairs, mean, sizes=None, users=1.0, rows=1.0, unseen_size=1.0)
     rows = users = len(aligned.values) / clusters.count

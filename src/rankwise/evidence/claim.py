@@ -40,6 +40,7 @@ Published: TypeAlias = str | float
 """A mean as it is printed, or a number whose digits are all known."""
 CANNOT, ANY_CASE = "cannot be significant", "significant in any case"
 UNDECIDED, IMPOSSIBLE = "not decided by the table", "not possible"
+_NAMELESS = ("value", "baseline")  # values without the name of a system
 _NUMBER = re.compile(r"([-+]?)(\d*)(?:\.(\d*))?\s*(%?)")
 _MOST_NAMED = 20  # numbers of users
 _EXACT_NEEDS = 6  # users who differ, from which the exact sign test can reach 0.05
@@ -216,9 +217,9 @@ def claim(
     values = {"value": value} if not isinstance(value, Mapping) else dict(value)
     if not values:
         raise ParameterError("a claim is about one value or more", found="none")
-    printed = {str(name): _printed(own, ends) for name, own in values.items()}
+    printed = {str(name): _read_printed(own, ends) for name, own in values.items()}
     if baseline is not None:
-        printed["baseline"] = _printed(baseline, ends)
+        printed["baseline"] = _read_printed(baseline, ends)
     exact = any(one.is_exact for one in printed.values())
     settings: dict[str, Any] = {
         "metric": metric,
@@ -268,7 +269,7 @@ _PAIR = {
 
 def name_of(row: Mapping[str, Any]) -> str:
     """Return the name of a value of a table: its text, after the name of its system."""
-    is_named = row["system"] not in ("value", "baseline")
+    is_named = row["system"] not in _NAMELESS
     return f"{row['system']} {row['value']}" if is_named else str(row["value"])
 
 
@@ -296,7 +297,7 @@ def _kind_and_bounds(
     return kind, (low, high)
 
 
-def _printed(value: Published, bounds: tuple[float, float]) -> PrintedValue:
+def _read_printed(value: Published, bounds: tuple[float, float]) -> PrintedValue:
     """Return a printed value, scaled to between 0 and 1."""
     low, high = bounds
     number, half, text = _read(value)
@@ -403,7 +404,8 @@ def _pair(
     row |= {"system": system, "baseline": base, "value": one.text, "value_baseline": other.text}
     gap = one.value - other.value
     row["difference"] = unit * gap
-    found: DifferenceClaim | None = graded_difference(one, other, users, alpha)
+    graded = graded_difference(one, other, users, alpha)
+    found: DifferenceClaim | None = graded
     if settings["kind"] == "hits" and settings["paired"]:
         found = hits_difference(one, other, users)
     if found is None:
@@ -417,7 +419,7 @@ def _pair(
         p_least = p_most = _p_of_sd(gap * unit, difference_sd, users)
         half = t_quantile(1 - alpha / 2, users - 1) * difference_sd / math.sqrt(users)
         row |= {"low": gap * unit - half, "high": gap * unit + half}
-    widest = graded_difference(one, other, users, alpha).sd_most
+    widest = graded.sd_most
     return row | {
         "difference_low": unit * found.low,
         "difference_high": unit * found.high,
@@ -439,11 +441,9 @@ def _p_of_sd(difference: float, deviation: float, users: int) -> float:
 
 def _verdict(row: Mapping[str, Any], alpha: float) -> str:
     """Return what all samples that print so have in common, by t and, of hits, by the exact test."""
-    least = [row[name] for name in ("p_least", "exact_least") if not math.isnan(row[name])]
-    most = [row[name] for name in ("p_most", "exact_most") if not math.isnan(row[name])]
-    if min(least) >= alpha:
+    if _least(row) >= alpha:
         return CANNOT
-    return ANY_CASE if max(most) < alpha else UNDECIDED
+    return ANY_CASE if _most(row) < alpha else UNDECIDED
 
 
 def _possible(printed: Mapping[str, PrintedValue], settings: dict[str, Any]) -> Claim:
@@ -497,13 +497,13 @@ def _pair_sentences(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> lis
         cannot = f"{one} cannot be significantly {than} than {other} on {users}"
         return [f"{cannot}: {told}p is {least:.2g} or more whatever they are."]
     if pair["verdict"] == ANY_CASE:
-        most = max(p for p in (pair["p_most"], pair["exact_most"]) if not math.isnan(p))
+        most = _most(pair)
         better = "beats" if pair["difference"] > 0 else "is below"
         size = f"p below {_above(most)}" if most < 0.001 else f"p is {most:.2g} or less"
         return [f"{one} {better} {other} on {users} whatever the users' values are ({size})."]
     return [
         f"This table does not decide whether {one} differs from {other} ({_on(settings)}).",
-        _deciding(pair),
+        _condition_text(pair),
         "Ask for the values per user, the standard deviation of the differences, or a p-value.",
     ]
 
@@ -512,13 +512,19 @@ def _names(pair: Mapping[str, Any]) -> tuple[str, str]:
     """Return both values, with the names of their systems if they have any."""
     names = []
     for side, value in (("system", "value"), ("baseline", "value_baseline")):
-        is_named = pair[side] not in ("value", "baseline")
+        is_named = pair[side] not in _NAMELESS
         names.append(f"{pair[side]} ({pair[value]})" if is_named else str(pair[value]))
     return names[0], names[1]
 
 
 def _least(pair: Mapping[str, Any]) -> float:
+    """Return the smallest p-value, of t or of the exact test."""
     return min(float(p) for p in (pair["p_least"], pair["exact_least"]) if not math.isnan(p))
+
+
+def _most(pair: Mapping[str, Any]) -> float:
+    """Return the largest p-value, of t or of the exact test."""
+    return max(float(p) for p in (pair["p_most"], pair["exact_most"]) if not math.isnan(p))
 
 
 def _above(p: float) -> str:
@@ -526,14 +532,14 @@ def _above(p: float) -> str:
     return f"1e{math.ceil(math.log10(p)) if p > 0 else -300}"
 
 
-def _deciding(pair: Mapping[str, Any]) -> str:
+def _condition_text(pair: Mapping[str, Any]) -> str:
     """Return what decides a difference that the table leaves open."""
     low, high = pair["difference_low"], pair["difference_high"]
     rounding = f"Rounding leaves {low:+.3f} to {high:+.3f}." if low != high else ""
     if pair["differ_least"] is not None:
         return (
             f"{pair['differ_least']:,} to {pair['differ_most']:,} users differ: p is "
-            f"{_least(pair):.2g} to {max(pair['p_most'], pair['exact_most']):.2g}. {rounding}"
+            f"{_least(pair):.2g} to {_most(pair):.2g}. {rounding}"
         ).rstrip()
     if not pair["difference"]:
         return f"They are equal to the printed digit. {rounding}".rstrip()

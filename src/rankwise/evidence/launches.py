@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import LAUNCHES
 from rankwise.core.terminal import (
     Detail,
@@ -35,8 +33,7 @@ from rankwise.stats.errors_in_variables import (
     true_effects,
 )
 from rankwise.stats.many_systems import adjust
-from rankwise.tables.files import read_file
-from rankwise.tables.frames import from_arrow, parse_numbers
+from rankwise.tables.files import read_study_table
 
 _FEWEST = 8  # launches below which nothing is concluded
 _FOR_COMPOSITES, _FEW = 20, 30
@@ -327,14 +324,8 @@ def validate_metrics(
 
 def read_launches(launches: Any) -> tuple[pl.DataFrame, str]:
     """Return the table of launches, and its name."""
-    if not isinstance(launches, str | Path):
-        where = "launches"
-        frame = from_arrow(
-            pl.DataFrame(launches) if isinstance(launches, dict) else launches, where
-        )
-    else:
-        raw = read_file(check_path("launches", launches))
-        frame, where = parse_numbers(raw.frame, raw.frame.columns), raw.name
+    source = pl.DataFrame(launches) if isinstance(launches, dict) else launches
+    frame, where = read_study_table(source, "launches")
     if frame.is_empty():
         raise EmptyError("there is no launch", where=where)
     plain = frame.select(

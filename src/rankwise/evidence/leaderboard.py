@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import align_users
+from rankwise.comparison.alignment import align_units
 from rankwise.comparison.comparability import (
     check_comparable,
     check_ids,
@@ -26,13 +26,11 @@ from rankwise.errors import ColumnError, MetricError, ParameterError
 from rankwise.findings.tables import ResultTable
 from rankwise.findings.words import listing
 from rankwise.messages import parameter
-from rankwise.results.intervals import groups_of_users
 from rankwise.results.result import Result
-from rankwise.stats.data_sets import cluster_values
 from rankwise.stats.differences import Floats, check_level
 from rankwise.stats.leaderboards import borda, rank_by_covariance, rank_on_tasks
 from rankwise.stats.many_systems import SystemRanks
-from rankwise.tables.frames import from_arrow
+from rankwise.tables.files import read_study_table
 
 Score: TypeAlias = Literal["mean", "borda"]
 """How a system's values on tasks become one score: their mean, or the share of systems beaten."""
@@ -243,7 +241,7 @@ def leaderboard(
             hint=parameter("by", "mean"),
         )
     board = _read(systems, metric, missing)
-    board = _oriented(board, higher_is_better)
+    board = _turn(board, higher_is_better)
     _check_size(board, over)
     values = borda(board.values) if by == "borda" else board.values
     options: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed}
@@ -328,15 +326,12 @@ def _is_missing(value: Any) -> bool:
 
 def _cells_of_table(source: Any) -> dict[str, dict[str, Any]]:
     """Return the cells of a table with one row per system and task, or one column per task."""
-    if isinstance(source, str | Path):
-        frame = pl.read_csv(source)
-    elif hasattr(source, "__arrow_c_stream__"):
-        frame = from_arrow(source, "leaderboard")
-    else:
+    if not (isinstance(source, str | Path) or hasattr(source, "__arrow_c_stream__")):
         raise ParameterError(
             "a leaderboard is a mapping of systems to their values, or a table",
             found=type(source).__name__,
         )
+    frame, _ = read_study_table(source, "leaderboard", labels=("system", "task"))
     if "system" not in frame.columns or len(frame.columns) < 2:
         raise ColumnError(
             "a leaderboard has a column system, and task and value, or a column per task",
@@ -346,9 +341,10 @@ def _cells_of_table(source: Any) -> dict[str, dict[str, Any]]:
         long = frame.select("system", "task", "value")
     else:
         long = frame.unpivot(index="system", variable_name="task", value_name="value")
-    if long.select("system", "task").is_duplicated().any():
-        twice = long.filter(long.select("system", "task").is_duplicated()).row(0)
-        raise ColumnError("a system has two values on a task", found=f"{twice[0]} on {twice[1]}")
+    twice = long.filter(pl.struct("system", "task").is_duplicated())
+    if len(twice):
+        system, task, _ = twice.row(0)
+        raise ColumnError("a system has two values on a task", found=f"{system} on {task}")
     if not long.schema["value"].is_numeric():
         raise ColumnError("values are numbers", found=str(long.schema["value"]))
     cells: dict[str, dict[str, Any]] = {}
@@ -407,40 +403,26 @@ def _read_results(
     means = [float(np.mean([float(run.values[cell]) for run in own])) for own in runs.values()]
     if not all(run.is_mean_of_users(cell) for run in results.values()):
         return _Task(means, None, better)
-    units = {name: run.units for name, run in results.items()}
-    unit = first.sampling_unit
-    groups = None if unit.clusters is None else groups_of_users(units, unit.clusters)
-    aligned = align_users(results, cell, "common", groups)
-    columns = iter(aligned.values.T)
+    columns = iter(align_units(results, cell, "common", first.sampling_unit).unit_values.T)
     values = [np.mean([next(columns) for _ in own], axis=0) for own in runs.values()]
-    if aligned.clusters is not None:
-        values = [cluster_values(column, aligned.clusters.codes) for column in values]
     return _Task(means, np.column_stack(values), better)
 
 
-def _oriented(board: _Board, higher_is_better: bool | Mapping[str, bool]) -> _Board:
+def _turn(board: _Board, higher_is_better: bool | Mapping[str, bool]) -> _Board:
     """Return a board whose large values are good."""
+    is_high = dict.fromkeys(board.tasks, True)
     if isinstance(higher_is_better, Mapping):
         unknown = [task for task in higher_is_better if task not in (*board.tasks, *board.left_out)]
         if unknown:
-            raise ParameterError(
-                f"there is no task {unknown[0]!r}",
-                found=listing(board.tasks),
-            )
-    signs = []
-    for task in board.tasks:
-        default = True if isinstance(higher_is_better, Mapping) else higher_is_better
-        said = (
-            higher_is_better.get(task, default)
-            if isinstance(higher_is_better, Mapping)
-            else default
-        )
-        signs.append(1.0 if board.directions.get(task, said) else -1.0)
-    turned = np.array(signs)[:, None]
+            raise ParameterError(f"there is no task {unknown[0]!r}", found=listing(board.tasks))
+        is_high |= higher_is_better
+    elif not higher_is_better:
+        is_high = dict.fromkeys(board.tasks, False)
+    is_high |= board.directions
+
+    signs = [1.0 if is_high[task] else -1.0 for task in board.tasks]
     users = [sign * own for sign, own in zip(signs, board.users, strict=False)]
-    return _Board(
-        board.systems, board.tasks, turned * board.values, board.left_out, users, board.directions
-    )
+    return replace(board, values=np.array(signs)[:, None] * board.values, users=users)
 
 
 def _check_size(board: _Board, over: Over) -> None:

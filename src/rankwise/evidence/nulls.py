@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -221,7 +221,7 @@ def nulls(
     for result in results:
         _check_mean(result, cell)
     facts = _Facts.read(truth, known, results[0], given)
-    fitted = dict(_fitted(name, known, window, seed) for name in baselines)
+    fitted = dict(_fit(name, known, window, seed) for name in baselines)
     of_baselines = {
         label: facts.result_of(positions(model.recommend(facts.ids, k)), cell)
         for label, model in fitted.items()
@@ -233,7 +233,7 @@ def nulls(
         average = facts.result_of(_own_average(own, facts, k), cell)
         found = [
             _swap(own, facts, cell, k, others, seed, confidence),
-            *_compared(facts.result_of(own, cell), {OWN: average, **of_baselines}, confidence),
+            *_compare_with(facts.result_of(own, cell), {OWN: average, **of_baselines}, confidence),
         ]
         rows += [{"system": name, **row} for row in found]
     settings = {
@@ -373,7 +373,7 @@ class _Facts:
 
     def values_of(self, lists: pl.DataFrame, truth: pl.DataFrame, cell: str) -> Floats:
         """Return the value of each user; NaN for those without a relevant item."""
-        result = self._evaluated(lists, truth, cell)
+        result = self._evaluate(lists, truth, cell)
         values = self.users.to_frame().join(
             result.units.select(pl.col("user").cast(pl.String), value=cell), on="user", how="left"
         )
@@ -384,9 +384,9 @@ class _Facts:
     def result_of(self, lists: pl.DataFrame, cell: str) -> Result:
         """Return the result of lists on the whole ground truth."""
         inside = lists.filter(pl.col("user").is_in(self.users.implode()))
-        return self._evaluated(inside, self.truth, cell)
+        return self._evaluate(inside, self.truth, cell)
 
-    def _evaluated(self, lists: pl.DataFrame, truth: pl.DataFrame, cell: str) -> Result:
+    def _evaluate(self, lists: pl.DataFrame, truth: pl.DataFrame, cell: str) -> Result:
         ranked = lists.select("user", "item", rank="position")
         if ranked.is_empty():  # no list at all: a user with one item that nobody has
             ranked = pl.DataFrame({"user": truth["user"].head(1), "item": [""], "rank": [1]})
@@ -543,7 +543,7 @@ def _own_average(own: pl.DataFrame, facts: _Facts, k: int) -> pl.DataFrame:
     )
 
 
-def _fitted(name: str, train: Any, window: str, seed: int) -> tuple[str, Baseline]:
+def _fit(name: str, train: Any, window: str, seed: int) -> tuple[str, Baseline]:
     """Return a fitted shortcut, with what it is called."""
     models: dict[str, tuple[str, Baseline]] = {
         "popularity": ("popularity", Popularity()),
@@ -552,11 +552,10 @@ def _fitted(name: str, train: Any, window: str, seed: int) -> tuple[str, Baselin
         "random": ("random", Random(seed=seed)),
     }
     label, model = models[name]
-    assert name in get_args(Shortcut)
     return label, model.fit(train)
 
 
-def _compared(
+def _compare_with(
     result: Result, shortcuts: Mapping[str, Result], confidence: float
 ) -> Iterator[dict[str, Any]]:
     """Yield the difference of a system from each shortcut, corrected over all of them."""

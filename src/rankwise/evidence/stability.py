@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import align_users
+from rankwise.comparison.alignment import align_units
 from rankwise.comparison.comparability import (
     check_comparable,
     check_ids,
@@ -32,10 +32,7 @@ from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.tables import ResultTable
 from rankwise.findings.words import named_p
 from rankwise.messages import call, parameter
-from rankwise.results.intervals import groups_of_users
 from rankwise.results.result import Result
-from rankwise.stats.clusters import UserClusters
-from rankwise.stats.data_sets import cluster_values
 from rankwise.stats.differences import Floats, check_above_zero, check_level
 from rankwise.stats.noise_floor import NoiseFloor, noise_floor
 
@@ -101,10 +98,10 @@ class Stability(ResultTable):
 
     def noise_of(self, system: str, metric: str) -> NoiseFloor | None:
         """Return the noise of a system on a metric; of one system, that of any; None if unknown."""
-        for row in self.table.to_dicts():
-            if row["metric"] == metric and (len(self.systems) == 1 or row["system"] == system):
-                return _floor_of(row)
-        return None
+        known = self.table.filter(pl.col("metric") == metric)
+        if len(self.systems) > 1:
+            known = known.filter(pl.col("system") == system)
+        return None if known.is_empty() else _floor_of(known.row(0, named=True))
 
     def is_above(self, most: float) -> bool:
         """Return whether the noise floor of any row is above a number."""
@@ -354,17 +351,9 @@ def _values_of(
     if not all(result.is_mean_of_users(cell) for result in results.values()):
         return cell, np.array([float(result.values[cell]) for result in results.values()]), None
     unit = next(iter(results.values())).sampling_unit
-    units = {name: result.units for name, result in results.items()}
-    groups = None if unit.clusters is None else groups_of_users(units, unit.clusters)
-    aligned = align_users(results, cell, missing, groups, with_ids=True)
-    if aligned.clusters is None:
-        return cell, np.ascontiguousarray(aligned.values.T), aligned.ids
-    return cell, _by_cluster(aligned.values, aligned.clusters), None
-
-
-def _by_cluster(values: Floats, clusters: UserClusters) -> Floats:
-    """Return one value per user for each run, whose mean is that of all requests."""
-    return np.stack([cluster_values(column, clusters.codes) for column in values.T])
+    aligned = align_units(results, cell, missing, unit, with_ids=True)
+    ids = aligned.ids if aligned.clusters is None else None
+    return cell, np.ascontiguousarray(aligned.unit_values.T), ids
 
 
 def _notes_on_runs(results: Mapping[str, Result]) -> list[str]:

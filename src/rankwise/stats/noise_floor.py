@@ -15,7 +15,7 @@ The floor is the larger one: by runs alone it is 0 where two means agree by chan
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -188,20 +188,11 @@ def noise_floor(values: Any, *, confidence: float = 0.95) -> NoiseFloor:
         deviation=deviation,
         deviation_low=low,
         deviation_high=high,
-        floor=float(np.fmax(floor_runs, of_users.floor)),
+        floor=float(np.fmax(floor_runs, of_users.floor_users)),
         floor_runs=floor_runs,
-        floor_users=of_users.floor,
         spread=float(np.ptp(means)),
-        flips=of_users.flips,
-        ever=of_users.ever,
-        moved=of_users.moved,
-        flips_high=of_users.flips_high,
-        shared_variance=of_users.shared_variance,
-        p_shared=of_users.p_shared,
-        variance_users=of_users.variance_users,
-        share_of_runs=of_users.share_of_runs,
-        residual=of_users.residual,
         confidence=confidence,
+        **asdict(of_users),
     )
 
 
@@ -222,9 +213,9 @@ def _limits_of_deviation(deviation: float, freedom: int, confidence: float) -> t
 
 @dataclass(frozen=True)
 class _UserNoise:
-    """What the values of users tell about the noise of runs; NaN where only means are known."""
+    """The fields of a noise floor that users tell; NaN where only means are known."""
 
-    floor: float = math.nan
+    floor_users: float = math.nan
     flips: float = math.nan
     ever: float = math.nan
     moved: float = math.nan
@@ -244,7 +235,7 @@ class _UserNoise:
         variance_users = _variance_users(data, residual)
         total = variance + variance_users
         return cls(
-            floor=_floor_by_users(data, confidence),
+            floor_users=_floor_by_users(data, confidence),
             flips=_over_pairs(data, lambda change: (change > 0).mean()),
             ever=ever,
             moved=_over_pairs(data, lambda change: change.mean()),

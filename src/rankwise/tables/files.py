@@ -26,6 +26,7 @@ import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
+from rankwise.core.arguments import check_path
 from rankwise.core.hashing import json_hash
 from rankwise.core.kernels import default_threads, map_threads
 from rankwise.core.terminal import progress_bar
@@ -49,7 +50,7 @@ from rankwise.tables.formats import (
     sniff,
     unpacked,
 )
-from rankwise.tables.frames import in_one_piece
+from rankwise.tables.frames import from_arrow, in_one_piece, parse_numbers
 from rankwise.tables.memory import from_document
 from rankwise.tables.storage import file_hash, file_state, is_folder, is_parquet, polars_path
 from rankwise.tables.table import CARD_FILE, TableRole
@@ -487,6 +488,20 @@ def is_list_of_paths(source: Any, role: TableRole) -> bool:
     ):
         return True
     return role != "items" and all(file_state(Path(path)) for path in source)
+
+
+def read_study_table(
+    source: Any, name: str, *, labels: Collection[str] = ()
+) -> tuple[pl.DataFrame, str]:
+    """Return a table with columns of its own, such as past launches, and what it is called.
+
+    Of a file, text is numbers where all values of a column are, unless it is one of ``labels``.
+    """
+    if not isinstance(source, str | Path):
+        return from_arrow(source, name), name
+    raw = read_file(check_path(name, source))
+    columns = [column for column in raw.frame.columns if column not in labels]
+    return parse_numbers(raw.frame, columns), raw.name
 
 
 def read_parts(
