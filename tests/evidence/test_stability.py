@@ -372,3 +372,10 @@ def test_a_configuration_with_runs(tmp_path):
     (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
     wrong = rankwise_here(tmp_path, "check", "config.yaml")
     assert "comparison.noise: there is no section `stability`" in wrong.stderr
+    bare = text.replace("noise: true, ", "")
+    (tmp_path / "config.yaml").write_text(bare, encoding="utf-8")
+    assert rankwise_here(tmp_path, "run", "config.yaml").returncode == 0
+    assert not (out / "stability").exists()  # nothing of the earlier run is left
+    (tmp_path / "other" / "stability").mkdir(parents=True)
+    kept = rankwise_here(tmp_path, "run", "config.yaml", "-o", "other")
+    assert (kept.returncode, "files that no run wrote" in kept.stderr) == (6, True)

@@ -12,7 +12,8 @@ import rankwise as rw
 from command_line import rankwise_here
 from rankwise.errors import ConfigError, EmptyError, FileError, OutputError, ParameterError
 from rankwise.experiments.experiment import read_experiment
-from rankwise.experiments.run import execute, over_candidates
+from rankwise.experiments.inputs import over_candidates
+from rankwise.experiments.run import execute
 from rankwise.experiments.starter import starter_text
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import read_table

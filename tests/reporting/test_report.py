@@ -20,7 +20,7 @@ from rankwise.comparison.view import verdict_sentences
 from rankwise.core.terminal import brief
 from rankwise.errors import OutputError, ParameterError, UsageError
 from rankwise.reporting import report as page
-from rankwise.reporting import report_data, report_sections
+from rankwise.reporting import report_data, report_sections, report_users
 from rankwise.reporting.forest import Axis, Bar, Board, Forest, ForestRow, Stack
 from rankwise.reporting.plots import Estimates
 from rankwise.reporting.report_data import Folded, Grid, Lists, Notes, Panels, Text
@@ -446,6 +446,7 @@ BUILDERS = [
         (report_data, name)
         for name in ("audit", "conventions", "data", "glossary", "inputs", "remarks", "split")
     ),
+    *((report_users, name) for name in ("examples", "movers")),
 ]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rankwise.comparison.comparison import Comparison
     from rankwise.experiments.demo import Outcome
     from rankwise.experiments.experiment import Experiment
-    from rankwise.experiments.run import Evaluate
+    from rankwise.experiments.inputs import Evaluate
     from rankwise.results.result import Result
 
 NOT_AS_PLANNED = 7
@@ -109,7 +109,7 @@ def read(config: Path, output: Path | None = None) -> Experiment:
 
 def _engine(experiment: Experiment) -> Evaluate:
     """Return the function that evaluates, in this process or in a Spark session of this command."""
-    from rankwise.experiments.run import evaluate_locally
+    from rankwise.experiments.inputs import evaluate_locally
 
     engine = experiment.config.engine
     if engine.name == "local":

@@ -39,7 +39,7 @@ from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.findings.tables import ResultTable
 from rankwise.messages import call, parameter, printable
 from rankwise.offpolicy.result import OffPolicy
-from rankwise.reporting import report_data, report_sections
+from rankwise.reporting import report_data, report_sections, report_users
 from rankwise.reporting.forest import Forest
 from rankwise.reporting.logged import logged_blocks, logged_gaps, logged_head, logged_sections
 from rankwise.reporting.plots import Estimates, charts, groups_of
@@ -144,8 +144,8 @@ def sections_of(material: ReportData) -> list[Section]:
         ("fairness", "Fairness: values of groups"): {"metrics of groups": sections.fairness},
         ("evidence", "Evidence of other studies"): {"the evidence": sections.evidence},
         ("examples", "Users where the systems differ most"): {
-            "users that moved most": sections.movers,
-            "examples of users": sections.examples,
+            "users that moved most": report_users.movers,
+            "examples of users": report_users.examples,
         },
         ("method", "How it was done"): {"the method": sections.method},
         ("pairs", "All paired comparisons"): {"the table of pairs": sections.pair_table},

@@ -418,6 +418,19 @@ class ReportData:
         return sorted(descriptions, key=lambda d: (order.get(d.cls.family, len(order)), d.cls.name))
 
 
+def check_lists_of_users(material: ReportData, *, value_from_means: bool = False) -> None:
+    """Raise if lists belong to requests, whose users are not in the tables that are drawn.
+
+    ``value_from_means``: values alone are drawn, which users have if means are over users first.
+    """
+    results = material.results.values()
+    if any(
+        result.has_requests if value_from_means else "requests" in result.provenance
+        for result in results
+    ):
+        raise MetricError("lists belong to requests of users; this is drawn for one list per user")
+
+
 def data(material: ReportData) -> list[Block]:
     """Return the counts of users, rows and irregularities of every system."""
     names = dict.fromkeys(name for r in material.results.values() for name in sorted(r.counts))

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.decision import Decision, levels_of
-from rankwise.comparison.movers import find_movers
 from rankwise.comparison.paper import methods
 from rankwise.comparison.view import adjusted_p_name, means_by_system, pair_view, served_sentence
 from rankwise.core.terminal import (
@@ -64,7 +63,6 @@ from rankwise.reporting.plots import (
     MOST_GROUPS,
     SLICES,
     Estimate,
-    changed_users,
     charts,
     curve_frame,
     curves_of,
@@ -81,13 +79,13 @@ from rankwise.reporting.plots import (
 from rankwise.reporting.report_data import (
     Block,
     Figure,
-    Folded,
     Grid,
     Missing,
     Notes,
     Panels,
     ReportData,
     Text,
+    check_lists_of_users,
     section,
 )
 from rankwise.reporting.report_head import SYSTEMS, pairs_with_reference, reference
@@ -97,11 +95,7 @@ from rankwise.results.result import Result, knows_lists
 from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.results.values import labelled_values
 
-_EXAMPLES = 5  # users who gain most, and as many who lose most
-_MOVERS = 5  # likewise, in the table
 _CELLS = 60  # rows of a table of groups
-_ITEMS = 10  # relevant items of a user that are named
-_LIST = 20  # items of a list that are shown
 
 
 _COLUMNS = 9  # metrics of the table of systems, and of the matrix
@@ -660,25 +654,12 @@ def truth_popularity(material: ReportData) -> list[Block]:
     )
 
 
-def _check_lists_of_users(material: ReportData, *, value_from_means: bool = False) -> None:
-    """Raise if lists belong to requests, whose users are not in the tables that are drawn.
-
-    ``value_from_means``: values alone are drawn, which users have if means are over users first.
-    """
-    results = material.results.values()
-    if any(
-        result.has_requests if value_from_means else "requests" in result.provenance
-        for result in results
-    ):
-        raise MetricError("lists belong to requests of users; this is drawn for one list per user")
-
-
 def _thirds(
     material: ReportData, values: pl.DataFrame, name: str, what: str, absent: float | None = None
 ) -> list[Block]:
     """Return the primary metric in three groups of users, by a number that each user has."""
     cell, rows = material.primary, []
-    _check_lists_of_users(material, value_from_means=True)
+    check_lists_of_users(material, value_from_means=True)
     systems = {
         system: result.units.select(pl.col("user").cast(pl.String), value=cell)
         for system, result in material.drawn.results.items()
@@ -800,113 +781,6 @@ def _table_of_cells(material: ReportData, name: str, labels: Sequence[str]) -> l
     if len(names) > _CELLS:
         blocks.append(Notes([f"{len(names) - _CELLS:,} more groups are in the saved results"]))
     return blocks
-
-
-def movers(material: ReportData) -> list[Block]:
-    """Return the users that moved most, with both values: lists are not needed."""
-    if material.alone:
-        return []
-    pair = _most_telling(material)
-    _check_lists_of_users(material, value_from_means=True)
-    found = find_movers(material.results, pair, material.primary, n=_MOVERS)
-    if found.table.is_empty():
-        return []
-    rows = found.views[-1]
-    return [
-        Text(found.sentence),
-        Grid(replace(rows, title="", notes=())),
-        Notes(rows.notes),
-    ]
-
-
-def examples(material: ReportData) -> list[Block]:
-    """Return the users where two systems differ most, with their lists and hits."""
-    if material.alone:
-        return []
-    baseline, system = _most_telling(material)
-    cell = material.primary
-    _check_lists_of_users(material)
-    one, other = (material.results[name].units for name in (system, baseline))
-    values = changed_users(one, other, cell)
-    if values.is_empty():
-        return [Text(f"{cell} is the same in {system} and {baseline} for every user.")]
-    better = material.direction(cell)
-    gain = pl.col("difference") * (-1 if better is False else 1)
-    chosen = pl.concat(
-        [values.filter(side > 0).sort(-side, "user").head(_EXAMPLES) for side in (gain, -gain)]
-    )
-    lists = {
-        name: _by_user(material.lists.top(name, material.k), chosen["user"])
-        for name in (baseline, system)
-    }
-    relevant = _by_user(material.lists.relevant, chosen["user"])
-    folded: list[Block] = [
-        _example(material, row, (baseline, system), lists, relevant.get(row["user"], []))
-        for row in chosen.iter_rows(named=True)
-    ]
-    text = f"The users with the largest differences in {cell} between {system} and {baseline}: up "
-    text += f"to {_EXAMPLES} who gain with {system}, then up to {_EXAMPLES} who lose. Relevant "
-    return [Text(f"{text}items are in bold, after ✓."), *folded]
-
-
-def _most_telling(material: ReportData) -> tuple[str, str]:
-    """Return the compared pair of systems that ranks highest, to show example users of."""
-    if material.pairs is None:
-        raise MetricError(material.not_compared)
-    rows = material.pairs.filter(pl.col("primary") & pl.col("wins").is_not_null())
-    if rows.is_empty():
-        raise MetricError(f"{material.primary} has no per-user values that were compared")
-    place = {name: index for index, name in enumerate(material.ranked)}
-    pairs = [(row["baseline"], row["system"]) for row in rows.iter_rows(named=True)]
-    best = min(pairs, key=lambda pair: place[pair[0]] + place[pair[1]])
-    return best if place[best[1]] < place[best[0]] else (best[1], best[0])
-
-
-def _by_user(rows: pl.DataFrame, users: pl.Series) -> dict[str, list[str]]:
-    inside = rows.filter(pl.col("user").is_in(users.to_list()))
-    if "position" in inside.columns:
-        inside = inside.sort("user", "position")
-    return dict(inside.group_by("user", maintain_order=True).agg("item").rows())
-
-
-def _example(
-    material: ReportData,
-    row: dict[str, Any],
-    pair: tuple[str, str],
-    lists: dict[str, dict[str, list[str]]],
-    relevant: Sequence[str],
-) -> Folded:
-    """Return the lists of one user side by side, hits marked."""
-    titles, hits = material.lists.titles, set(relevant)
-    columns = [lists[name].get(row["user"], []) for name in pair]
-    rows = []
-    for place in range(min(max(map(len, columns), default=0), _LIST)):
-        items = [column[place] if place < len(column) else None for column in columns]
-        rows.append(
-            [
-                str(place + 1),
-                *(
-                    ""
-                    if item is None
-                    else Marked(f"✓ {titles.get(item, item)}", "bold")
-                    if item in hits
-                    else titles.get(item, item)
-                    for item in items
-                ),
-            ]
-        )
-    if max(map(len, columns), default=0) > _LIST:
-        rows.append(["…", "", ""])
-    named = [titles.get(item, item) for item in relevant[:_ITEMS]]
-    more = f" and {len(relevant) - _ITEMS:,} more" if len(relevant) > _ITEMS else ""
-    change = f"{format_number(row['baseline'])} with {pair[0]}, {format_number(row['value'])} with {pair[1]}"
-    return Folded(
-        f"User {row['user']}: {material.primary} {change}",
-        [
-            Text(f"Relevant: {', '.join(named)}{more}."),
-            Grid(TableView(["rank", *pair], rows, left=(0, 1, 2))),
-        ],
-    )
 
 
 def method(material: ReportData) -> list[Block]:

@@ -1,0 +1,174 @@
+"""The studies beside a comparison that a configuration asks for, each from its section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+from rankwise.errors import ParameterError
+from rankwise.evidence.judged import JudgedResult, judged
+from rankwise.evidence.launches import MetricValidation, validate_metrics
+from rankwise.evidence.leaderboard import Leaderboard, leaderboard
+from rankwise.evidence.nulls import Nulls, nulls
+from rankwise.evidence.rank_agreement import RankAgreement, rank_agreement
+from rankwise.evidence.stability import Stability, stability
+from rankwise.experiments.inputs import Evaluate, Inputs, Say
+from rankwise.experiments.schema import LoggedTarget, Source
+from rankwise.offpolicy import policies
+from rankwise.offpolicy.off_policy import off_policy
+from rankwise.offpolicy.result import OffPolicy
+from rankwise.results.result import Result
+from rankwise.tables.columns import key_of
+from rankwise.tables.read import read_table
+
+Evidence: TypeAlias = (
+    MetricValidation | JudgedResult | RankAgreement | Stability | Leaderboard | Nulls | OffPolicy
+)
+"""What other studies say."""
+STUDIES = {
+    "launches.json": "the validation of metrics",
+    "leaderboard.json": "the leaderboard",
+    "nulls.json": "the nulls",
+    "judged.json": "the values by human labels",
+    "agreement.json": "the agreement of two orders",
+    "stability.json": "the noise floor",
+    "off_policy.json": "the policies on logged requests",
+}
+"""The files of studies, and what each is called in the note on an unfinished run."""
+FOLDERS = {"off_policy.json": "off_policy", "stability.json": "stability"}
+"""The folders of studies that other commands read, beside their files."""
+
+
+def make_studies(
+    inputs: Inputs,
+    results: Mapping[str, Result],
+    runs: Mapping[str, Any],
+    floor: Stability | None,
+    evaluate: Evaluate,
+) -> Iterator[tuple[str, Evidence]]:
+    """Yield file and study: past launches, labels, a second order, noise and logged requests."""
+    config = inputs.experiment.config
+    again = partial(_by_other_truth, inputs, evaluate, runs)
+    launches, board, labels, agreement = (
+        getattr(config, name) for name in ("launches", "leaderboard", "judged", "agreement")
+    )
+    if launches is not None:
+        options = launches.model_dump(exclude={"table"})
+        yield "launches.json", validate_metrics(inputs.path(launches.table), **options)
+    if board is not None:
+        options = board.model_dump(exclude={"table"})
+        yield "leaderboard.json", leaderboard(inputs.path(board.table), **options)
+    if labels is not None:
+        yield (
+            "judged.json",
+            judged(
+                human=again(labels.human), judge=results, **labels.model_dump(exclude={"human"})
+            ),
+        )
+    if agreement is not None:
+        second = None if agreement.truth is None else again(agreement.truth)
+        yield (
+            "agreement.json",
+            rank_agreement(results, second, **agreement.model_dump(exclude={"truth"})),
+        )
+    if config.nulls is not None:
+        yield "nulls.json", _nulls(config.nulls, inputs, runs)
+    if floor is not None:
+        yield "stability.json", floor
+    if config.off_policy is not None:
+        yield "off_policy.json", _off_policy(config.off_policy, inputs)
+
+
+def _off_policy(section: Any, inputs: Inputs) -> OffPolicy:
+    """Estimate the values of policies on logged requests."""
+    tables = {
+        name: getattr(section, name) for name in ("exposures", "outcomes", "predictions", "items")
+    }
+    named = {role: source for role, source in tables.items() if source is not None}
+    columns = {
+        f"{role}.{key}": name
+        for role, source in named.items()
+        for key, name in source.columns.items()
+    }
+    read = {role: inputs.table_or_path(source) for role, source in named.items()}
+    propensity = section.propensity
+    options = section.model_dump(exclude={*tables, "targets", "propensity"})
+    return off_policy(
+        read.pop("exposures"),
+        read.pop("outcomes", None),
+        targets={name: _policy(target, inputs) for name, target in section.targets.items()},
+        propensity=_policy(propensity, inputs)
+        if isinstance(propensity, LoggedTarget)
+        else propensity,
+        columns=columns or None,
+        **read,
+        **options,
+    )
+
+
+def _nulls(section: Any, inputs: Inputs, runs: Mapping[str, Any]) -> Nulls:
+    """Return the nulls of the systems that the configuration names."""
+    names = section.systems or list(runs)
+    unknown = [name for name in names if name not in runs]
+    if unknown:
+        raise ParameterError(f"there is no system {unknown[0]!r}", found=", ".join(runs))
+    truth, train = inputs.parts
+    return nulls(
+        {name: runs[name] for name in names},
+        truth,
+        train=train,
+        columns=inputs.columns_of("recommendations", "truth", "train") or None,
+        relevance_threshold=inputs.experiment.options.get("relevance_threshold"),
+        **section.model_dump(exclude={"systems"}),
+    )
+
+
+def _policy(target: LoggedTarget, inputs: Inputs) -> policies.Policy:
+    """Return the policy that a configuration describes."""
+    if target.source is None:
+        rules = {"uniform": policies.Uniform(), "logged": policies.Logged()}
+        return policies.Column(str(target.column)) if target.rule is None else rules[target.rule]
+    columns = {f"targets.{key}": name for key, name in target.source.columns.items()}
+    table = read_table(inputs.table_or_path(target.source), "targets", columns)
+    if target.scores is not None:
+        return policies.Scores(table, temperature=target.temperature, epsilon=target.epsilon)
+    return (
+        policies.Probabilities(table)
+        if target.lists is None
+        else policies.Lists(table, target.epsilon or 0.0)
+    )
+
+
+def _by_other_truth(
+    inputs: Inputs, evaluate: Evaluate, runs: Mapping[str, Any], source: Source
+) -> dict[str, Result]:
+    """Evaluate all systems against another ground truth."""
+    experiment, results = inputs.experiment, {}
+    for name, system in experiment.systems.items():
+        options = inputs.options(system)
+        columns = {
+            key: column
+            for key, column in (options.get("columns") or {}).items()
+            if not key.startswith("truth.")
+        }
+        columns |= {key_of("truth", key): column for key, column in source.columns.items()}
+        truth = inputs.table_or_path(source)
+        results[name] = evaluate(
+            runs[name], truth, experiment.metrics, options | {"columns": columns or None}
+        )
+    return results
+
+
+def measure_stability(inputs: Inputs, evaluate: Evaluate, say: Say) -> Stability | None:
+    """Return the noise floor of the runs that the configuration names; None without them."""
+    experiment = inputs.experiment
+    section = experiment.config.stability
+    if section is None:
+        return None
+    runs = []
+    for at, source in enumerate(section.runs, start=1):
+        say(f"evaluating run {at} of {len(section.runs)} …")
+        lists = inputs.run(f"run {at}", source)
+        runs.append(evaluate(lists, inputs.truth, experiment.metrics, inputs.options(source)))
+    return stability(runs, **section.model_dump(exclude={"runs", "at_most"}))
