@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 import rankwise as rw
+from golden_cases import golden_cases
 from rankwise.cli.main import cli
 from rankwise.errors import ParameterError
 from rankwise.findings.words import verdict_words
 from tools import deep
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-GOLDEN = Path(__file__).parents[3] / "shared" / "claims" / "golden-public.json"
 WORDS = {"any users": "better", "conditional": "better if", "not shown": "not shown"}
 
 
@@ -37,10 +36,7 @@ def against_zero(d, alpha=0.05, **options):
 
 
 def golden(kind):
-    if not GOLDEN.is_file():
-        return [pytest.param(None, marks=pytest.mark.skip(reason="no shared/claims"))]
-    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
-    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == kind]
+    return golden_cases("claims", lambda case: case["kind"] == kind)
 
 
 @pytest.mark.parametrize("case", golden("users"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,19 +10,16 @@ import pytest
 
 import rankwise as rw
 from command_line import rankwise_here
+from golden_cases import golden_cases
 from rankwise.errors import ParameterError
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "noise" / "golden-public.json"
 TRUTH = {user: {1, 2} for user in range(40)}
 OLD = {user: [1, 3, 2] for user in range(40)}
 NEW = {user: [1, 2, 3] if user < 3 else [4, 3, 1] if user < 5 else [1, 3, 2] for user in range(40)}
 
 
 def golden():
-    if not GOLDEN.is_file():
-        return [pytest.param(None, marks=pytest.mark.skip(reason="no shared/noise"))]
-    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
-    return [pytest.param(case, id=case["id"]) for case in cases if case["part"] == "E"]
+    return golden_cases("noise", lambda case: case["part"] == "E")
 
 
 def result(values, metric="ndcg@10"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,23 +14,20 @@ from scipy.stats import binomtest, ttest_rel
 
 import rankwise as rw
 from command_line import rankwise_here
+from golden_cases import golden_cases
 from rankwise.errors import MetricError, ParameterError
 from rankwise.stats.published import PrintedValue, graded_difference, graded_mean, hits_difference
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "noise" / "golden-public.json"
-
 
 def golden(*keys, without=()):
-    if not GOLDEN.is_file():
-        return [pytest.param(None, marks=pytest.mark.skip(reason="no shared/noise"))]
-    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
-    return [
-        pytest.param(case, id=case["id"])
-        for case in cases
-        if case["part"] == "D"
-        and all(key in case["input"] for key in keys)
-        and not any(key in case["input"] for key in without)
-    ]
+    return golden_cases(
+        "noise",
+        lambda case: (
+            case["part"] == "D"
+            and all(key in case["input"] for key in keys)
+            and not any(key in case["input"] for key in without)
+        ),
+    )
 
 
 @pytest.mark.parametrize("case", golden("value", "kind", without=("baseline",)))

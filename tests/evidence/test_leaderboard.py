@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,19 +13,14 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from command_line import rankwise_here
+from golden_cases import golden_cases
 from rankwise import stats
 from rankwise.errors import ColumnError, FileError, InputError, MetricError, ParameterError
 from tools import deep
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "noise" / "golden-public.json"
-
 
 def golden(test):
-    if not GOLDEN.is_file():
-        return [pytest.param(None, marks=pytest.mark.skip(reason="no shared/noise"))]
-    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
-    boards = [case for case in cases if case["part"] == "B"]
-    return [pytest.param(case, id=case["id"]) for case in boards if test(case["input"])]
+    return golden_cases("noise", lambda case: case["part"] == "B" and test(case["input"]))
 
 
 def board_of(values, systems=None):

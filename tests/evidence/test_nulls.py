@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,23 +11,17 @@ import pytest
 
 import rankwise as rw
 from command_line import rankwise_here
+from golden_cases import golden_cases
 from rankwise import splits
 from rankwise.errors import MetricError, ParameterError
 from rankwise.evidence.nulls import OWN, SWAP, _partners
 from rankwise.models import ItemNeighbours, Popularity, Random, Transitions
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "noise" / "golden-public.json"
-
 
 def golden():
-    if not GOLDEN.is_file():
-        return [pytest.param(None, marks=pytest.mark.skip(reason="no shared/noise"))]
-    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
-    return [
-        pytest.param(case, id=case["id"])
-        for case in cases
-        if case["part"] == "C" and case["name"].startswith("swapped")
-    ]
+    return golden_cases(
+        "noise", lambda case: case["part"] == "C" and case["name"].startswith("swapped")
+    )
 
 
 def rows_of(pairs, names=("user", "item")):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,22 +11,14 @@ import pytest
 
 import rankwise as rw
 from command_line import rankwise_here
+from golden_cases import golden_cases
 from rankwise import stats
 from rankwise.errors import InputError, ParameterError
 from tools import deep
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "noise" / "golden-public.json"
-
 
 def golden(key):
-    if not GOLDEN.is_file():
-        return [pytest.param(None, marks=pytest.mark.skip(reason="no shared/noise"))]
-    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
-    return [
-        pytest.param(case, id=case["id"])
-        for case in cases
-        if case["part"] == "A" and key in case["input"]
-    ]
+    return golden_cases("noise", lambda case: case["part"] == "A" and key in case["input"])
 
 
 def result(values, metric="hit_rate@1", **columns):
