@@ -327,6 +327,16 @@ def test_the_command_line(tmp_path):
     assert missing.returncode == 3
 
 
+def test_noise_that_all_users_share_alike_is_shown():
+    values = np.linspace(0.2, 0.6, 50)
+    found = rw.stability([result(values + shift, "ndcg@10") for shift in (0, 0.1, 0.2, 0.05)])
+    assert found["ndcg@10"]["p_shared"] == 0
+    assert "Runs share a part of their noise (p < 0.0001)" in " ".join(repr(found).split())
+    single = rw.stability([result(np.array([value]), "ndcg@10") for value in (0.1, 0.2, 0.4)])
+    assert math.isnan(single["ndcg@10"]["p_shared"])  # one user tells nothing of what is shared
+    assert "share" not in repr(single)
+
+
 CONFIG = """
 data: {truth: truth.csv}
 systems: {old: run-0.csv, new: run-1.csv}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -444,7 +445,8 @@ def _notes_of(row: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[s
             f"{row['flips'] * users:.1f} of {count_of(users, settings['unit'])} differ between "
             f"two runs on average; {round(row['ever'] * users):,} changed in some run."
         )
-        yield _shared_note(row)
+        if not math.isnan(row["p_shared"]):
+            yield _shared_note(row)
     found = _floor_of(row)
     if found.floor > 0:
         yield f"Means of {runs} runs on each side: {brief(found.floor_of_means(runs))}."

@@ -288,6 +288,8 @@ def _p_of_shared_noise(variance: float, residual: float, m: int, n: int) -> floa
     """Return p of the hypothesis that runs differ by the noise of users alone; NaN without any."""
     from scipy.special import fdtrc
 
-    if not residual > 0:
+    if n < 2 or not max(variance, residual) > 0:
         return math.nan
+    if not residual > 0:
+        return 0.0  # all users move alike
     return float(fdtrc(m - 1, (m - 1) * (n - 1), n * variance / residual))
