@@ -1,11 +1,15 @@
 """How often `rw.nulls` calls lists personal, and how often its interval holds the truth.
 
-Prints the table of docs/nulls.md. Run as ``python simulations/nulls.py`` (some four
-minutes).
+Prints the table of docs/nulls.md. Run as ``python simulations/nulls.py`` (some four minutes). With
+the folder of MovieTweetings it prints what is personal there, with and without what users had seen:
+
+    python simulations/nulls.py ../shared/data/movietweetings-100k
 """
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,8 @@ import polars as pl
 
 import rankwise as rw
 from rankwise.models import ItemNeighbours, Popularity, Random
+from rankwise.splits import KCore, time_based_split
+from rankwise.tables.read import read_table
 
 SAMPLES = 100
 USERS = 3000  # all users, of whom samples are drawn
@@ -56,8 +62,29 @@ def swap(
     return found.table.row(0, named=True)
 
 
+def print_real(folder: Path) -> None:
+    """Print the nulls of real ratings, split as examples/movietweetings.py does."""
+    ratings = read_table(folder / "ratings.dat", "truth").frame
+    train, test = time_based_split(KCore(5).apply(ratings), test_ratio=0.2)
+    users = test["user"].unique().sort()
+    lists = {
+        "neighbours": ItemNeighbours().fit(train).recommend(users, 10),
+        "popularity": Popularity().fit(train).recommend(users, 10),
+    }
+    shortcuts = ("popularity", "recent", "transitions", "random")
+    print(rw.nulls(lists, test, train=train, relevance_threshold=8, baselines=shortcuts))
+    plain = rw.nulls(lists, test, relevance_threshold=8, baselines=())
+    print("\nLists exchanged as they are, with what users had seen:")
+    for row in plain.table.filter(pl.col("null") == "another user's list").to_dicts():
+        limits = f"{row['share_low']:.2f} to {row['share_high']:.2f}"
+        print(f"{row['system']}: {row['share']:.2f} ({limits}) {row['verdict']}")
+
+
 def main() -> None:
-    """Print the table of the page."""
+    """Print the table of the page, or what is personal in a folder of ratings."""
+    if len(sys.argv) > 1:
+        print_real(Path(sys.argv[1]))
+        return
     rng = np.random.default_rng(0)
     train, test = world(rng)
     print("| lists | nDCG@10 | share | personal at 50 | 100 | 300 | covered at 300 |")
