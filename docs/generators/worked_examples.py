@@ -42,6 +42,7 @@ ONE_LIST = {
         "(1 + 0 + 0) / 3",
     ),
     "cg": ByHand("cg@5", "The relevance of the hits.", "3 + 1"),
+    "complete": ByHand("complete@5", "Fargo is relevant and not in the list.", "0"),
     "condensed": ByHand(
         "condensed(ndcg)@5",
         "The judged items of the list are casino, alien and dune, in this order; the ideal list "
@@ -404,6 +405,9 @@ ONE_LIST = {
         "1 - (1 - 0.8) * (1 + 0.8 + 0.8**2)",
     ),
     "repeated": ByHand("repeated@5", "Evita is one of the user's training items.", "1 / 5"),
+    "hole": ByHand(
+        "hole@5", "Brazil and evita have no row in the ground truth of anyone.", "2 / 5"
+    ),
     "unjudged": ByHand("unjudged@5", "Brazil and evita have no row in the ground truth.", "2 / 5"),
     "validity": ByHand("validity@5", "The catalogue has no item of the id at rank 5.", "4 / 5"),
 }

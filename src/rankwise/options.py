@@ -74,7 +74,7 @@ __all__ = [
     "options_of",
 ]
 
-Duplicates: TypeAlias = Literal["error", "first"]
+Duplicates: TypeAlias = Literal["error", "first", "keep"]
 IdType: TypeAlias = Literal["typed", "text"]
 OrderBy: TypeAlias = Literal["rank", "score"]
 MeanOver: TypeAlias = Literal["requests", "users"]
@@ -174,7 +174,7 @@ def declare_option(
     not_on: NotOn | None = None,
     forms: Sequence[Form] = (),
     agreement: Agreement | None = None,
-    counted: str = "",
+    counted: tuple[str, ...] = (),
     not_compared: str = "",
     saved_if_changed: bool = False,
     moves_numbers: bool = True,
@@ -198,8 +198,8 @@ def declare_option(
         Forms of its value that fewer roads take.
     agreement : str, optional
         What comparing two results needs; by default ``"per_metric"`` or ``"equal"``.
-    counted : str, default=""
-        For ``"where_counted"``, the count that says that the option had an effect.
+    counted : tuple of str, default=()
+        For ``"where_counted"``, the counts that say that the option had an effect.
     not_compared : str, default=""
         Why results that differ in it may be compared; empty where they may not.
     saved_if_changed : bool, default=False
@@ -309,12 +309,15 @@ class Choices:
         "error",
         "What to do with a duplicate item in a list, or in a user's ground truth. "
         '``"error"``: raise; ``"first"``: keep the best-ranked row (ground truth: the most '
-        "relevant), and count the rows that are dropped.",
+        'relevant), and count the rows that are dropped, above which the others move up; ``"keep"``: '
+        "only the best-ranked row counts, and each repetition keeps its place (as in Haystack), for "
+        "which only accuracy metrics are defined.",
         choices=Duplicates,
         scope="lists",
-        not_compared="an evaluation with 'error' dropped nothing, so that 'first' gives its number "
-        "as well",
+        agreement="where_counted",
+        counted=("duplicates_dropped", "duplicates_kept"),
         not_on=_TENSORS,
+        forms=(Form('duplicates="keep"', lambda rule: rule == "keep", _RATED | _MODEL),),
     )
     ranks: Ranks = declare_option(
         "close",
@@ -325,7 +328,7 @@ class Choices:
         scope="lists",
         saved_if_changed=True,
         agreement="where_counted",
-        counted="lists_with_rank_gaps",
+        counted=("lists_with_rank_gaps",),
         not_on=_TENSORS | {"ratings": "predictions order the rated items, which have no ranks"},
     )
     order_by: OrderBy = declare_option(

@@ -40,6 +40,7 @@ VIEWS = pl.DataFrame(
     schema=["user", "request", "item", "rank"],
     orient="row",
 )
+REPEATED = {user: [2, 0, 2, 1] for user in USERS}
 INPUTS = {"lists": SCORED, "truth": TRUTH, "train": TRAIN, "users": GROUPS}
 
 EXAMPLES = {
@@ -50,6 +51,10 @@ EXAMPLES = {
     "undefined": ({"undefined": "skip"}, {"undefined": "zero"}),
     "without_list": ({"without_list": "skip"}, {"without_list": "zero"}),
     "ties": ({"ties": "pessimistic"}, {"ties": "optimistic"}),
+    "duplicates": (
+        {"lists": REPEATED, "duplicates": "first"},
+        {"lists": REPEATED, "duplicates": "keep"},
+    ),
     "ranks": ({"lists": BOTH, "ranks": "close"}, {"lists": BOTH, "ranks": "keep"}),
     "order_by": ({"lists": BOTH, "order_by": "rank"}, {"lists": BOTH, "order_by": "score"}),
     "ids": ({"ids": "typed"}, {"ids": "text"}),
@@ -66,7 +71,6 @@ EXAMPLES = {
 }
 """For every option that is compared, two evaluations that differ in it alone."""
 EXEMPT = {
-    "duplicates": ({"duplicates": "error"}, {"duplicates": "first"}),
     "by": ({}, {"by": "sex"}),
     "cross": ({"by": ["sex", "activity"]}, {"by": ["sex", "activity"], "cross": True}),
     "min_size": ({"min_size": 2}, {"min_size": 3}),

@@ -29,14 +29,17 @@ def relevant(truth):
 # Parameters that are tried beside the choices that a metric lists.
 MORE = {
     "f": [{"beta": 2}],
+    "cg": [{"denominator": "length", "gain": "exponential"}],
     "dcg": [{"log_base": 3}, {"log_base": 3, "discount": "log"}],
     "ndcg": [{"discount": "log", "gain": "exponential"}, {"ideal": "full", "discount": "log"}],
     "rbp": [{"p": 0.5}, {"max_relevance": 4}, {"max_relevance": 5, "normaliser": "ideal"}],
-    "err": [{"max_relevance": 4}],
+    "err": [{"max_relevance": 4}, {"max_relevance": 4, "decay": 0.85}],
     "iprec": [{"level": 0}, {"level": 0.3}, {"level": 1}],
 }
 # What a plain definition of one list may ask for.
 DATA = {"recommended", "relevant", "relevance_scores", "judged", "k", "catalog_size", "scores"}
+# Choices for relevances that are probabilities: tested in test_second_stage.
+OF_PROBABILITIES = {("err", "stop")}
 # Whose default is not for graded relevance.
 GRADED_ONLY = {"err"}
 # A list for a value, and a count over all users.
@@ -57,6 +60,8 @@ def variants(cls):
     if cls.name not in GRADED_ONLY:
         yield {}
     for parameter, kind in typing.get_type_hints(cls).items():
+        if (cls.name, parameter) in OF_PROBABILITIES:
+            continue
         if parameter in asked and parameter in cls().parameters:
             for choice in typing.get_args(kind) if typing.get_origin(kind) is Literal else ():
                 if choice != cls().parameters[parameter]:

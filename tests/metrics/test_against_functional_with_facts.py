@@ -387,6 +387,9 @@ TWINS = {
         )
     },
     "repeated": lambda w, u, k: fn.repeated_at_k(listed(w, u), w.train.get(u, ()), k),
+    "hole": lambda w, u, k: fn.hole_at_k(
+        listed(w, u), {item for own in w.truth.values() for item in own}, k
+    ),
     "validity": lambda w, u, k: fn.validity_at_k(listed(w, u), w.around["items"]["item"], k),
     "cold_item_share": lambda w, u, k: fn.cold_item_share_at_k(listed(w, u), w.popularity, k),
     "unsatisfied": lambda w, u, k: fn.unsatisfied_at_k(listed(w, u), k),

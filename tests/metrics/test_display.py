@@ -38,6 +38,7 @@ def test_what_is_shown_of_a_metric():
         "log_base": ("2.0", "2.0"),
         "discount": ("log_plus_one", "log_plus_one"),
         "ideal": ("relevant", "relevant"),
+        "without_relevant": ("undefined", "undefined"),
     }
 
 

@@ -70,6 +70,8 @@ def written_page(
         + _table(head, rows)
         + implementations(found)
         + "".join(_section(name, outputs[name], outcomes) for name, outcomes in found.items())
+        + SECOND_STAGE
+        + "".join(map(_second_stage_section, second_stage()))
     )
 
 
@@ -167,6 +169,38 @@ def _section(name: str, output: Mapping[str, Any], outcomes: Sequence[agreement.
     if convention.note:
         text += f"The library as a whole: {convention.note}. Where only this differs, no note is given.\n\n"
     return text + _table(("metric", "rankwise", "", "note"), rows)
+
+
+SECOND_STAGE = """
+## Rankers of the second stage and retrieval tools
+
+These conventions are held against what each tool returned for 23 or 17 small worlds: tied and constant scores, queries
+without a positive or with positives alone, weights, fractions and negative labels, short, empty and missing lists,
+repeated documents. `tests/convention/test_second_stage_libraries.py` compares every name, to 1e-9 (2e-6 for
+PyTorch-Ignite, whose sums are in 32 bits, and 6e-6 for BEIR and MTEB, which round); notes say what is not imitated. A
+name marked *ours* is rankwise's: the library writes the metric in another way. `{k}` stands for the cut-off.
+"""
+
+
+def second_stage() -> list[str]:
+    """Return the conventions of rankers and retrieval tools, which no runner of this folder runs."""
+    held = {library.convention for library in LIBRARIES.values()}
+    return [name for name in rw.conventions() if name not in held | {"trec_eval"}]
+
+
+def _second_stage_section(name: str) -> str:
+    """Return the part about one ranker or retrieval tool: its names and what they mean."""
+    convention = rw.conventions()[name]
+    rows = []
+    for entry in convention.metrics.values():
+        choices = ", ".join(f"{choice}={value}" for choice, value in entry.choices.items())
+        verdict = "refused" if entry.refused else "ours" if entry.ours else ""
+        meaning = "" if entry.refused else f"`{entry.text.removesuffix('@1000000')}`"
+        note = "; ".join(filter(None, (choices, entry.refused or entry.note)))
+        rows.append((f"`{entry.name}`", meaning, verdict, note))
+    head = f'\n### {convention.library}: `convention="{name}"`\n\n'
+    about = f"The library as a whole: {convention.note}.\n\n" if convention.note else ""
+    return head + about + _table(("metric", "rankwise", "", "note"), rows)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -334,7 +334,7 @@ class Propensity:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Membership:
-    """Whether each item is in the catalogue that was passed."""
+    """Whether each item is in a set: the catalogue that was passed, or the items judged for anyone."""
 
     inside: Array
 
@@ -365,6 +365,8 @@ class Source:
 
 Facts: TypeAlias = "Mapping[Fact[Any], object]"
 
+JUDGED_ANYWHERE: Fact[Membership] = Fact("judged_anywhere")
+"""Whether each item has a row in the ground truth of any user."""
 POPULARITY: Fact[Popularity] = Fact("popularity")
 """How often each item occurs in training."""
 PROPENSITY: Fact[Propensity] = Fact("propensity", "propensity")
@@ -525,9 +527,11 @@ class Block:
         """Return min(k, list length) for every user, shape (U,)."""
         return self.xp.clip(self.list_length, max=k)
 
-    def relevant_in_reach(self, k: int) -> Array:
+    def relevant_in_reach(self, k: int | Array) -> Array:
         """Return min(k, number of relevant items) for every user, shape (U,)."""
-        return self.xp.clip(self.n_relevant, max=k)
+        if isinstance(k, int):
+            return self.xp.clip(self.n_relevant, max=k)
+        return self.xp.minimum(self.n_relevant, k)
 
     def with_weights(self, weight: Array, per_user: Array) -> Block:
         """Return the block with weights of relevant items: per item code, times one per user."""
@@ -620,9 +624,12 @@ class Block:
         return cutoff if self.limit is None else min(cutoff, self.limit)
 
     def sum_ideal(
-        self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: int
+        self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: int | Array
     ) -> Array:
-        """Return the ideal DCG: gain times discount over the best possible first k ranks, (U,)."""
+        """Return the ideal DCG: gain times discount over the best possible first k ranks, (U,).
+
+        ``k`` is one cut-off, or one per user, shape (U,).
+        """
         xp, ideal = self.xp, self._declared("ideal")
         if ideal == "ones":
             # All gains are 1: the sum depends only on the number of ranks that are filled.
@@ -631,7 +638,7 @@ class Block:
             sums = xp.concat([xp.zeros(1, dtype=xp.float64), xp.cumulative_sum(terms)])
             return xp.take(sums, self.relevant_in_reach(k))
         terms = gain(ideal.gain) * discount(xp.astype(ideal.rank, xp.float64))
-        near = ideal.rank <= k
+        near = ideal.rank <= (k if isinstance(k, int) else xp.take(k, ideal.user))
         if is_tensor(terms):
             within = xp.where(near, terms, xp.zeros_like(terms))
             return bincount(ideal.user, within, self.n_users)

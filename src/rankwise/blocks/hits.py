@@ -144,6 +144,24 @@ class Hits:
         rank = self.rank[heads] + groups.sizes - 1
         return xp.take(position, groups.rows), xp.take(rank, groups.rows)
 
+    def groups_within(self, last: int) -> Array:
+        """Return the probability that all relevant items of a tied group rank at ``last`` or above.
+
+        Of n items, r relevant, q have such a rank: the product of (q - j) / (n - j) over j < r.
+        Shape (n_groups,).
+        """
+        assert self.groups is not None
+        xp, groups = namespace(self.rank), self.groups
+        n = xp.astype(groups.sizes, xp.float64)
+        n_hits = count(groups.hits, groups.sizes.shape[0])
+        first = self.rank[groups.starts[:-1]]
+        q = xp.astype(xp.clip(xp.minimum(last - first + 1, groups.sizes), min=0), xp.float64)
+        within = xp.ones_like(n)
+        for j in range(groups.largest[1]):
+            share = xp.clip(q - j, min=0.0) / xp.clip(n - j, min=1.0)
+            within = xp.where(n_hits > j, within * share, within)
+        return within
+
     @property
     def owner(self) -> Array:
         """The user's number of each relevant item, shape (m,)."""

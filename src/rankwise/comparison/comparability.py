@@ -243,7 +243,7 @@ def _check_where_counted(entry: Field[Any], results: Mapping[str, Result]) -> No
     affected = {
         name: result
         for name, result in results.items()
-        if result.counts.get(entry.metadata["counted"])
+        if any(result.counts.get(count) for count in entry.metadata["counted"])
     }
     _check_option(entry.name, _settings(affected, entry.name))
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args
 
+from rankwise.convention.templates import Template, is_template, template_of
 from rankwise.core.arguments import check_choice, described
 from rankwise.core.populations import PopulationName
 from rankwise.core.terminal import TableView
@@ -58,6 +59,11 @@ def check_choices(where: str, choices: Mapping[str, Any], allowed: Mapping[str, 
 _WORDS = ("note", "refused", "parameter", "values")
 
 
+def entry_key(name: str) -> str:
+    """Return the key of a name: without case, blanks, ``_`` and ``-``, unless punctuation counts."""
+    return name if is_template(name) else normalise_name(name)
+
+
 @dataclass(frozen=True)
 class Entry:
     """The definition of one name under a convention.
@@ -82,6 +88,9 @@ class Entry:
         them: several metrics.
     values : str, default=""
         The values of the parameter where the name stands alone.
+    ours : bool, default=False
+        Whether the name is rankwise's: the library writes what it means in another way, and has no
+        metric of this name.
     """
 
     name: str
@@ -91,6 +100,7 @@ class Entry:
     refused: str = ""
     parameter: str = ""
     values: str = ""
+    ours: bool = False
 
     @classmethod
     def read(cls, name: str, entry: str | Mapping[str, Any] | Entry) -> Entry:
@@ -108,13 +118,16 @@ class Entry:
                 "a name means a metric as text, or a mapping with 'metric' and choices",
                 found=f"{name}: {entry!r}"[:120],
             )
-        choices = {key: value for key, value in entry.items() if key not in ("metric", *_WORDS)}
+        choices = {
+            key: value for key, value in entry.items() if key not in ("metric", "ours", *_WORDS)
+        }
         check_choices(f"metric {name!r}", choices, ENTRY_CHOICES)
         words = {word: str(entry.get(word, "")) for word in _WORDS}
         ordered = {
             choice: choices[choice] for choice in ENTRY_CHOICES if choices.get(choice) is not None
         }
-        return cls(name, str(entry.get("metric", "")) or name, ordered, **words)
+        ours = bool(entry.get("ours", False))
+        return cls(name, str(entry.get("metric", "")) or name, ordered, **words, ours=ours)
 
     def check(self, convention: str) -> None:
         """Raise if the definition of the name cannot be read, with the name and the convention."""
@@ -139,11 +152,11 @@ class Entry:
                 f"convention {convention!r}: {self.name!r} means several metrics", found=self.text
             )
 
-    def to_dict(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, Any]:
         """Return all values that are set, as plain values."""
-        words = {word: getattr(self, word) for word in _WORDS}
+        words = {word: getattr(self, word) for word in (*_WORDS, "ours")}
         return {"metric": self.text, **self.choices} | {
-            name: text for name, text in words.items() if text
+            name: value for name, value in words.items() if value
         }
 
     @cached_property
@@ -175,6 +188,24 @@ class Entry:
         if free in meant.parameters and type(metric) is type(meant):
             metric = replace(metric, **{free: meant.parameters[free]})
         return metric == meant
+
+    @cached_property
+    def template(self) -> Template | None:
+        """The template of a name with numbers in it; None for a plain name."""
+        return template_of(self.name) if is_template(self.name) else None
+
+    def filled(self, numbers: Mapping[str, str]) -> Metric:
+        """Return the metric with the numbers that a text has in the places of the template.
+
+        >>> Entry("PFound:top={k};decay={decay}", "err").filled({"k": "5", "decay": "0.5"})
+        ERR(decay=0.5) @ 5
+        """
+        parameters: dict[str, Any] = {
+            name: self._numbers(value)[0] for name, value in numbers.items() if name != "k"
+        }
+        metric = _changed(self.metric, parameters) if parameters else self.metric
+        k = int(self._numbers(numbers["k"])[0]) if "k" in numbers else -1
+        return metric @ k if k > 0 else metric  # -1 is no cut-off in libraries that write one
 
     def begins(self, text: str) -> bool:
         """Return whether a text is the name followed by values of the parameter."""
@@ -274,7 +305,7 @@ def merge_entries(
                 found=f"{other.name}: {other.choices or 'none'}; {name}: {entry.choices or 'none'}",
                 hint="give both the same",
             )
-        entries[normalise_name(name)] = entry
+        entries[entry_key(name)] = entry
 
     for place, entry in entries.items():
         other = None if entry.refused else chosen.get(entry.meaning)
@@ -287,7 +318,7 @@ def _read_entry(convention: str, inherited: Mapping[str, Entry], name: str, what
     """Read one entry; choices alone are those of the metric that the name had before."""
     if not isinstance(name, str):
         raise ParameterError(f"convention {convention!r}: names are text", found=repr(name)[:80])
-    before = inherited.get(normalise_name(name))
+    before = inherited.get(entry_key(name))
     if isinstance(what, Mapping) and "metric" not in what and before is not None:
         what = {"metric": before.text, **what}
     entry = Entry.read(name, what)
@@ -328,6 +359,8 @@ class ConventionLanguage:
 
         None if there is no entry of this name.
         """
+        for templated, written in self._templated(text):
+            return templated.filled(written)
         name, at, cutoffs = text.partition("@")
         entry = self.entries.get(normalise_name(name.strip()))
         if entry is None or (at and not re.fullmatch(_CUTOFFS, cutoffs)):
@@ -354,7 +387,16 @@ class ConventionLanguage:
 
     def find_entry(self, name: str) -> Entry | None:
         """Return the entry of a name, also of one that is refused; None if there is none."""
+        for entry, _ in self._templated(name):
+            return entry
         return self._entry(name.partition("@")[0].strip())
+
+    def _templated(self, text: str) -> Iterator[tuple[Entry, dict[str, str]]]:
+        """Yield the entries whose templates a text fills, with the numbers, the first one first."""
+        for entry in self.entries.values():
+            numbers = None if entry.template is None else entry.template.values_in(text)
+            if numbers is not None:
+                yield entry, numbers
 
     def entry_of(self, metric: Metric) -> Entry:
         """Return the entry with the choices that hold for a metric.
@@ -807,6 +849,17 @@ BUILT_IN = (
     "ir_measures",
     "torchmetrics",
     "sklearn",
+    "lightgbm",
+    "xgboost",
+    "catboost",
+    "torch_ignite",
+    "llama_index",
+    "haystack",
+    "mlflow",
+    "sentence_transformers",
+    "beir",
+    "mteb",
+    "evidently",
 )
 """The built-in conventions, in the order of listings; each is a file in ``libraries``."""
 
@@ -879,7 +932,7 @@ def convention_views(convention: Convention) -> list[TableView]:
     ]
     names = [
         (
-            entry.name,
+            f"{entry.name} (ours)" if entry.ours else entry.name,
             "not computed here" if entry.refused else entry.text,
             ", ".join(f"{choice}={value}" for choice, value in entry.choices.items()),
         )

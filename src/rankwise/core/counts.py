@@ -30,6 +30,7 @@ COUNT_WORDS = {
     "lists_without_relevant_items": "lists of users without a relevant item",
     "tied_rows": "rows with tied scores",
     "duplicates_dropped": "repeated rows dropped",
+    "duplicates_kept": "repeated rows kept in their places, not counted",
     "truth_duplicates_dropped": "repeated truth rows dropped",
     "truth_rows_merged": "truth rows of a user and item that has a row of a larger grade",
     "lists_with_rank_gaps": "lists with gaps in their ranks",

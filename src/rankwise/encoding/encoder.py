@@ -94,8 +94,8 @@ class EncodingRules:
 
     @property
     def in_order(self) -> bool:
-        """Whether whole lists have to be in order, not only judged rows: or first rows are kept."""
-        return bool(WHOLE_LISTS & self.needs) or self.options.duplicates == "first"
+        """Whether whole lists have to be in order, not only judged rows: or first rows count."""
+        return bool(WHOLE_LISTS & self.needs) or self.options.duplicates != "error"
 
     def ties_of(self, recommendations: Table) -> Ties:
         """Return how equal scores of these lists are ordered."""

@@ -33,7 +33,7 @@ from rankwise.errors import (
     ScoreError,
 )
 from rankwise.messages import call, parameter
-from rankwise.options import ANY_ROW, Duplicates, IdType, Ties
+from rankwise.options import ANY_ROW, Choices, Duplicates, IdType, Ties
 from rankwise.tables.columns import empty_table_error
 from rankwise.tables.table import Recommendations, Table, is_absent
 
@@ -178,7 +178,8 @@ def encode_lists(
 ) -> Lists:
     """Return rows as lists of their owners; with ``duplicates="first"``, without repetitions.
 
-    Otherwise repeated items are an error that matching with the ground truth raises. ``id_type``
+    With ``duplicates="keep"`` placeholders that nobody likes stand for repetitions. Otherwise
+    repeated items are an error that matching with the ground truth raises. ``id_type``
     says whether ids order tied items as they are or as text, ``in_order`` whether rows are needed
     best first, as they are to keep the first of repeated items.
     """
@@ -201,12 +202,29 @@ def encode_lists(
     counts["rows"] += len(lists.items)
     counts["lists"] += len(lists.user)
     counts["lists_with_rank_gaps"] += lists.gaps
+    if duplicates == "error":
+        return lists
+
+    repeated = later_rows(lists, repeated_rows(lists.items, lists.starts))
+    if not len(repeated):
+        return lists
     if duplicates == "first":
-        repeated = later_rows(lists, repeated_rows(lists.items, lists.starts))
-        if len(repeated):
-            counts["duplicates_dropped"] += len(repeated)
-            lists = lists.without(repeated)
-    return lists
+        counts["duplicates_dropped"] += len(repeated)
+        return lists.without(repeated)
+    counts["duplicates_kept"] += len(repeated)
+    return _blank(lists, repeated, ids.items, text=frame.schema["item"] == pl.String)
+
+
+def _blank(lists: Lists, rows: Ints, vocabulary: Vocabulary, *, text: bool) -> Lists:
+    """Return lists in which these rows hold placeholder items, distinct within each list."""
+    owner = segments_of(lists.starts, rows)
+    number = np.arange(len(rows)) - np.searchsorted(owner, owner)
+    numbers = pl.Series(np.arange(number.max() + 1))
+    names = ("\x00" + numbers.cast(pl.String)) if text else numbers + _LOWEST
+    places = vocabulary.encode(names)
+    items = lists.items.copy()
+    items[rows] = places[number]
+    return replace(lists, items=items)
 
 
 def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:
@@ -304,15 +322,19 @@ _LOWEST = -(2**62)
 _SLACK = 1_000_000  # places that may be filled beside ten for every row
 
 
-def check_kept(needs: Needs, *, numbers_items: bool) -> None:
-    """Raise if a metric describes lists: a rank without an item is not part of a list."""
-    if needs & _DESCRIBING or numbers_items:
-        raise MetricError(
-            "metrics that describe lists cannot count ranks without an item",
-            found=parameter("ranks", "keep"),
-            hint=f"use {parameter('ranks', 'close')} for them, and evaluate accuracy metrics "
-            "separately",
-        )
+def check_kept(needs: Needs, options: Choices, *, numbers_items: bool) -> None:
+    """Raise if places without an item are kept and a metric describes lists: they are no items."""
+    if not (needs & _DESCRIBING or numbers_items):
+        return
+    kept = [("ranks", "close"), ("duplicates", "first")]
+    for name, instead in kept:
+        if getattr(options, name) == "keep":
+            raise MetricError(
+                "metrics that describe lists cannot count ranks without an item",
+                found=parameter(name, "keep"),
+                hint=f"use {parameter(name, instead)} for them, and evaluate accuracy metrics "
+                "separately",
+            )
 
 
 def fill_rank_gaps(table: Recommendations) -> Recommendations:

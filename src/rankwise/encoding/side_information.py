@@ -69,6 +69,7 @@ _NEEDED: dict[TableRole, str] = {
     "train": "training interactions",
     "users": "a table of users with their groups",
     "reference": "the lists of another system",
+    "truth": "the ground truth of all users at once",
 }
 _MOST_SIMILAR = 20_000
 """The largest number of items for similarities: their matrix alone has 3.2 GB."""
@@ -297,6 +298,20 @@ class _Membership(Reader, kind="membership"):
 
     def description(self, side: SideTables, fact: Fact[Any]) -> str:
         return f"{len(side.tables['items'].frame):,} items"
+
+
+class _JudgedAnywhere(Reader, kind="judged_anywhere"):
+    """The items of the ground truth, whoever they are judged for."""
+
+    tables = ("truth",)
+
+    def compute(self, side: SideTables, fact: Fact[Any], target: Target) -> Membership:
+        items = side.read_once(fact, lambda: side.tables["truth"].frame["item"].unique())
+        return Membership(target.rows(side.tables["truth"], items, "item") >= 0)
+
+    def digest(self, side: SideTables, fact: Fact[Any]) -> int:
+        """Return 0: what the ground truth is, is compared by its own digest."""
+        return 0
 
 
 class _UserGroups(Reader, kind="user_group"):

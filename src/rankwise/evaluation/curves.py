@@ -497,12 +497,12 @@ class _BlockAtEveryCutoff(Block):
     starts: Ints = None  # type: ignore[assignment]
     """Where the pairs of each user start."""
 
-    def relevant_in_reach(self, k: int) -> Ints:
+    def relevant_in_reach(self, k: int | Ints) -> Ints:
         """Return min(k, cut-off, number of relevant items)."""
         return np.minimum(np.minimum(self.n_relevant, self.filled), k)
 
     def sum_ideal(
-        self, gain: Callable[[Any], Any], discount: Callable[[Any], Any], k: int
+        self, gain: Callable[[Any], Any], discount: Callable[[Any], Any], k: int | Ints
     ) -> Floats:
         """Return the ideal DCG at each cut-off, or at k if that is smaller."""
         gains, ideal = np.ones(len(self.filled)), self.row_sets.ideal

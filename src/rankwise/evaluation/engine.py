@@ -249,8 +249,7 @@ def prepare(
     user_table = _user_table(settings, shared, made)
     groups = () if settings.jackknife is None else (JACKKNIFE,)
     plan = Plan(settings.metrics, settings.rules, (*settings.by, *groups), settings.exact)
-    beside = ("train", "items", "users", "reference")
-    tables = {role: table for role, table in shared.by_role.items() if role in beside}
+    tables = {role: table for role, table in shared.by_role.items() if role in _BESIDE}
     if settings.exact and not complete:
         check_exact(plan, tables)
     facts = SideTables(plan.facts, tables, settings.columns, training_counts, made)
@@ -324,10 +323,13 @@ def _train_groups(
     return train_groups(groups_by_training(settings.by, shared.users), shared.train)
 
 
+_BESIDE = ("train", "items", "users", "reference", "truth")
+"""The tables that facts may come from."""
+
+
 def _check_plan(plan: Plan, settings: Settings, shared: Tables) -> None:
     """Raise if the metrics of a plan cannot be evaluated together, or on these tables."""
-    if settings.ranks == "keep":
-        check_kept(plan.needs, numbers_items=plan.numbers_items)
+    check_kept(plan.needs, settings, numbers_items=plan.numbers_items)
     plan.check_sums(settings.evaluated)
     check_catalogue(plan, settings.catalogue, shared.by_role)
     plan.check_missing_lists()  # raises as well where a part would have two rules

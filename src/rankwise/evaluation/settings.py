@@ -371,6 +371,11 @@ def _without_cutoffs(names: Iterable[str]) -> list[str]:
     return [name.partition("@")[0] for name in names]
 
 
+def _values_irrelevant(metric: Metric) -> bool:
+    """Whether a metric that compares lists with the ground truth values users without relevant items."""
+    return metric.reads_truth and not metric.needs_relevant
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings(Options):
     """The metrics and options of an evaluation, checked once."""
@@ -515,7 +520,10 @@ class Settings(Options):
             metric.family == "rating" for metric in self.metrics
         ):
             return False  # ratings and probabilities of irrelevant items have errors as well
-        return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
+        return not any(
+            rule.counts_irrelevant and (rule.undefined != "skip" or _values_irrelevant(metric))
+            for metric, rule in zip(self.metrics, rules, strict=True)
+        )
 
     def to_dict(self, *, by_request: bool) -> dict[str, Any]:
         """Return the settings that can move a number, as plain values.

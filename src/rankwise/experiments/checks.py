@@ -402,8 +402,7 @@ def _input_checks(
         partial(check_tables, {fact: name}, tables, groups) for fact, name in plan.facts.items()
     ]
     checks.append(partial(check_catalogue, plan, settings.catalogue, tables))
-    if settings.ranks == "keep":
-        checks.append(partial(check_kept, plan.needs, numbers_items=plan.numbers_items))
+    checks.append(partial(check_kept, plan.needs, settings, numbers_items=plan.numbers_items))
     if "truth" not in tables:
         checks.append(partial(check_reads_no_truth, metric))
     if config.evaluation.strategy == "sampled":

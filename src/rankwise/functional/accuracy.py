@@ -26,6 +26,7 @@ __all__ = [
     "average_recall_at_k",
     "cg_at_k",
     "complement",
+    "complete_at_k",
     "condensed",
     "dcg",
     "err_at_k",
@@ -160,6 +161,11 @@ def scores_of(recommended: Items, scores: Sequence[float]) -> list[float]:
     return values
 
 
+WithoutRelevant: TypeAlias = Literal["undefined", "zero", "one"]
+_WITHOUT_RELEVANT = {"undefined": math.nan, "zero": 0.0, "one": 1.0}
+"""The value of a user without relevant items."""
+
+
 def precision_at_k(
     recommended: Items, relevant: Relevant, k: int, *, denominator: Literal["k", "length"] = "k"
 ) -> float:
@@ -184,12 +190,14 @@ def recall_at_k(
     k: int | None = None,
     *,
     denominator: Literal["relevant", "capped", "min_length"] = "relevant",
+    without_relevant: WithoutRelevant = "zero",
 ) -> float:
     """Recall: share of the relevant items that is in the top k.
 
     ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of
     relevant items; ``"min_length"`` by the smaller of this number and the number of items in the
-    top k. Without relevant items, or with k below 1, the value is 0.
+    top k. Without relevant items, or with k below 1, the value is 0, or the former with
+    ``without_relevant`` NaN or 1.
 
     >>> round(recall_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5), 4)
     0.6667
@@ -197,6 +205,8 @@ def recall_at_k(
     if leaves_no_top(k):
         return 0.0
     relevant = relevant_items(relevant)
+    if not relevant:
+        return _WITHOUT_RELEVANT[without_relevant]
     n = len(relevant)
     if denominator == "capped" and k is not None:
         n = min(k, n)
@@ -229,6 +239,18 @@ def hit_rate(recommended: Items, relevant: Relevant, k: int | None = None) -> fl
     """
     relevant = relevant_items(relevant)
     return float(any(hits_of(recommended, relevant, k))) if relevant else math.nan
+
+
+def complete_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+    """Return 1 if all relevant items are in the top k, else 0.
+
+    >>> complete_at_k([1, 2, 3], {1, 3}, 3), complete_at_k([1, 2, 3], {1, 3}, 2)
+    (1.0, 0.0)
+    """
+    relevant = relevant_items(relevant)
+    if not relevant:
+        return math.nan
+    return float(relevant <= set(top(recommended, k)))
 
 
 def r_precision(
@@ -283,22 +305,26 @@ def arhr_at_k(
     relevant: Relevant,
     k: int | None = None,
     *,
-    normaliser: Literal["none", "relevant"] = "none",
+    normaliser: Literal["none", "relevant", "hits"] = "none",
 ) -> float:
     """Average reciprocal hit rank: sum of one over the rank of every hit.
 
-    With ``normaliser="relevant"``, the sum is divided by the number of relevant items.
+    With ``normaliser="relevant"``, the sum is divided by the number of relevant items, with
+    ``normaliser="hits"`` by the number of hits in the top k.
 
     >>> arhr_at_k([1, 2, 3, 4], {1, 4}, 4)
     1.25
     >>> arhr_at_k([1, 2, 3, 4], {1, 4}, 4, normaliser="relevant")
     0.625
     """
-    check_option("normaliser", normaliser, "none", "relevant")
+    check_option("normaliser", normaliser, "none", "relevant", "hits")
     relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
-    total = sum(hit / rank for rank, hit in enumerate(hits_of(recommended, relevant, k), start=1))
+    hits = hits_of(recommended, relevant, k)
+    total = sum(hit / rank for rank, hit in enumerate(hits, start=1))
+    if normaliser == "hits":
+        return ratio_or_0(total, sum(hits))
     return total / (len(relevant) if normaliser == "relevant" else 1)
 
 
@@ -320,7 +346,7 @@ def average_precision(
     *,
     normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min",
     ties: Literal["expected", "blocks"] = "expected",
-    without_relevant: Literal["undefined", "one"] = "undefined",
+    without_relevant: WithoutRelevant = "undefined",
     scores: Sequence[float] | None = None,
 ) -> float:
     """Average precision: sum of the precision at the rank of each hit, over the normaliser.
@@ -334,7 +360,7 @@ def average_precision(
     the precision at the last rank of its block, even if that is below k (as in scikit-learn's
     ``average_precision_score`` and ``label_ranking_average_precision_score``).
 
-    For a user without relevant items the value is NaN, or 1 with ``without_relevant="one"``.
+    For a user without relevant items the value is NaN, or with ``without_relevant`` 0 or 1.
 
     >>> round(average_precision([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
     0.7556
@@ -344,7 +370,7 @@ def average_precision(
     0.5
     """
     check_option("ties", ties, "expected", "blocks")
-    check_option("without_relevant", without_relevant, "undefined", "one")
+    check_option("without_relevant", without_relevant, *_WITHOUT_RELEVANT)
     if ties == "blocks" and scores is None:
         raise ParameterError(
             f"{parameter('ties', 'blocks')} needs the scores of the list",
@@ -352,7 +378,7 @@ def average_precision(
         )
     relevant = relevant_items(relevant)
     if not relevant:
-        return 1.0 if without_relevant == "one" else math.nan
+        return _WITHOUT_RELEVANT[without_relevant]
     top_k = hits_of(recommended, relevant, k)
     if scores is None:
         hits = [(float(hit), sum(top_k[:rank]) / rank) for rank, hit in enumerate(top_k, start=1)]
@@ -527,7 +553,7 @@ def ratio(first: float, second: float) -> float:
 
 
 GainKind: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
-Discount: TypeAlias = Literal["log_plus_one", "log"]
+Discount: TypeAlias = Literal["log_plus_one", "log", "rank"]
 
 
 _LONGEST = 10_000_000
@@ -569,15 +595,22 @@ def cg_at_k(
     *,
     gain: GainKind = "linear",
     gains: Sequence[float] = (),
+    denominator: Literal["none", "length"] = "none",
 ) -> float:
     """Cumulative gain: sum of the gains in the top k; ``gain`` and ``gains`` are as for `dcg`.
 
+    With ``denominator="length"``, the sum is divided by the number of items in the top k.
+
     >>> cg_at_k([1, 2, 3], {1: 3, 3: 2}, 3)
     5.0
+    >>> cg_at_k([1, 2], {1: 3, 3: 2}, 3, denominator="length")
+    1.5
     """
+    check_option("denominator", denominator, "none", "length")
     if not relevant_items(relevance_scores):
         return math.nan
-    return float(sum(gains_of(recommended, relevance_scores, k, gain, gains)))
+    shown = gains_of(recommended, relevance_scores, k, gain, gains)
+    return ratio_or_0(sum(shown), len(shown)) if denominator == "length" else float(sum(shown))
 
 
 def ratio_or_0(part: float, total: float) -> float:
@@ -587,6 +620,8 @@ def ratio_or_0(part: float, total: float) -> float:
 
 def _discounted(gains: Sequence[float], log_base: float, discount: Discount) -> float:
     ranked = enumerate(gains, start=1)
+    if discount == "rank":
+        return sum(gain / rank for rank, gain in ranked)
     if discount == "log":
         return sum(gain / max(1, math.log(rank, log_base)) for rank, gain in ranked)
     return sum(gain / math.log(rank + 1, log_base) for rank, gain in ranked)
@@ -608,14 +643,14 @@ def dcg(
     ``"exponential_plus_one"``: 2^(relevance + 1) − 1. ``gains`` has other gains for the grades 1,
     2, …. ``log_base`` is the base of the logarithm. With ``discount="log"``, gains are divided by
     max(1, log(rank)), which discounts nothing down to the rank ``log_base`` (Järvelin & Kekäläinen
-    2002).
+    2002); with ``discount="rank"`` by the rank itself.
 
     >>> dcg([1, 2, 3], {1: 1, 3: 1}, 3)
     1.5
     >>> dcg([1, 2, 3, 4], {1: 1, 2: 1, 4: 1}, 4, discount="log")
     2.5
     """
-    check_option("discount", discount, "log_plus_one", "log")
+    check_option("discount", discount, "log_plus_one", "log", "rank")
     if not relevant_items(relevance_scores):
         return math.nan
     return _discounted(gains_of(recommended, relevance_scores, k, gain, gains), log_base, discount)
@@ -629,14 +664,16 @@ def ndcg_at_k(
     gain: GainKind = "linear",
     gains: Sequence[float] = (),
     log_base: float = 2.0,
-    ideal: Literal["relevant", "full"] = "relevant",
+    ideal: Literal["relevant", "full", "length", "uncut"] = "relevant",
     discount: Discount = "log_plus_one",
+    without_relevant: WithoutRelevant = "zero",
 ) -> float:
     """Normalised DCG: DCG divided by the ideal DCG, the DCG of the ideal list.
 
     The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k
-    items with the largest gain. The other parameters are as for `dcg`. Without relevant items, or
-    with k below 1, the value is 0.
+    items with the largest gain; with ``ideal="length"``, no more items than the top k of the list;
+    with ``ideal="uncut"``, all of them. The other parameters are as for `dcg`. Without relevant
+    items, or with k below 1, the value is 0, or the former with ``without_relevant`` NaN or 1.
 
     >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
     1.0
@@ -653,7 +690,7 @@ def ndcg_at_k(
         discount=discount,
     )
     if math.isnan(value):
-        return 0.0
+        return _WITHOUT_RELEVANT[without_relevant]
     best = ideal_gains(relevance_scores, gain, gains)
     if ideal == "full":
         if k is None or k > _LONGEST:
@@ -662,6 +699,10 @@ def ndcg_at_k(
                 found=parameter("k", k),
             )
         best = best[:1] * k
+    if ideal == "length":
+        k = len(top(recommended, k))
+    if ideal == "uncut":
+        k = None
     return ratio_or_0(value, _discounted(best[:k], log_base, discount))
 
 
@@ -728,20 +769,29 @@ def err_at_k(
     k: int | None = None,
     *,
     max_relevance: float = 1.0,
+    stop: Literal["grade", "relevance"] = "grade",
+    decay: float | None = None,
 ) -> float:
     """Return the expected reciprocal rank of the item at which the user stops.
 
-    ``max_relevance`` is the largest grade of the rating scale; a larger relevance raises.
+    ``max_relevance`` is the largest grade of the rating scale; a larger relevance raises. With
+    ``stop="relevance"``, the relevance itself is the probability to stop, and one above 1 raises.
+    With a ``decay`` d, the item at rank i counts d^(i − 1) in place of 1 / i.
 
     >>> round(err_at_k([2, 1], {1: 3, 2: 2}, 2, max_relevance=4), 5)
     0.36523
+    >>> round(err_at_k([2, 1], {1: 0.4, 2: 0.5}, stop="relevance", decay=0.85), 5)
+    0.67
     """
+    check_option("stop", stop, "grade", "relevance")
     if not relevant_items(relevance_scores):
         return math.nan
-    check_grades(relevance_scores, max_relevance)
+    is_grade = stop == "grade"
+    check_grades(relevance_scores, max_relevance if is_grade else 1.0)
+    gains = gains_of(recommended, relevance_scores, k, "exponential" if is_grade else "linear")
     total, reached = 0.0, 1.0  # reached: the probability that the user sees this rank
-    for rank, gain in enumerate(gains_of(recommended, relevance_scores, k, "exponential"), start=1):
-        stops = gain / 2.0**max_relevance
-        total += reached * stops / rank
+    for rank, gain in enumerate(gains, start=1):
+        stops = gain / 2.0**max_relevance if is_grade else gain
+        total += reached * stops * (1 / rank if decay is None else decay ** (rank - 1))
         reached *= 1 - stops
     return total

@@ -20,6 +20,7 @@ from rankwise.errors import ParameterError, ScoreError
 from rankwise.functional.accuracy import (
     GainKind,
     Items,
+    Judged,
     Relevances,
     Relevant,
     check_k,
@@ -27,6 +28,7 @@ from rankwise.functional.accuracy import (
     gain_of,
     hits_of,
     is_count,
+    relevances,
     relevant_items,
     scores_of,
     top,
@@ -456,18 +458,20 @@ def partial_auc_at_k(
 
 def list_auc(
     recommended: Items,
-    relevant: Relevant,
+    judged: Judged,
     k: int | None = None,
     *,
     scores: Sequence[float] | None = None,
     one_class: Literal["undefined", "zero", "by_class"] = "undefined",
+    pairs: Literal["relevant", "graded"] = "relevant",
 ) -> float:
     """Area under the ROC curve within the top k: other items do not count.
 
     It is the probability that a relevant item of the top k ranks above an irrelevant one; with the
     ``scores`` of the list, pairs with equal scores count one half. NaN if the top k has only
     relevant or only irrelevant items; 0 with ``one_class="zero"``; 1 if all are relevant, else 0,
-    with ``one_class="by_class"``.
+    with ``one_class="by_class"``. With ``pairs="graded"``, all pairs of judged items of different
+    relevance are compared, and items without a relevance are in no pair.
 
     >>> list_auc([1, 2, 3, 4], {1, 3, 9})
     0.75
@@ -477,7 +481,10 @@ def list_auc(
     0.875
     """
     check_option("one_class", one_class, "undefined", "zero", "by_class")
-    flags = hits_of(recommended, relevant_items(relevant), k)
+    check_option("pairs", pairs, "relevant", "graded")
+    if pairs == "graded":
+        return _graded_list_auc(recommended, judged, k, scores, one_class)
+    flags = hits_of(recommended, relevant_items(judged), k)
     ranked = (
         [-i for i in range(len(flags))]
         if scores is None
@@ -489,6 +496,33 @@ def list_auc(
     if hits and misses:
         return won / (len(hits) * len(misses))
     return math.nan if one_class == "undefined" else float(one_class == "by_class" and bool(hits))
+
+
+def _graded_list_auc(
+    recommended: Items,
+    judged: Judged,
+    k: int | None,
+    scores: Sequence[float] | None,
+    one_class: str,
+) -> float:
+    """Return the share of pairs of judged items of different grades in the right order."""
+    grades, items = relevances(judged), top(recommended, k)
+    ranked = (
+        [-float(i) for i in range(len(items))] if scores is None else scores_of(recommended, scores)
+    )
+    rows = [
+        (grades[item], score) for item, score in zip(items, ranked, strict=False) if item in grades
+    ]
+    pairs = [
+        (score > other) + 0.5 * (score == other)
+        for grade, score in rows
+        for lower, other in rows
+        if grade > lower
+    ]
+    if pairs:
+        return sum(pairs) / len(pairs)
+    all_relevant = bool(rows) and all(grade > 0 for grade, _ in rows)
+    return math.nan if one_class == "undefined" else float(one_class == "by_class" and all_relevant)
 
 
 Values: TypeAlias = Sequence[float]

@@ -7,7 +7,7 @@ relevant, and below 0 the item was selected for judgement (it is in the pool) bu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from itertools import accumulate
 
 from rankwise.errors import ParameterError
@@ -31,6 +31,7 @@ from rankwise.messages import parameter
 
 __all__ = [
     "grade_at_k",
+    "hole_at_k",
     "inferred_average_precision",
     "logit_average_precision",
     "ndcg_at_levels",
@@ -85,6 +86,17 @@ def unjudged_at_k(recommended: Items, relevance_scores: Relevances, k: int) -> f
     """
     items = top(recommended, k)
     return _n_unjudged(items, relevance_scores) / k if items else math.nan
+
+
+def hole_at_k(recommended: Items, judged_anywhere: Collection[Hashable], k: int) -> float:
+    """Return the number of items in the top k that are judged for nobody, divided by k.
+
+    ``judged_anywhere`` holds the items with a judgement for any user.
+
+    >>> hole_at_k([1, 2, 3, 4], {1, 2, 5}, 4)
+    0.5
+    """
+    return sum(item not in judged_anywhere for item in top(recommended, k)) / k
 
 
 def _n_unjudged(items: Items, grades: Judged) -> int:

@@ -34,13 +34,21 @@ from rankwise.metrics.arithmetic import (
     running_count,
 )
 from rankwise.metrics.base import Metric, metric, preset, show_value
-from rankwise.metrics.kinds import Composed, HitSum, PerUser, RunningSum, at_cutoffs
+from rankwise.metrics.kinds import (
+    Composed,
+    HitSum,
+    PerUser,
+    RunningSum,
+    ShareOfRelevant,
+    at_cutoffs,
+)
 
 __all__ = [
     "ARHR",
     "NCRR",
     "AveragePrecision",
     "AverageRecall",
+    "Complete",
     "F",
     "HitRate",
     "InterpolatedPrecision",
@@ -114,7 +122,7 @@ class Precision(HitSum):
 
 
 @metric("recall", "r", range=(0, 1), higher_is_better=True, plain=plain.recall_at_k)
-class Recall(HitSum):
+class Recall(ShareOfRelevant):
     r"""Share of the relevant items that is in the top k.
 
     .. math:: R@k = |R_u \cap L_u^k| / |R_u|
@@ -266,6 +274,56 @@ class HitRate(RunningSum):
 
 
 @metric(
+    "complete",
+    "full_recall",
+    "recall_all",
+    "allrel",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.complete_at_k,
+)
+class Complete(PerUser):
+    r"""Share of users all of whose relevant items are in the top k.
+
+    .. math:: [R_u \subseteq L_u^k]
+
+    1 for a user with all of the relevant items :math:`R_u` in the top k :math:`L_u^k`, else 0. With
+    tied scores, the probability of it over all orders of the tied items.
+
+    Notes
+    -----
+    Use it where part of the evidence is worth nothing: questions that need every passage, bundles,
+    the parts of a repair. Do not use it at a k below the number of relevant items: such users
+    score 0, whatever the model.
+
+    References
+    ----------
+    Yang et al. 2018, HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering,
+    EMNLP (questions answered from all of several passages).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {"ann": [1, 2, 3], "bob": [1, 2, 3]}
+    >>> rw.evaluate(recommendations, {"ann": {1, 3}, "bob": {1, 9}}, "complete@3")["complete@3"]
+    0.5
+    """
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the probability that all relevant items are in the top k, shape (U,)."""
+        xp, hits = block.xp, block.hits
+        if hits.groups is None:
+            found = block.sum_hits(xp.ones_like(hits.probability), k)
+            return xp.astype(found == block.n_relevant, xp.float64)
+        owner = hits.user[hits.groups.starts[:-1]]
+        lost = 1.0 - hits.groups_within(k if block.limit is None else min(k, block.limit))
+        # A cut-off splits one tied group of a user at most, so that the product is this sum.
+        together = xp.clip(1.0 - bincount(owner, lost, block.n_users), min=0.0)
+        in_list = bincount(hits.owner, xp.ones_like(hits.gain), block.n_users)
+        return xp.where(in_list == block.n_relevant, together, xp.zeros_like(together))
+
+
+@metric(
     "map",
     "ap",
     "average_precision",
@@ -273,7 +331,7 @@ class HitRate(RunningSum):
     higher_is_better=True,
     plain=plain.average_precision,
 )
-class AveragePrecision(HitSum):
+class AveragePrecision(ShareOfRelevant):
     r"""Mean of the precision at the rank of each relevant item.
 
     .. math:: AP@k = \frac{1}{norm} \sum_{i \le k} P@i \cdot rel_i
@@ -292,10 +350,6 @@ class AveragePrecision(HitSum):
         How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean
         over all orders of the tied items; ``"blocks"`` gives every relevant item of a tied block
         the precision at the end of the block (as in scikit-learn).
-    without_relevant : {"undefined", "one"}, default="undefined"
-        The value of a user without relevant items: undefined, so that the option ``undefined`` of
-        the evaluation applies, or 1 (as in scikit-learn's
-        ``label_ranking_average_precision_score``).
 
     Notes
     -----
@@ -316,26 +370,10 @@ class AveragePrecision(HitSum):
 
     normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min"
     ties: Literal["expected", "blocks"] = "expected"
-    without_relevant: Literal["undefined", "one"] = "undefined"
-
-    @property
-    def defined_for(self) -> Literal["relevance", "list", "user"]:
-        """Users with relevant items, or every user if users without relevant items count 1."""
-        return "relevance" if self.without_relevant == "undefined" else "user"
 
     def require_cutoff(self) -> None:
         """Raise if the sum is divided by k and there is no k."""
         need_cutoff(self, where=self.normaliser == "k", setting="normaliser=k")
-
-    def values(self, block: Block, k: Cutoffs) -> list[Array]:
-        """Return the values at every cut-off, each of shape (U,)."""
-        values = super().values(block, k)
-        if self.without_relevant == "undefined":
-            return values
-        return [
-            block.xp.where(block.n_relevant > 0, value, block.xp.ones_like(value))
-            for value in values
-        ]
 
     def terms(self, block: Block) -> Array:
         """Return the precision at the rank of each hit: hits so far over the rank."""
@@ -645,9 +683,11 @@ class ARHR(_ReciprocalRanks):
 
     Parameters
     ----------
-    normaliser : {"none", "relevant"}, default="none"
+    normaliser : {"none", "relevant", "hits"}, default="none"
         ``"relevant"`` divides by the number of relevant items: the mean reciprocal rank of all of
-        them.
+        them. ``"hits"`` divides by the number of hits in the top k: the mean reciprocal rank of
+        what was found, which does not penalise misses (LlamaIndex's granular MRR); with tied
+        scores, the expected sum over the expected number.
 
     Notes
     -----
@@ -666,11 +706,18 @@ class ARHR(_ReciprocalRanks):
     1.25
     """
 
-    normaliser: Literal["none", "relevant"] = "none"
+    normaliser: Literal["none", "relevant", "hits"] = "none"
 
     def norm(self, block: Block, k: int) -> Array | None:
-        """Return the number of relevant items, for normaliser=relevant."""
+        """Return the number of relevant items or of hits, for these normalisers."""
+        if self.normaliser == "hits":
+            return block.sum_hits(block.hits.tie_probability, k)
         return block.n_relevant if self.normaliser == "relevant" else None
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm does not follow the hits of the list."""
+        return self.normaliser != "hits"
 
 
 @metric("ncrr", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ncrr_at_k)

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, JudgedRows
 from rankwise.core.arrays import Array, bincount, count, namespace
+from rankwise.core.ragged import count_rises, order_within
 from rankwise.metrics.arithmetic import (
     at_least_one,
     divide,
@@ -465,6 +466,11 @@ class ListAUC(PerUser):
     one_class : {"undefined", "zero", "by_class"}, default="undefined"
         The value of a user whose top k has only relevant or only irrelevant items: none; 0 (as in
         TorchMetrics); or 1 if all are relevant, else 0 (as in RePlay).
+    pairs : {"relevant", "graded"}, default="relevant"
+        The pairs that are compared: of a relevant and an irrelevant item; or of any two judged
+        items of different relevance, the larger of which should rank above the other (CatBoost's
+        ``QueryAUC:type=Ranking``). An item without a row in the ground truth has no grade, and is
+        in no pair.
 
     Notes
     -----
@@ -485,6 +491,7 @@ class ListAUC(PerUser):
     """
 
     one_class: Literal["undefined", "zero", "by_class"] = "undefined"
+    pairs: Literal["relevant", "graded"] = "relevant"
 
     @property
     def reads_below_k(self) -> bool:  # type: ignore[override]
@@ -493,21 +500,60 @@ class ListAUC(PerUser):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The hits in one order, if there is a cut-off that ties may cross."""
-        return ("judged",) if self.k else ()
+        """The judged items, if their grades count, or there is a cut-off that ties may cross."""
+        return ("judged",) if self.k or self.pairs == "graded" else ()
 
     def value(self, block: Block, k: int) -> Array:
         """Return the area, shape (U,)."""
+        if self.pairs == "graded":
+            return self._graded_area(block, k)
         n_hits, wrong = self._in_the_list(block) if not self.k else self._in_the_top(block, k)
         n_misses = n_in_top(block, k) - n_hits
         n_pairs = n_hits * n_misses
-        area = divide(n_pairs - wrong, n_pairs)
+        return self._filled(n_pairs - wrong, n_pairs, (n_misses < 0.5) & (n_hits > 0.5))
+
+    def _filled(self, right: Array, n_pairs: Array, all_relevant: Array) -> Array:
+        """Return the share of right pairs; without a pair the value of ``one_class``."""
+        area = divide(right, n_pairs)
         if self.one_class == "zero":
             return area
         if self.one_class == "undefined":
             return or_nan(area, n_pairs > 0.5)
+        xp = namespace(area)
+        return xp.where(all_relevant, xp.ones_like(area), area)
+
+    def _graded_area(self, block: Block, k: int) -> Array:
+        """Return the share of pairs of different grades in the right order, shape (U,)."""
+        rows, xp = block.judged, block.xp
+        (near,) = xp.nonzero(rows.rank <= k)
+        user, grade, relevant = rows.user[near], rows.truth[near], rows.relevant[near]
+
+        ascending = order_within(user, grade)
+        n_pairs = count_rises(user, xp.take(grade, ascending), block.n_users)
+        if rows.tie is None or self.k:  # a cut-off takes tied items in order of item id
+            wrong = count_rises(user, grade, block.n_users)
+        else:
+            wrong = self._wrong_with_ties(block, user, grade, rows.tie[near])
+
+        n_rows, n_hits = sums_by_user(block, user, xp.ones_like(relevant), relevant)
+        return self._filled(n_pairs - wrong, n_pairs, (n_rows > 0) & (n_hits == n_rows))
+
+    @staticmethod
+    def _wrong_with_ties(block: Block, user: Array, grade: Array, tie: Array) -> Array:
+        """Return the pairs in the wrong order, where the tied pairs may stand in any order."""
         xp = block.xp
-        return xp.where((n_misses < 0.5) & (n_hits > 0.5), xp.ones_like(area), area)
+
+        def wrong(sign: int) -> Array:
+            by_grade = xp.argsort(sign * grade, stable=True)
+            by_tie = by_grade[xp.argsort(xp.take(tie, by_grade), stable=True)]
+            order = by_tie[xp.argsort(xp.take(user, by_tie), stable=True)]
+            return count_rises(user, xp.take(grade, order), block.n_users)
+
+        if block.ties == "optimistic":
+            return wrong(-1)
+        if block.ties == "pessimistic":
+            return wrong(1)
+        return (wrong(-1) + wrong(1)) / 2.0
 
     @staticmethod
     def _in_the_list(block: Block) -> tuple[Array, Array]:

@@ -105,6 +105,7 @@ FAMILIES = {
 """The families in the order in which they are shown, and their titles."""
 
 _INPUTS = {
+    "judged_anywhere": "truth of all users",
     "membership": "items",
     "popularity": "train",
     "history": "train",

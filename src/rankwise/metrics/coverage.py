@@ -329,6 +329,8 @@ class DuplicateRate(_OfList):
     0.5
     """
 
+    inputs = ("recommended",)  # it describes the rows of a list, of which none may be a placeholder
+
     def value(self, block: Block, k: int) -> Array:
         """Return the share of duplicates, shape (U,)."""
         xp = block.xp

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from rankwise import functional as plain
-from rankwise.blocks.block import Block, Cutoffs, Ideal
+from rankwise.blocks.block import WHOLE_LIST, Block, Cutoffs, Ideal
 from rankwise.blocks.hits import Hits
 from rankwise.core.arrays import Array, bincount, check_none, namespace
 from rankwise.core.ragged import order_within
@@ -35,7 +35,7 @@ from rankwise.metrics.arithmetic import (
 )
 from rankwise.metrics.base import Metric, metric, preset, show_value
 from rankwise.metrics.inputs import Input
-from rankwise.metrics.kinds import DerivedMetric, HitSum, PerUser
+from rankwise.metrics.kinds import DerivedMetric, HitSum, PerUser, ShareOfRelevant
 
 __all__ = ["CG", "DCG", "ERR", "NDCG", "RBP", "Condensed", "Judged", "NDCGBinary"]
 
@@ -86,19 +86,23 @@ class _Discounted(_Gained):
     log_base : float, default=2.0
         The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless
         ``discount="log"``.
-    discount : {"log_plus_one", "log"}, default="log_plus_one"
+    discount : {"log_plus_one", "log", "rank"}, default="log_plus_one"
         The divisor of the gain at rank i: :math:`\log_b(i + 1)`; or :math:`\max(1, \log_b i)`,
-        which discounts nothing down to rank b (Järvelin & Kekäläinen 2002; LensKit).
+        which discounts nothing down to rank b (Järvelin & Kekäläinen 2002; LensKit); or i itself,
+        where the first ranks matter far more than the others (CatBoost's
+        ``denominator=Position``).
     """
 
     log_base: Annotated[float, ABOVE_1] = 2.0
-    discount: Literal["log_plus_one", "log"] = "log_plus_one"
+    discount: Literal["log_plus_one", "log", "rank"] = "log_plus_one"
 
     def discount_of(self, rank: Array) -> Array:
         """Return the discounts of ranks."""
         if self.discount == "log_plus_one":
             return discount(rank, self.log_base)
         xp = namespace(rank)
+        if self.discount == "rank":
+            return 1.0 / xp.astype(rank, xp.float64)
         logarithm = xp.log2(xp.astype(rank, xp.float64)) / math.log2(self.log_base)
         return 1.0 / xp.clip(logarithm, min=1.0)
 
@@ -130,6 +134,20 @@ def check_grades(metric: Metric, relevance: Array, largest: float) -> None:
     )
 
 
+def check_probabilities(metric: Metric, relevance: Array) -> None:
+    """Raise if a relevance that is a probability is above 1."""
+    check_none(
+        relevance > 1,
+        lambda: ScoreError(
+            f"{metric.name}: a relevance above 1 is no probability to stop",
+            where="truth",
+            found=f"{float(namespace(relevance).max(relevance)):g}",
+            hint=f"divide the labels by the largest grade, or write "
+            f"{metric.name}(max_relevance=4)@10 for grades up to 4",
+        ),
+    )
+
+
 @metric("cg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.cg_at_k)
 class CG(_Gained):
     r"""Cumulative gain: the sum of the gains in the top k.
@@ -137,6 +155,12 @@ class CG(_Gained):
     .. math:: CG@k = \sum_{i \le k} g_i
 
     :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant.
+
+    Parameters
+    ----------
+    denominator : {"none", "length"}, default="none"
+        ``"length"`` divides by min(k, list length): the mean gain of the items shown (CatBoost's
+        ``AverageGain``).
 
     Notes
     -----
@@ -153,6 +177,17 @@ class CG(_Gained):
     >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1: 3, 3: 2}}, "cg@3")["cg@3"]
     5.0
     """
+
+    denominator: Literal["none", "length"] = "none"
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return the number of items in the top k, for denominator=length."""
+        return block.top_length(k) if self.denominator == "length" else None
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm does not follow the length of the list."""
+        return self.denominator == "none"
 
 
 @metric("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.dcg)
@@ -189,7 +224,7 @@ class DCG(_Discounted):
     family="accuracy",
     plain=plain.ndcg_at_k,
 )
-class NDCG(_Discounted):
+class NDCG(ShareOfRelevant, _Discounted):
     r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
 
     .. math:: nDCG@k = DCG@k / IDCG@k,
@@ -200,9 +235,12 @@ class NDCG(_Discounted):
 
     Parameters
     ----------
-    ideal : {"relevant", "full"}, default="relevant"
-        The ideal list: the user's relevant items, or k items with the user's largest gain, even if
-        the user has fewer relevant items (``"full"``, which needs a cut-off).
+    ideal : {"relevant", "full", "length", "uncut"}, default="relevant"
+        The ideal list: the user's relevant items, cut at k; or k items with the user's largest
+        gain, even if the user has fewer relevant items (``"full"``, which needs a cut-off); or no
+        more relevant items than the list shows, which does not penalise short lists (``"length"``,
+        as in MLflow); or all relevant items, also below k, so that a short k cannot reach 1
+        (``"uncut"``, as in LlamaIndex and Haystack where lists are cut beforehand).
 
     Notes
     -----
@@ -225,7 +263,7 @@ class NDCG(_Discounted):
     """
 
     inputs = ("ideal",)
-    ideal: Literal["relevant", "full"] = "relevant"
+    ideal: Literal["relevant", "full", "length", "uncut"] = "relevant"
 
     def require_cutoff(self) -> None:
         """Raise if the ideal list fills all k ranks and there is no k."""
@@ -235,11 +273,17 @@ class NDCG(_Discounted):
         """Return the DCG of the ideal list; for ideal=full the user's largest gain."""
         if self.ideal == "full":
             return _by_gain(block, self).sum_ideal(self.gain_of, block.xp.ones_like, 1)
-        return _by_gain(block, self).sum_ideal(self.gain_of, self.discount_of, k)
+        last = {"length": block.top_length(k), "uncut": WHOLE_LIST}.get(self.ideal, k)
+        return _by_gain(block, self).sum_ideal(self.gain_of, self.discount_of, last)
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm changes no more once k exceeds the number of relevant items."""
+        return self.ideal in ("relevant", "full")
 
     def scale(self, k: Array) -> Array:
         """Return the sum of the first k discounts, for ideal=full."""
-        if self.ideal == "relevant":
+        if self.ideal != "full":
             return 1.0
         return running_sum(self.discount_of, k)
 
@@ -382,6 +426,14 @@ class ERR(PerUser):
     max_relevance : float, default=1.0
         :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data.
         The default is for binary relevance. A hit of larger relevance raises an error.
+    stop : {"grade", "relevance"}, default="grade"
+        The probability :math:`S_i`: that of the grade, as above; or the relevance itself, where
+        labels are probabilities in [0, 1] already (as in CatBoost). A label above 1 raises an
+        error.
+    decay : float or None, default=None
+        The chance d, in (0, 1], to look further after an item that did not satisfy. The item at
+        rank i then counts :math:`d^{i - 1}` in place of 1 / i: with ``stop=relevance`` and
+        ``decay=0.85`` the value is Yandex's pFound.
 
     Notes
     -----
@@ -391,7 +443,7 @@ class ERR(PerUser):
 
     References
     ----------
-    Chapelle et al. 2009, Expected Reciprocal Rank for Graded Relevance, CIKM.
+    Chapelle et al. 2009, Expected Reciprocal Rank for Graded Relevance, CIKM; CatBoost, ``PFound``.
 
     Examples
     --------
@@ -399,20 +451,35 @@ class ERR(PerUser):
     >>> truth = {"ann": {1: 3, 2: 2}}
     >>> rw.evaluate({"ann": [2, 1]}, truth, "err(max_relevance=4)@2")["err(max_relevance=4)@2"]
     0.36523
+    >>> pfound = "err(stop=relevance,decay=0.85)@2"
+    >>> rw.evaluate({"ann": [2, 1]}, {"ann": {1: 0.4, 2: 0.5}}, pfound)[pfound]
+    0.67
     """
 
     max_relevance: Annotated[
         float, Limits("must lie between 0 and 1000", lambda x: 0 < x <= 1000)
     ] = 1.0
+    stop: Literal["grade", "relevance"] = "grade"
+    decay: Annotated[
+        float | None, Limits("must lie in (0, 1]", lambda x: x is None or 0 < x <= 1)
+    ] = None
+
+    def _stop_probability(self, relevance: Array) -> Array:
+        """Return the probability that an item of each relevance satisfies the user."""
+        if self.stop == "relevance":
+            check_probabilities(self, relevance)
+            return relevance
+        largest = float(self.max_relevance)
+        check_grades(self, relevance, largest)
+        return gain_of("exponential", relevance) / 2.0**largest
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return expected reciprocal rank at each cut-off, from one pass down the lists."""
         hits = block.hits
-        largest = float(self.max_relevance)
-        check_grades(self, hits.gain, largest)
-        stop = gain_of("exponential", hits.gain) / 2.0**largest
-        terms = hits.cascade(stop, max(k)) / hits.rank
-        return block.sum_hits_at(terms, k)
+        stops = hits.cascade(self._stop_probability(hits.gain), max(k))
+        if self.decay is None:
+            return block.sum_hits_at(stops / hits.rank, k)
+        return block.sum_hits_at(stops * geometric_discount(hits.rank, self.decay), k)
 
 
 @metric("judged", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.judged_at_k)

@@ -97,6 +97,7 @@ __all__ = [
     "PerUser",
     "Pooled",
     "RunningSum",
+    "ShareOfRelevant",
     "Sums",
     "Weightable",
     "at_cutoffs",
@@ -936,6 +937,35 @@ class HitSum(RunningSum, Weightable):
     Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and,
     where scores tie, the probability that a relevant item has the rank.
     """
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ShareOfRelevant(HitSum):
+    """A share of what the relevant items could give, with a choice for users who have none.
+
+    Parameters
+    ----------
+    without_relevant : {"undefined", "zero", "one"}, default="undefined"
+        The value of a user without relevant items: undefined, so that the option ``undefined`` of
+        the evaluation applies; 0; or 1, as rankers of the second stage count a query without a
+        positive, because no order of it is wrong (LightGBM, XGBoost, CatBoost).
+    """
+
+    without_relevant: Literal["undefined", "zero", "one"] = "undefined"
+
+    @property
+    def defined_for(self) -> Literal["relevance", "list", "user"]:
+        """Users with relevant items, or every user if the others have a value as well."""
+        return "relevance" if self.without_relevant == "undefined" else "user"
+
+    def ratio(self, block: Block, sums: Array, k: int) -> tuple[Array, Array]:
+        """Return numerator and denominator of every user's value, shape (U,) both."""
+        above, below = super().ratio(block, sums, k)
+        if self.without_relevant == "undefined":
+            return above, below
+        xp, has_relevant = block.xp, block.n_relevant > 0
+        missing = 1.0 if self.without_relevant == "one" else 0.0
+        return xp.where(has_relevant, above, missing), xp.where(has_relevant, below, 1.0)
 
 
 class ItemNumber:

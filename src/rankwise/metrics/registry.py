@@ -279,7 +279,7 @@ def _metrics(nodes: list[ast.expr], text: str, language: Language) -> list[Any]:
 def _metric(node: ast.expr, text: str, language: Language) -> Any:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         metric = _metric(node.left, text, language)
-        if metric.k:  # ndcg@10@5
+        if _has_cutoff(node.left, metric, language):  # ndcg@10@5
             raise _unreadable(text)
         return metric @ _cutoffs(node.right, text)
     if isinstance(node, ast.Name):
@@ -287,6 +287,13 @@ def _metric(node: ast.expr, text: str, language: Language) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) < 2:
         return _metric_with_parameters(node.func.id, node, text, language)
     raise _unreadable(text)
+
+
+def _has_cutoff(node: ast.expr, metric: Any, language: Language) -> bool:
+    """Whether a cut-off is written in a metric, and is not that of a convention's name alone."""
+    if isinstance(node, ast.Name):
+        return bool(metric.k) and not language.knows(node.id)
+    return isinstance(node, ast.BinOp)
 
 
 def _metric_with_parameters(name: str, call: ast.Call, text: str, language: Language) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from rankwise import functional as plain
-from rankwise.blocks.block import Block
+from rankwise.blocks.block import JUDGED_ANYWHERE, Block
 from rankwise.core.arrays import Array, bincount
 from rankwise.errors import ParameterError
 from rankwise.metrics.arithmetic import (
@@ -33,6 +33,7 @@ from rankwise.metrics.kinds import PerUser, Pooled, Sums
 
 __all__ = [
     "Grade",
+    "Hole",
     "InferredAveragePrecision",
     "LogitAveragePrecision",
     "NDCGAtLevels",
@@ -208,6 +209,52 @@ class Unjudged(PerUser):
     def value(self, block: Block, k: int) -> Array:
         """Return the share of k items, shape (U,)."""
         return (n_in_top(block, k) - block.sum_judged(_is_judged(block), k)) / k
+
+
+@metric(
+    "hole",
+    range=(0, 1),
+    higher_is_better=None,
+    cutoff="required",
+    family="hygiene",
+    plain=plain.hole_at_k,
+)
+class Hole(PerUser):
+    r"""Number of items in the top k that are judged for nobody, divided by k.
+
+    .. math:: |L_u^k \setminus \bigcup_v J_v| / k
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_v` are the judged
+    items of user v: those with a ground truth row. The union is over all users of the ground truth,
+    evaluated or not. Needs the ground truth of all users at once.
+
+    Notes
+    -----
+    Use it to see how much a system retrieves that no pool of judgements has seen, as new kinds of
+    retrievers do. Do not use it as quality, or where ground truth is positive feedback: any item
+    that somebody liked counts as judged.
+
+    References
+    ----------
+    Thakur et al. 2021, BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information
+    Retrieval Models, NeurIPS, ``Hole@k``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1: 1}, "bob": {2: 0, 5: 1}}
+    >>> rw.evaluate({"ann": [1, 2, 3, 4], "bob": [5]}, truth, "hole@4").per_user["hole@4"].to_list()
+    [0.5, 0.0]
+    """
+
+    inputs = ("recommended", JUDGED_ANYWHERE)
+    defined_for = "list"
+    reads_truth = True
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of k items, shape (U,)."""
+        known = block.xp.take(block[JUDGED_ANYWHERE].inside, block.recommended.item)
+        return block.sum_recommended(1.0 - block.xp.astype(known, block.xp.float64), k) / k
 
 
 @metric(
