@@ -73,6 +73,17 @@ ALLOWED = {
         "stats",
         "tables",
     },
+    "rankers": {
+        "blocks",
+        "core",
+        "errors",
+        "evaluation",
+        "messages",
+        "metrics",
+        "options",
+        "results",
+        "tables",
+    },
     "evidence": {
         "comparison",
         "core",

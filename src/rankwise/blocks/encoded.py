@@ -245,7 +245,7 @@ def _row_sets(
     """Return the sets of rows that the metrics need, and no other."""
     truth = encoded.truth
     make: dict[str, Callable[[], Any]] = {
-        "ideal": lambda: _ideal(truth, groups),
+        "ideal": lambda: ideal_of(truth, groups),
         "judged": lambda: _judged(rows, matched.lists, _of_groups(truth.n_negative, groups)),
         "recommended": lambda: _recommended(matched, rows.row[rows.chosen]),
         "relevant": lambda: _relevant(truth, groups),
@@ -315,7 +315,8 @@ def _of_groups(counts: Ints, groups: Ints) -> Ints:
     return counts_of_rows
 
 
-def _ideal(truth: Truth, groups: Ints) -> Ideal | Literal["ones"]:
+def ideal_of(truth: Truth, groups: Ints) -> Ideal | Literal["ones"]:
+    """Return the ideal lists of groups of the ground truth."""
     if not truth.graded:
         return "ones"
     starts, gains = truth.ideal

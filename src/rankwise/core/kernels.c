@@ -1193,3 +1193,122 @@ RW_WIDE RW_API void rw_above(const uint64_t *keys, int64_t n, const int64_t *zer
         }
     }
 }
+
+/* Return a whole number that falls as a score rises: larger scores have smaller keys, and -0 that of 0. */
+static inline uint64_t rw_falling(double score) {
+    const double zero_is_one_number = score + 0.0;
+    uint64_t bits;
+    memcpy(&bits, &zero_is_one_number, sizeof bits);
+    return bits >> 63 ? bits : ~(bits | UINT64_C(1) << 63);
+}
+
+/* Keep the k smallest keys seen so far, ascending, in `best`; of `kept` there are so many. */
+static inline int64_t rw_keep(uint64_t *best, int64_t kept, int64_t k, uint64_t key) {
+    if (kept == k) {
+        if (key >= best[k - 1])
+            return kept;
+        kept--;
+    }
+    int64_t at = kept;
+    for (; at > 0 && best[at - 1] > key; at--)
+        best[at] = best[at - 1];
+    best[at] = key;
+    return kept + 1;
+}
+
+/* Sort rows by key, rows of equal keys as they are: runs of RW_RUN by insertion, then by merging. */
+#define RW_RUN 16
+static void rw_sort_rows(uint64_t *keys, int64_t *rows, int64_t n, uint64_t *key_room, int64_t *row_room) {
+    for (int64_t first = 0; first < n; first += RW_RUN) {
+        const int64_t stop = first + RW_RUN < n ? first + RW_RUN : n;
+        for (int64_t at = first + 1; at < stop; at++) {
+            const uint64_t key = keys[at];
+            const int64_t row = rows[at];
+            int64_t to = at;
+            for (; to > first && keys[to - 1] > key; to--) {
+                keys[to] = keys[to - 1];
+                rows[to] = rows[to - 1];
+            }
+            keys[to] = key;
+            rows[to] = row;
+        }
+    }
+    uint64_t *from = keys, *to = key_room;
+    int64_t *row_from = rows, *row_to = row_room;
+    for (int64_t width = RW_RUN; width < n; width *= 2) {
+        for (int64_t first = 0; first < n; first += 2 * width) {
+            const int64_t middle = first + width < n ? first + width : n;
+            const int64_t stop = first + 2 * width < n ? first + 2 * width : n;
+            int64_t left = first, right = middle;
+            for (int64_t at = first; at < stop; at++) {
+                const int is_left = left < middle && (right == stop || from[left] <= from[right]);
+                const int64_t source = is_left ? left++ : right++;
+                to[at] = from[source];
+                row_to[at] = row_from[source];
+            }
+        }
+        uint64_t *keys_sorted = to;
+        int64_t *rows_sorted = row_to;
+        to = from, row_to = row_from;
+        from = keys_sorted, row_from = rows_sorted;
+    }
+    if (from != keys) {
+        memcpy(keys, from, (size_t)n * sizeof *keys);
+        memcpy(rows, row_from, (size_t)n * sizeof *rows);
+    }
+}
+
+/* Rank the rows of groups `first` to `stop` by falling score, rows of equal scores as they come, and write
+   those that are wanted: in order of group and rank, the row, its group, its rank, and the first and the
+   last rank of the rows with its score. Rows whose first rank is below `deepest` are left out, and what
+   ranks below is not ordered. Returns how many rows were written; *n_tied has how many of all rows that
+   were looked at share their score.
+
+   The keys and rows of the longest group have twice their room. */
+#define RW_SHALLOW 64
+RW_API int64_t rw_rank_rows(const double *scores, const int64_t *starts, const uint8_t *wanted, int64_t deepest,
+                            int64_t first, int64_t stop, int64_t longest, uint64_t *keys, int64_t *rows,
+                            int64_t *out_rows, int64_t *out_groups, int64_t *out_ranks, int64_t *out_first,
+                            int64_t *out_last, int64_t *n_tied) {
+    int64_t written = 0, tied = 0;
+    for (int64_t group = first; group < stop; group++) {
+        const int64_t begin = starts[group], n = starts[group + 1] - begin;
+        int64_t n_kept = n;
+        for (int64_t at = 0; at < n; at++)
+            keys[at] = rw_falling(scores[begin + at]);
+        if (deepest < n && deepest <= RW_SHALLOW) {
+            uint64_t best[RW_SHALLOW];
+            int64_t kept = 0;
+            for (int64_t at = 0; at < n; at++)
+                kept = rw_keep(best, kept, deepest, keys[at]);
+            n_kept = 0;
+            for (int64_t at = 0; at < n; at++)
+                if (keys[at] <= best[deepest - 1]) {
+                    keys[n_kept] = keys[at];
+                    rows[n_kept++] = begin + at;
+                }
+        } else {
+            for (int64_t at = 0; at < n; at++)
+                rows[at] = begin + at;
+        }
+        rw_sort_rows(keys, rows, n_kept, keys + longest, rows + longest);
+
+        for (int64_t head = 0, end; head < n_kept && head < deepest; head = end) {
+            end = head + 1;
+            while (end < n_kept && keys[end] == keys[head])
+                end++;
+            tied += end - head > 1 ? end - head : 0;
+            for (int64_t at = head; at < end; at++) {
+                if (!wanted[rows[at]])
+                    continue;
+                out_rows[written] = rows[at];
+                out_groups[written] = group;
+                out_ranks[written] = at + 1;
+                out_first[written] = head + 1;
+                out_last[written++] = end;
+            }
+        }
+    }
+    *n_tied = tied;
+    return written;
+}

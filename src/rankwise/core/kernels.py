@@ -310,6 +310,19 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     ),
     "rw_sort_keys": ((_OUT_UINT64, c_int64, _OUT_UINT64), None),
     "rw_above": ((_UINT64, c_int64, _INT64, c_int64, _OUT_INT64, _OUT_INT64), None),
+    "rw_rank_rows": (
+        (
+            _FLOAT64,
+            _INT64,
+            _BYTES,
+            c_int64,
+            *_SHARE,
+            c_int64,
+            _OUT_UINT64,
+            *7 * (_OUT_INT64,),
+        ),
+        c_int64,
+    ),
 }
 """The types of the arguments and of the result of each function, in the order of ``kernels.c``."""
 
@@ -547,6 +560,38 @@ def ranks(scores: Floats, numbers: Ints, starts: Ints, rows: Ints, lists: Ints) 
         out,
     )
     return out
+
+
+def rank_rows(
+    scores: Floats, starts: Ints, wanted: Ints, deepest: int, first: int, stop: int
+) -> tuple[Ints, int] | None:
+    """Return the wanted rows of some groups in order of group and rank, and the number of ties.
+
+    Rows are ranked by falling score, those of equal scores as they come. The first array has five
+    rows: the row, its group, its rank, and the first and last rank of the rows with its score.
+    Rows whose first rank is below ``deepest`` are left out, and ties below it are not counted.
+    """
+    library = load()
+    if library is None:
+        return None
+    rows = slice(starts[first], starts[stop])
+    size = int(np.count_nonzero(wanted[rows]))
+    longest = int(np.diff(starts[first : stop + 1]).max(initial=0))
+    out, n_tied = np.empty((5, size), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    written = library.rw_rank_rows(
+        scores,
+        starts,
+        wanted,
+        deepest,
+        first,
+        stop,
+        longest,
+        np.empty(2 * longest, dtype=np.uint64),
+        np.empty(2 * longest, dtype=np.int64),
+        *out,
+        n_tied,
+    )
+    return out[:, :written], int(n_tied[0])
 
 
 def exact_parts(values: Floats) -> list[float] | None:

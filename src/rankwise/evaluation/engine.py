@@ -435,7 +435,7 @@ def _work(job: Job, piece: Tables) -> Partial:
         if recommendations is None:
             raise
         raise naming_requests(error, recommendations, piece.truth or job.shared.truth) from error
-    result = _partial_of(job, piece, encoded, measured)
+    result = partial_of(job, piece, encoded, measured)
     if recommendations is not None:
         units = piece.units or job.shared.units
         result = _with_seen_counts(
@@ -541,7 +541,7 @@ def _evaluated_rows(job: Job, recommendations: Recommendations, piece: Tables) -
     return keep_judged(recommendations, truth)
 
 
-def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues) -> Partial:
+def partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues) -> Partial:
     """Return the partial result of a piece, with its counts, cards and hashes."""
     recommendations, truth = piece.recommendations, piece.truth or job.shared.truth
     assert truth is not None
