@@ -14,6 +14,10 @@ NAMES = {
     "lightfm": "lightfm",
     "lenskit": "lenskit",
     "rectools": "rectools",
+    "lightgbm": "lightgbm",
+    "xgboost": "xgboost-cpu",
+    "catboost": "catboost",
+    "sklearn": "scikit-learn",
 }
 HEAD = "| library | version | Python | NumPy | pandas | PyTorch |"
 PAGE = Path(__file__).with_name("README.md")

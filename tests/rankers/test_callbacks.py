@@ -81,19 +81,29 @@ def test_xgboost_gets_one_value():
         XGBoostMetric(["ndcg@3", "mrr"])
 
 
-def test_tools_without_groups_have_them_from_the_constructor():
-    metric = XGBoostMetric("ndcg@3", groups=[[4, 2], GROUPS])
-    assert metric(LABELS, SCORES) == EXPECTED["ndcg@3"]
-    catboost = CatBoostMetric("ndcg@3", groups=[GROUPS])
-    assert catboost.is_max_optimal()
-    assert catboost.evaluate([SCORES], LABELS, None) == (EXPECTED["ndcg@3"], 1.0)
-    assert catboost.get_final_error(0.5, 1.0) == 0.5
+def test_xgbranker_passes_one_query_at_a_time():
+    metric = XGBoostMetric("mrr")
+    assert metric(LABELS[:3], SCORES[:3]) == 0.5
+    assert metric(LABELS[3:], SCORES[3:]) == 1.0
+    with pytest.raises(MetricError, match="has no value for one"):
+        metric(np.zeros(2), np.array([0.1, 0.2]))
+    assert (
+        XGBoostMetric("mrr", undefined="zero", population="judged")(
+            np.zeros(2), np.array([0.1, 0.2])
+        )
+        == 0.0
+    )
 
 
-@pytest.mark.parametrize("groups", [None, [[4, 2]], [[3, 2], [2, 3]]])
-def test_groups_that_do_not_say_which_set_is_meant_are_refused(groups):
-    with pytest.raises(InputError, match="do not say which these are"):
-        XGBoostMetric("ndcg@3", groups=groups)(LABELS, SCORES)
+def test_catboost_has_its_groups_from_the_constructor():
+    metric = CatBoostMetric("ndcg@3", groups=[[4, 2], GROUPS])
+    assert metric.is_max_optimal()
+    assert metric.evaluate([SCORES], LABELS, None) == (EXPECTED["ndcg@3"], 1.0)
+    assert metric.get_final_error(0.5, 1.0) == 0.5
+    with pytest.raises(InputError, match="no groups were given for a set of so many rows"):
+        metric.evaluate([SCORES[:3]], LABELS[:3], None)
+    with pytest.raises(ParameterError, match="two sets have as many rows"):
+        CatBoostMetric("ndcg@3", groups=[[3, 2], [2, 3]])
 
 
 def test_data_without_groups_are_refused():

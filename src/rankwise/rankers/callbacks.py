@@ -1,12 +1,13 @@
 """rankwise's metrics where LightGBM, XGBoost, CatBoost and scikit-learn train and select models.
 
 None of these libraries is imported: what they call is a function or an object of a known form. What
-a tool does not hand over, the groups of `XGBRanker` and of CatBoost, is passed at construction.
+a tool does not hand over, the groups of CatBoost's sets, is passed at construction.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -152,17 +153,18 @@ class LightGBMMetric:
 class XGBoostMetric:
     """One metric for XGBoost: ``custom_metric`` of ``xgb.train``, and ``eval_metric`` of ``XGBRanker``.
 
-    ``xgb.train`` passes the groups. ``XGBRanker`` does not: pass the sizes of the groups of each
-    evaluation set as ``groups``; the set is then known by its labels. XGBoost hands values on as
-    text of six digits. Early stopping needs ``maximize``, which `higher_is_better` says:
-    ``xgb.callback.EarlyStopping(rounds, metric_name=metric.name, maximize=metric.higher_is_better)``.
+    ``xgb.train`` passes whole data sets with their groups and weights, and shows rankwise's value.
+    ``XGBRanker`` (of XGBoost 3.2) calls the metric query by query and takes the mean itself, with
+    the number of rows of each query as its weight and 1 for a query of one row: this is another
+    number than that of ``xgb.train``, and needs a metric with a value for every query, such as
+    ``ndcg(without_relevant=one)@10``. XGBoost hands values on as text of six digits. Early stopping
+    has to be told the direction:
+    ``xgb.callback.EarlyStopping(rounds=5, metric_name=metric.name, maximize=metric.higher_is_better)``.
 
     Parameters
     ----------
     metric : str or metric
         A metric of judged rows with one cut-off.
-    groups : list of sequence of int, optional
-        The sizes of groups of each evaluation set of an ``XGBRanker``.
     **options : object
         As in `RankerTruth.evaluate`.
 
@@ -181,14 +183,8 @@ class XGBoostMetric:
     ('ndcg(gain=exponential,without_relevant=one)@10', True)
     """
 
-    def __init__(
-        self,
-        metric: MetricLike,
-        *,
-        groups: Sequence[Sequence[int]] | None = None,
-        **options: Any,
-    ) -> None:
-        self.metric, self.options, self.groups = metric, options, groups
+    def __init__(self, metric: MetricLike, **options: Any) -> None:
+        self.metric, self.options = metric, options
         self.name, self.higher_is_better = _single(
             metric, options, "XGBoost takes one value per call"
         )
@@ -200,62 +196,56 @@ class XGBoostMetric:
         return self.name
 
     def __call__(self, first: Any, second: Any) -> Any:
-        """Return name and value for predictions and a ``DMatrix``, or the value for two arrays.
+        """Return name and value for predictions and a ``DMatrix``, or the value of one query.
 
-        ``xgb.train`` passes (predictions, DMatrix), ``XGBRanker`` (labels, scores).
+        ``xgb.train`` passes (predictions, DMatrix), ``XGBRanker`` the labels and scores of a query.
         """
         if hasattr(second, "get_label"):
-            truth = self._prepared.of_object(second, lambda: self._of_matrix(second))
+            truth = self._prepared.of_object(second, lambda: _truth_of_matrix(second))
             return self.name, self._value(truth, first)
-        truth = self._prepared.of_arrays((first,), lambda: self._of_labels(first))
-        return self._value(truth, second)
+
+        value = self._value(RankerTruth(first, group=[len(first)]), second)
+        if math.isnan(value):
+            raise MetricError(
+                f"XGBRanker takes the mean over all queries, and {self.name} has no value for one",
+                found=f"a query of {len(first)} rows without a positive",
+                hint=f"write {self.name.partition('@')[0]}(without_relevant=one) where the metric "
+                f"has it, or pass {parameter('undefined', 'zero')}",
+            )
+        return value
 
     def _value(self, truth: RankerTruth, scores: Any) -> float:
         return truth.values(scores, self.metric, **self.options)[self.name]
 
-    @staticmethod
-    def _of_matrix(matrix: Any) -> RankerTruth:
-        offsets = np.asarray(matrix.get_uint_info("group_ptr"), dtype=np.int64)
-        if len(offsets) < 2:
-            raise InputError(
-                "the data set has no groups, and a metric is of the rows of a query",
-                where="XGBoost DMatrix",
-                hint="matrix.set_group(sizes), or qid= at construction",
-            )
-        weights = matrix.get_weight()
-        return RankerTruth(
-            matrix.get_label(),
-            group=np.diff(offsets),
-            weights=weights if len(weights) else None,
-        )
 
-    def _of_labels(self, labels: Any) -> RankerTruth:
-        n_rows = len(labels)
-        known = [sizes for sizes in self.groups or () if int(np.sum(sizes)) == n_rows]
-        if len(known) != 1:
-            raise InputError(
-                "XGBRanker passes no groups, and those that were given do not say which these are",
-                where="XGBoostMetric",
-                found=f"{n_rows:,} rows, {len(known)} group lists of as many rows",
-                hint=f"pass {parameter('groups')} with the sizes for each evaluation set; sets of "
-                "as many rows need xgb.train, which passes groups",
-            )
-        return RankerTruth(labels, group=known[0])
+def _truth_of_matrix(matrix: Any) -> RankerTruth:
+    """Return the ground truth of an XGBoost ``DMatrix``."""
+    offsets = np.asarray(matrix.get_uint_info("group_ptr"), dtype=np.int64)
+    if len(offsets) < 2:
+        raise InputError(
+            "the data set has no groups, and a metric is of the rows of a query",
+            where="XGBoost DMatrix",
+            hint="matrix.set_group(sizes), or qid= at construction",
+        )
+    weights = matrix.get_weight()
+    return RankerTruth(
+        matrix.get_label(), group=np.diff(offsets), weights=weights if len(weights) else None
+    )
 
 
 class CatBoostMetric:
     """A metric for CatBoost: an object for ``eval_metric`` or ``custom_metric`` of its rankers.
 
     CatBoost passes neither groups nor the data set: give the sizes of the groups of the training
-    and of each evaluation set as ``groups``. A set is known by its labels. The name that CatBoost
-    shows is that of the class.
+    and of each evaluation set as ``groups``. A set is known by its number of rows. The name that
+    CatBoost shows is that of the class.
 
     Parameters
     ----------
     metric : str or metric
         A metric of judged rows with one cut-off.
     groups : list of sequence of int
-        The sizes of groups of each set.
+        The sizes of groups of each set, of which no two have as many rows.
     **options : object
         As in `RankerTruth.evaluate`.
 
@@ -263,6 +253,8 @@ class CatBoostMetric:
     ------
     MetricError
         If neither direction of the metric is better.
+    ParameterError
+        If several metrics are given, or two sets have as many rows.
 
     Examples
     --------
@@ -277,21 +269,43 @@ class CatBoostMetric:
     def __init__(
         self, metric: MetricLike, *, groups: Sequence[Sequence[int]], **options: Any
     ) -> None:
-        self._metric = XGBoostMetric(metric, groups=groups, **options)
+        self.metric, self.options = metric, options
+        self.name, self.higher_is_better = _single(
+            metric, options, "CatBoost takes one value per metric"
+        )
+        self._groups = {int(np.sum(sizes)): sizes for sizes in groups}
+        if len(self._groups) < len(groups):
+            raise ParameterError(
+                "CatBoost does not say which set it evaluates, and two sets have as many rows",
+                found=f"{len(groups)} sets of {', '.join(str(n) for n in self._groups)} rows",
+                hint="leave a query out of one of them",
+            )
+        self._prepared = _Prepared()
 
     def is_max_optimal(self) -> bool:
         """Return whether higher values are better."""
-        return self._metric.higher_is_better
+        return self.higher_is_better
 
     def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
         """Return the value of all queries as an error, and a weight of 1."""
-        scores = np.asarray(approxes[0], dtype=np.float64)
-        labels = np.asarray(target, dtype=np.float64)
-        return float(self._metric(labels, scores)), 1.0
+        scores, labels = (np.asarray(each, dtype=np.float64) for each in (approxes[0], target))
+        truth = self._prepared.of_arrays((labels,), lambda: self._truth_of(labels))
+        value = truth.values(scores, self.metric, **self.options)[self.name]
+        return float(value), 1.0
 
     def get_final_error(self, error: float, weight: float) -> float:
         """Return the value: that of all queries is computed at once."""
         return error / weight if weight else error
+
+    def _truth_of(self, labels: Any) -> RankerTruth:
+        if len(labels) not in self._groups:
+            raise InputError(
+                "no groups were given for a set of so many rows",
+                where="CatBoostMetric",
+                found=f"{len(labels):,} rows; groups of {', '.join(map(str, self._groups))} rows",
+                hint=f"pass {parameter('groups')} with the sizes for each set",
+            )
+        return RankerTruth(labels, group=self._groups[len(labels)])
 
 
 class SklearnMetric:
