@@ -426,6 +426,14 @@ EXAMPLES = {
             baselines=[],
         )
     ),
+    "stages": study(
+        lambda: rw.stages(
+            {"near": {user: [user % 5, 7] for user in range(9)}},
+            {user: {user % 5, 7 + user % 2} for user in range(9)},
+            "recall@1",
+            ranked={user: [7, user % 5] for user in range(9)},
+        )
+    ),
     "claim": study(lambda: rw.claim("0.31", users=943, metric="ndcg@10", baseline="0.29")),
     "off-policy result": Example(write_off_policy, read_off_policy, "result.json"),
     "interleaving result": Example(write_interleaving, read_interleaving, "result.json"),

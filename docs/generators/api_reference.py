@@ -58,6 +58,8 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
             "evidence.judged.JudgedResult",
             "nulls",
             "evidence.nulls.Nulls",
+            "stages",
+            "evidence.stages.Stages",
             "leaderboard",
             "evidence.leaderboard.Leaderboard",
             "claim",

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from rankwise.evidence.nulls import nulls as nulls
     from rankwise.evidence.rank_agreement import rank_agreement as rank_agreement
     from rankwise.evidence.stability import stability as stability
+    from rankwise.evidence.stages import stages as stages
     from rankwise.functional.by_name import RecommenderEvaluator as RecommenderEvaluator
     from rankwise.interleave.analysis import Interleaving as Interleaving
     from rankwise.interleave.analysis import interleaving as interleaving
@@ -84,6 +85,7 @@ _HOME_OF = {
     "judged": "rankwise.evidence.judged",
     "rank_agreement": "rankwise.evidence.rank_agreement",
     "stability": "rankwise.evidence.stability",
+    "stages": "rankwise.evidence.stages",
     "validate_metrics": "rankwise.evidence.launches",
     "off_policy": "rankwise.offpolicy.off_policy",
     "interleaving": "rankwise.interleave.analysis",

@@ -22,6 +22,7 @@ from rankwise.core.saved_forms import (
     NULLS,
     OFF_POLICY,
     STABILITY,
+    STAGES,
     SavedForm,
 )
 from rankwise.errors import FileError
@@ -40,7 +41,7 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     Result, Comparison, Decision, OffPolicy, Interleaving, JudgedResult, MetricValidation, \
-RankAgreement, Stability, Claim, Leaderboard, Nulls, Split or Folds
+RankAgreement, Stability, Claim, Leaderboard, Nulls, Stages, Split or Folds
         What was saved.
 
     Raises
@@ -119,6 +120,7 @@ _STUDIES: dict[SavedForm, tuple[str, str]] = {
     CLAIM: ("rankwise.evidence.claim", "Claim"),
     LEADERBOARD: ("rankwise.evidence.leaderboard", "Leaderboard"),
     NULLS: ("rankwise.evidence.nulls", "Nulls"),
+    STAGES: ("rankwise.evidence.stages", "Stages"),
     STABILITY: ("rankwise.evidence.stability", "Stability"),
 }
 """The module and class of each form of tables beside a ``result.json``."""

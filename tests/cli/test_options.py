@@ -28,6 +28,7 @@ ELSEWHERE = {
     "stability": {"metrics"},
     "leaderboard": {"metric", "higher_is_better"},
     "nulls": {"baselines", "train"},
+    "stages": {"ranked", "final", "by", "columns"},
 }
 FUNCTIONS = {
     "compare": rw.compare,
@@ -41,6 +42,7 @@ FUNCTIONS = {
     "stability": rw.stability,
     "leaderboard": rw.leaderboard,
     "nulls": rw.nulls,
+    "stages": rw.stages,
 }
 
 

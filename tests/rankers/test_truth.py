@@ -80,7 +80,9 @@ def test_values_are_those_of_lists_to_the_last_bit(ties, kernels_used, data):
     same(values, expected.values)
     same(result.values, expected.values)
     assert result.counts["users"] == expected.counts["users"]
-    assert result.counts.get("tied_rows") == expected.counts.get("tied_rows")
+    for count in ("tied_rows", "rows", "lists", "truth_rows", "hits", "users_without_list"):
+        assert result.counts.get(count) == expected.counts.get(count), count
+    assert result.counts == expected.counts
     for name in METRICS:
         ours, theirs = result.per_user[name].to_list(), expected.per_user[name].to_list()
         assert np.array_equal(ours, theirs, equal_nan=True), name

@@ -54,6 +54,7 @@ _COMMANDS = {
     "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
     "stability": "Tell how far one system moves from run to run.",
+    "stages": "Tell what candidates, ranker and final list lose.",
     "split": "Split interactions into training and test.",
     "validate-metrics": "Tell which offline metrics predict online effects.",
 }

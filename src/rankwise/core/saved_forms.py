@@ -245,6 +245,13 @@ NULLS = SavedForm(
     1,
     key="nulls_version",
 )
+STAGES = SavedForm(
+    "stages",
+    "Stages.save",
+    "`result.json`, and a Parquet file per table",
+    1,
+    key="stages_version",
+)
 BUCKETS = SavedForm(
     "table by bucket",
     "rankwise.spark.bucket",
@@ -274,6 +281,7 @@ FORMS = {
         CLAIM,
         LEADERBOARD,
         NULLS,
+        STAGES,
         SPLIT,
         CONFIGURATION,
         PARTIAL,

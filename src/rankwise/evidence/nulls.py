@@ -211,7 +211,7 @@ def nulls(
     check_positive(others=others)
     check_count(least=0, seed=seed)
     cell, k = _checked_metric(metric)
-    systems = _systems_of(lists)
+    systems = systems_of(lists)
     known = _training_of(truth, train)
     _check_baselines(baselines, known)
     _check_options(options)
@@ -311,14 +311,14 @@ def _check_options(options: Mapping[str, Any]) -> None:
         )
 
 
-def _systems_of(lists: Any) -> dict[str, Any]:
-    """Return the lists of each system by name; one system has the name "system"."""
+def systems_of(lists: Any, *, alone: str = _ALONE) -> dict[str, Any]:
+    """Return the lists of each system by name; one system has the name ``alone``."""
     is_named = isinstance(lists, Mapping) and all(
         isinstance(own, Mapping | str | Path | Table) or hasattr(own, "__arrow_c_stream__")
         for own in lists.values()
     )
     if not is_named:
-        return {_ALONE: lists}
+        return {alone: lists}
     if not lists:
         raise ParameterError("nulls need the lists of a system", found="none")
     return {str(name): own for name, own in lists.items()}

@@ -241,6 +241,11 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
     ]
     if config.launches is not None:
         sources.append((("launches", "table"), config.launches.table))
+    if config.stages is not None:
+        lists = config.stages.sources.items()
+        sources += [(("stages", "sources", key), source) for key, source in lists]
+        orders = [(("stages", name), getattr(config.stages, name)) for name in ("ranked", "final")]
+        sources += [(place, source) for place, source in orders if source is not None]
     if config.judged is not None:
         sources.append((("judged", "human"), config.judged.human))
     if config.agreement is not None and config.agreement.truth is not None:

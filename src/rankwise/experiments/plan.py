@@ -28,6 +28,7 @@ _SECTIONS = (
         "agreement",
         "leaderboard",
         "nulls",
+        "stages",
         "stability",
     ),
     "off_policy",

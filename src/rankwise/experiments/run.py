@@ -121,6 +121,8 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
         values["leaderboard"] = {**config.leaderboard.model_dump(exclude_none=True), "table": table}
     if config.nulls is not None:
         values["nulls"] = config.nulls.model_dump(exclude_none=True)
+    if config.stages is not None:
+        values["stages"] = _stages_section(experiment, config.stages, folder)
     if config.judged is not None:
         human = _source(experiment, config.judged.human, folder)
         values["judged"] = {**config.judged.model_dump(exclude_none=True), "human": human}
@@ -140,6 +142,18 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     if config.evaluation.save_per_user and config.output.per_user is None:
         values["output"]["per_user"] = "csv"
     values["engine"] = config.engine.model_dump(exclude_none=True)
+    return values
+
+
+def _stages_section(experiment: Experiment, section: Any, folder: Path) -> dict[str, Any]:
+    """Return the section of stages with its files as they are now."""
+    values: dict[str, Any] = section.model_dump(exclude_none=True)
+    values["sources"] = {
+        name: _source(experiment, source, folder) for name, source in section.sources.items()
+    }
+    for name in ("ranked", "final"):
+        if getattr(section, name) is not None:
+            values[name] = _source(experiment, getattr(section, name), folder)
     return values
 
 

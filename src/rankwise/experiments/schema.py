@@ -35,6 +35,7 @@ from rankwise.evidence.leaderboard import leaderboard
 from rankwise.evidence.nulls import nulls
 from rankwise.evidence.rank_agreement import rank_agreement
 from rankwise.evidence.stability import stability
+from rankwise.evidence.stages import stages
 from rankwise.experiments.document import Section
 from rankwise.experiments.warprec import WARPREC_FIELDS
 from rankwise.models import recommenders
@@ -384,6 +385,35 @@ Nulls: Any = _made(
 )
 
 
+Stages: Any = _made(
+    "Stages",
+    "What candidates, a ranker and the final list lose: options of `rankwise.stages`.",
+    {
+        "sources": (
+            dict[str, SourceOrPath],
+            Field(description="The candidates of each source, by name."),
+        ),
+        "ranked": (
+            SourceOrPath | None,
+            Field(default=None, description="The candidates in the order of the ranker."),
+        ),
+        "final": (
+            SourceOrPath | None,
+            Field(default=None, description="What is shown in the end."),
+        ),
+        "metrics": (
+            list[str],
+            Field(default=["ndcg@10"], description="Metrics with a cut-off.  [default: ndcg@10]"),
+        ),
+        "by": (
+            list[str],
+            Field(default=[], description="Groups of users, or slices of relevant items."),
+        ),
+        "confidence": _fields_of(stages)["confidence"],
+    },
+)
+
+
 class LoggedTarget(Section):
     """A policy on logged requests: a rule, a column of the exposures, or a table of one kind."""
 
@@ -528,6 +558,9 @@ class Config(Section):
     )
     nulls: Nulls | None = Field(
         default=None, description="How much is personal, and what shortcuts score."
+    )
+    stages: Stages | None = Field(
+        default=None, description="What candidates, a ranker and the final list lose."
     )
     stability: Stability | None = Field(
         default=None, description="How far one system moves from run to run."

@@ -13,6 +13,7 @@ from rankwise.evidence.leaderboard import Leaderboard, leaderboard
 from rankwise.evidence.nulls import Nulls, nulls
 from rankwise.evidence.rank_agreement import RankAgreement, rank_agreement
 from rankwise.evidence.stability import Stability, stability
+from rankwise.evidence.stages import Stages, stages
 from rankwise.experiments.inputs import Evaluate, Inputs, Say
 from rankwise.experiments.schema import LoggedTarget, Source
 from rankwise.offpolicy import policies
@@ -23,13 +24,21 @@ from rankwise.tables.columns import key_of
 from rankwise.tables.read import read_table
 
 Evidence: TypeAlias = (
-    MetricValidation | JudgedResult | RankAgreement | Stability | Leaderboard | Nulls | OffPolicy
+    MetricValidation
+    | JudgedResult
+    | RankAgreement
+    | Stability
+    | Leaderboard
+    | Nulls
+    | Stages
+    | OffPolicy
 )
 """What other studies say."""
 STUDIES = {
     "launches.json": "the validation of metrics",
     "leaderboard.json": "the leaderboard",
     "nulls.json": "the nulls",
+    "stages.json": "the stages",
     "judged.json": "the values by human labels",
     "agreement.json": "the agreement of two orders",
     "stability.json": "the noise floor",
@@ -74,6 +83,8 @@ def make_studies(
         )
     if config.nulls is not None:
         yield "nulls.json", _nulls(config.nulls, inputs, runs)
+    if config.stages is not None:
+        yield "stages.json", _stages(config.stages, inputs)
     if floor is not None:
         yield "stability.json", floor
     if config.off_policy is not None:
@@ -121,6 +132,27 @@ def _nulls(section: Any, inputs: Inputs, runs: Mapping[str, Any]) -> Nulls:
         columns=inputs.columns_of("recommendations", "truth", "train") or None,
         relevance_threshold=inputs.experiment.options.get("relevance_threshold"),
         **section.model_dump(exclude={"systems"}),
+    )
+
+
+def _stages(section: Any, inputs: Inputs) -> Stages:
+    """Return what the stages of a configuration lose."""
+    orders = {
+        name: inputs.table_or_path(getattr(section, name))
+        for name in ("ranked", "final")
+        if getattr(section, name) is not None
+    }
+    options = inputs.options(None)
+    return stages(
+        {name: inputs.table_or_path(source) for name, source in section.sources.items()},
+        inputs.parts[0],
+        section.metrics,
+        by=section.by,
+        confidence=section.confidence,
+        columns=options["columns"],
+        relevance_threshold=inputs.experiment.options.get("relevance_threshold"),
+        **{name: options[name] for name in ("users", "items", "train")},
+        **orders,
     )
 
 

@@ -195,7 +195,14 @@ class RankerPass:
     def result(self, scores: Array) -> Result:
         """Return the result for finite scores, shape (n,)."""
         encoded, measured = self.encode(scores), self._measure(scores, WHOLE_LIST)
-        encoded.counts.update(rows=len(scores), lists=self.ids.size, truth_rows=len(scores))
+        without = int((self.truth.n_relevant == 0).sum())
+        encoded.counts.update(
+            rows=len(scores),
+            lists=self.ids.size,
+            truth_rows=len(scores),
+            lists_without_relevant_items=without,
+            truth_users_without_relevant_items=without,
+        )
         piece = Tables(recommendations=self._lists(scores))
         return summarise(partial_of(self.job, piece, encoded, measured), self.job)
 

@@ -24,10 +24,18 @@ from rankwise.tables.table import Table, TableRole
 Columns: TypeAlias = Mapping[str, str | None]
 
 _USER = ("user", "userid", "uid", "u")
-_QUERY = ("query", "queryid", "qid")
+_QUERY = ("query", "queryid", "qid", "userinput")
 _SESSION = ("session", "sessionid")
 _THINGS = ("item", "movie", "product", "doc", "article", "track", "book", "song")
-_ITEM = (*_THINGS, *(f"{thing}id" for thing in _THINGS), "iid", "i", "docno")
+_DOCUMENTS = ("document", "passage", "chunk", "corpus")
+_ITEM = (*_THINGS, *(f"{thing}id" for thing in (*_THINGS, *_DOCUMENTS)), "iid", "i", "docno")
+_RETRIEVED = ("retrievedid", "retrieveddocid", "retrieveddocumentid", "retrievedcontextid")
+_RELEVANT = tuple(
+    f"{word}{thing}id"
+    for word in ("relevant", "reference", "expected")
+    for thing in ("", "doc", "document", "context")
+)
+"""How tools of retrieval call what was found, and what should have been, side by side in one table."""
 _SCORE = ("score", "rating", "prediction", "predictedrating", "predicted", "pred", "est", "sim")
 _RELEVANCE = ("relevance", "rating", "rel", "label", "grade", "stars", "score")
 _TIME = ("timestamp", "time", "unixtime", "datetime", "date", "ts")
@@ -87,14 +95,14 @@ ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
     "recommendations": {
         "user": _USER,
         "request": _UNIT,
-        "item": _ITEM,
+        "item": (*_ITEM, *_RETRIEVED),
         "rank": ("rank", "position"),
         "score": _SCORE,
     },
     "truth": {
         "user": _USER,
         "request": _UNIT,
-        "item": _ITEM,
+        "item": (*_ITEM, *_RELEVANT),
         "relevance": _RELEVANCE,
         "timestamp": _TIME,
     },
