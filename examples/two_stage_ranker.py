@@ -124,10 +124,10 @@ def main(data: Path) -> None:
     ranked = rows.select("user", "item").with_columns(score=pl.Series(np.asarray(scores)))
 
     print(rw.stages(lists, test, METRIC, ranked=ranked, relevance_threshold=RELEVANT))
-    options = {"relevance_threshold": RELEVANT}
+    systems = {"neighbours": lists["neighbours"], "ranker": ranked}
     results = {
-        "neighbours": rw.evaluate(lists["neighbours"], test, METRIC, **options),
-        "ranker": rw.evaluate(ranked, test, METRIC, **options),
+        name: rw.evaluate(own, test, METRIC, relevance_threshold=RELEVANT)
+        for name, own in systems.items()
     }
     print(rw.decide(results, success=METRIC))
 

@@ -1,5 +1,8 @@
 """The metric of LightGBM against LightGBM: its own numbers in every round, and early stopping."""
 
+import runpy
+from pathlib import Path
+
 import lightgbm as lgb
 import pytest
 from ranked_rows import rows
@@ -67,3 +70,22 @@ def test_the_scikit_learn_api():
     )
     history = next(iter(ranker.evals_result_.values()))
     assert history[feval.names[0]] == pytest.approx(history["ndcg@3"], abs=1e-9)
+
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT.parent / "shared" / "data" / "movietweetings-100k"
+
+
+def test_the_example_of_a_search(capsys):
+    runpy.run_path(str(ROOT / "examples" / "tune_ranker.py"))["main"]()
+    said = capsys.readouterr().out
+    assert "corrected for 11 pairs that were compared earlier on this test set" in said
+    assert "tuned beats default" in said
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="no shared/data")
+def test_the_example_of_two_stages(capsys):
+    runpy.run_path(str(ROOT / "examples" / "two_stage_ranker.py"))["main"](DATA)
+    said = capsys.readouterr().out
+    assert "The candidates lack 62 % of a user's relevant items" in said
+    assert "SHIP  Replace neighbours with ranker" in said
