@@ -153,6 +153,7 @@ def worlds(*, text: bool) -> list[World]:
         ),
         world("events", truth=events),
         world("channels", truth=channels),
+        world("evidence", recommendations=ranked, truth=channels),
         world("codes", recommendations=named.select("user", "rank", item="code")),
         world("titles", recommendations=named.select("user", "rank", item="title")),
         world("renamed", recommendations=lists.rename({"user": "who", "item": "what"})),
@@ -200,12 +201,14 @@ VALUES: dict[str, list[Any]] = {
     "convention": ["trec_eval", "ranx"],
     "relevance": ["any", "graded"],
     "ties": ["item", "item_desc"],
+    "alternatives": ["channel"],
 }
 """Values of options whose declaration says only that they are text, names or mappings."""
 FORMS: dict[str, list[Any]] = {
     "relevance={event: grade}": [{"view": 0, "cart": 1, "buy": 3}],
     'ties="input", "optimistic" or "pessimistic"': ["input", "optimistic", "pessimistic"],
     'by="item:cold"': ["item:cold"],
+    'duplicates="keep"': ["keep"],
     'by="item:…", "truth:…" or "repeat"': ["item:kind", "truth:channel", "repeat"],
     "weights={user: weight}": [
         lambda tables: dict(tables["users"].select("user", "w").iter_rows())
@@ -223,7 +226,7 @@ BESIDE: dict[str, dict[str, Any]] = {
 """Options that others need beside them."""
 
 
-WORLD_OF = {"codes": "codes", "titles": "titles"}
+WORLD_OF = {"codes": "codes", "titles": "titles", "alternatives": "evidence"}
 """The world of options that mean something in it alone."""
 
 

@@ -605,6 +605,18 @@ class Options(Choices):
             ),
         ),
     )
+    alternatives: str | None = declare_option(
+        None,
+        "Column of the ground truth whose relevant items can stand for one another. Items of a user "
+        "with one value of it are one piece of evidence: the first in a list counts, with the "
+        "largest relevance of the group, and the others keep their places without counting.",
+        metavar="COLUMN",
+        not_on=_PIECES
+        | _TENSORS
+        | _RATED
+        | _MODEL
+        | {"spark": "the items of a group have to be seen together"},
+    )
     jackknife: int | None = declare_option(
         None,
         "Number of jackknife groups for confidence intervals of metrics that are not "

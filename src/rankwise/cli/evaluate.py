@@ -64,7 +64,7 @@ def _grades(
     groups={
         "Metrics": "metrics cutoffs convention number",
         "Tables": "train items users reference columns codes titles chunk_rows",
-        "Relevant items": "relevance_threshold relevance grades",
+        "Relevant items": "relevance_threshold relevance grades alternatives",
         "Users": "population undefined without_list weights mean_over",
         "Lists": "ties duplicates ranks order_by exclude_seen judged_only depth",
         "Ids and scores": "ids score_precision catalogue",

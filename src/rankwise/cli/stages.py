@@ -21,12 +21,13 @@ from rankwise.evidence.stages import stages
 @click.command(
     "stages",
     epilog=examples(
-        "rankwise stages runs/neighbours.csv runs/popularity.csv \\",
-        "      --truth split/test.csv --ranked runs/neighbours.csv",
+        "rankwise stages runs/neighbours.csv --truth split --ranked runs/random.csv",
     ),
 )
 @click.argument("sources", nargs=-1, required=True, metavar="[NAME=]LISTS …")
-@click.option("--truth", required=True, metavar="FILE", help="Ground truth, for all stages.")
+@click.option(
+    "--truth", required=True, metavar="FILE", help="Ground truth, or the folder of a split."
+)
 @click.option("--ranked", metavar="FILE", help="The candidates in the order of the ranker.")
 @click.option("--final", metavar="FILE", help="What is shown in the end.")
 @click.option(

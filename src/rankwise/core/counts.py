@@ -33,6 +33,8 @@ COUNT_WORDS = {
     "duplicates_kept": "repeated rows kept in their places, not counted",
     "truth_duplicates_dropped": "repeated truth rows dropped",
     "truth_rows_merged": "truth rows of a user and item that has a row of a larger grade",
+    "alternatives_merged": "truth rows that stand for another item of the user",
+    "alternatives_repeated": "recommended items whose evidence a list has already, not counted",
     "lists_with_rank_gaps": "lists with gaps in their ranks",
     "ranks_without_item": "ranks without an item, kept",
     "truth_rows_without_score": "truth rows without a score",

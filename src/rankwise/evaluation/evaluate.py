@@ -18,6 +18,7 @@ from rankwise.core.terminal import progress_bar
 from rankwise.core.units import REQUEST
 from rankwise.encoding.encoder import normalise
 from rankwise.errors import MetricError, ParameterError
+from rankwise.evaluation.alternatives import merge_alternatives
 from rankwise.evaluation.engine import (
     evaluate_piece,
     finish,
@@ -570,6 +571,7 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
 
     settings = replace(settings, exact=lists.is_exact)
     requests = Requests.of(settings, tables)
+    tables = merge_alternatives(settings, tables)
     settings, tables = _adjusted(settings, tables)
     slices, settings, tables = TruthSlices.of(settings, tables)
     if requests is not None:

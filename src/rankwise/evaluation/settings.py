@@ -131,6 +131,7 @@ class ListOptions(WholeOptions, total=False):
     k: int | Sequence[int] | None
     ties: Ties | None
     exclude_seen: bool
+    alternatives: str | None
     mean_over: MeanOver
     codes: str | Mapping[Any, Any] | None
     titles: str | Mapping[Any, Any] | None

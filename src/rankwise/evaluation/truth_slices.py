@@ -78,6 +78,8 @@ def columns_of_truth(settings: Settings) -> dict[str, str | None]:
         without_edges(name) if without_edges(name) in (EVENT, *chosen) else name for name in names
     ]
     events: dict[str, str | None] = {} if settings.grades is None else {EVENT: None}
+    if settings.alternatives is not None:
+        names.append(f"truth:{settings.alternatives}")
     return {name: name.removeprefix("truth:") for name in names if name not in events} | events
 
 

@@ -18,6 +18,7 @@ from rankwise.findings.words import limits_text
 from rankwise.messages import parameter
 from rankwise.metrics.base import Metric, parse_all
 from rankwise.results.result import Result
+from rankwise.splits.reading import truth_and_train
 from rankwise.stats.differences import check_level
 from rankwise.tables.read import read_table
 
@@ -244,6 +245,9 @@ def stages(
     k = _deepest(asked)
     _check_options(options, ranked, final)
 
+    truth, train = truth_and_train(truth, options.get("train"), columns)
+    if train is not None and by:  # slices by popularity need it
+        options["train"] = train
     read = _Tables.read(_sources_of(sources), truth, ranked, final, columns, options)
     fates = read.fates(k)
     given = {**options, "columns": None, "population": "truth"}
@@ -344,7 +348,8 @@ class _Tables:
         if "request" in frames["truth"].columns:
             raise ParameterError(
                 "stages are of users, and the ground truth has requests",
-                hint="name the requests as users: columns={'truth.user': …, 'truth.request': None}",
+                hint="name the requests as users, with "
+                f"{parameter('columns', {'truth.user': 'request', 'truth.request': None})}",
             )
         frames = _with_ids_of_one_type(frames)
         rows, threshold = frames["truth"], options.get("relevance_threshold")
