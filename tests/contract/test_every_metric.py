@@ -41,6 +41,7 @@ NO_BEST = {
     "fallout",
     "list_auc",
     "inferred_average_precision",
+    "complete",
 }
 
 

@@ -71,6 +71,10 @@ _NEEDED: dict[TableRole, str] = {
     "reference": "the lists of another system",
     "truth": "the ground truth of all users at once",
 }
+_HINTS: dict[TableRole, str] = {
+    "truth": "rw.evaluate has it, and rw.Evaluator if truth is passed to it and not with every piece"
+}
+"""What to do where a table is missing that cannot be passed by itself."""
 _MOST_SIMILAR = 20_000
 """The largest number of items for similarities: their matrix alone has 3.2 GB."""
 
@@ -518,7 +522,7 @@ def check_tables(
                     f"{metric} needs "
                     + _NEEDED.get(role, f"a table of items with their {reader.noun}"),
                     found=f"no {role}",
-                    hint=f"pass {parameter(role)}",
+                    hint=_HINTS.get(role, f"pass {parameter(role)}"),
                 )
 
 
