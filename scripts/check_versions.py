@@ -30,6 +30,17 @@ PACKAGES = {
     "ir_measures": "ir-measures",
     "torchmetrics": "torchmetrics",
     "sklearn": "scikit-learn",
+    "lightgbm": "lightgbm",
+    "xgboost": "xgboost",
+    "catboost": "catboost",
+    "torch_ignite": "pytorch-ignite",
+    "llama_index": "llama-index-core",
+    "haystack": "haystack-ai",
+    "mlflow": "mlflow",
+    "sentence_transformers": "sentence-transformers",
+    "beir": "beir",
+    "mteb": "mteb",
+    "evidently": "evidently",
 }
 """The package of each convention; earlier versions and ``trec_eval`` have none."""
 

@@ -40,6 +40,11 @@ VIEWS = pl.DataFrame(
     schema=["user", "request", "item", "rank"],
     orient="row",
 )
+GROUPED = pl.DataFrame(
+    [(user, item, 1.0, "a" if item < 6 else "b") for user, own in TRUTH.items() for item in own],
+    schema=["user", "item", "relevance", "fact"],
+    orient="row",
+)
 REPEATED = {user: [2, 0, 2, 1] for user in USERS}
 INPUTS = {"lists": SCORED, "truth": TRUTH, "train": TRAIN, "users": GROUPS}
 
@@ -54,6 +59,10 @@ EXAMPLES = {
     "duplicates": (
         {"lists": REPEATED, "duplicates": "first"},
         {"lists": REPEATED, "duplicates": "keep"},
+    ),
+    "alternatives": (
+        {"lists": BOTH, "truth": GROUPED},
+        {"lists": BOTH, "truth": GROUPED, "alternatives": "fact"},
     ),
     "ranks": ({"lists": BOTH, "ranks": "close"}, {"lists": BOTH, "ranks": "keep"}),
     "order_by": ({"lists": BOTH, "order_by": "rank"}, {"lists": BOTH, "order_by": "score"}),
@@ -86,13 +95,14 @@ EXEMPT = {
 
 def evaluated(options):
     lists = options.get("lists", SCORED)
-    more = {name: value for name, value in options.items() if name != "lists"}
+    truth = options.get("truth", TRUTH)
+    more = {name: value for name, value in options.items() if name not in ("lists", "truth")}
     metrics = "P@5" if "convention" in options else ["ndcg@5", "recall@2"]
     if more.get("convention") == "elliot":
         metrics = "Precision@5"
     if "catalogue" in options or "items" in options:  # which no other metric reads
         metrics = ["ndcg@5", "catalog_coverage@5"]
-    return rw.evaluate(lists, TRUTH, metrics, train=TRAIN, users=GROUPS, **more)
+    return rw.evaluate(lists, truth, metrics, train=TRAIN, users=GROUPS, **more)
 
 
 def pair_of(options):

@@ -121,7 +121,7 @@ def test_every_clause_of_the_method_is_recorded(comparison):
         f"rating {settings['relevance_threshold']:g} or more",
         "the 1,024 users with a relevant item; 381 users without one are left out",
         "a user without a list (2 for knn) scores 0",
-        "NDCG@10 (gain linear, log base 2.0, discount log plus one, ideal relevant) is the primary metric",
+        "NDCG@10 (gain linear, log base 2.0, discount log plus one, without relevant undefined, ideal relevant) is the primary metric",
         "by Gaffke's limit of a bounded mean, which holds for any users (two-sided, α = 0.05; corrected over 1 pair by Holm)",
         "2 further metrics are exploratory (2 pairs, Benjamini–Hochberg)",
         "jackknife over 16 groups",

@@ -82,6 +82,7 @@ def test_provenance_says_it_all(result):
         "log_base": 2.0,
         "discount": "log_plus_one",
         "ideal": "relevant",
+        "without_relevant": "undefined",
         "gains": "()",
     }
     assert said["settings"]["relevance_threshold"] == 1

@@ -120,7 +120,8 @@ def test_every_option_that_moves_a_number_is_compared(spark, systems):
         sides = []
         for value in ("one", "other"):
             settings = {**whole.provenance["settings"], name: value, "ties_given": True}
-            counts = {**whole.counts, "lists_with_rank_gaps": 1}
+            affected = dict.fromkeys(entry.metadata["counted"], 1)
+            counts = {**whole.counts, **affected}
             sides.append(
                 replace(whole, counts=counts, provenance={**whole.provenance, "settings": settings})
             )

@@ -222,7 +222,7 @@ def _blank(lists: Lists, rows: Ints, vocabulary: Vocabulary, *, text: bool) -> L
     numbers = pl.Series(np.arange(number.max() + 1))
     names = ("\x00" + numbers.cast(pl.String)) if text else numbers + _LOWEST
     places = vocabulary.encode(names)
-    items = lists.items.copy()
+    items = lists.items.astype(np.int64)  # narrow codes have no room for those of placeholders
     items[rows] = places[number]
     return replace(lists, items=items)
 

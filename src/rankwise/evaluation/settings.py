@@ -373,8 +373,8 @@ def _without_cutoffs(names: Iterable[str]) -> list[str]:
 
 
 def _values_irrelevant(metric: Metric) -> bool:
-    """Whether a metric that compares lists with the ground truth values users without relevant items."""
-    return metric.reads_truth and not metric.needs_relevant
+    """Whether a metric says itself what users without relevant items have."""
+    return getattr(metric, "without_relevant", "undefined") != "undefined"
 
 
 @dataclass(frozen=True, kw_only=True)

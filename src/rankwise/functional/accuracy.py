@@ -190,14 +190,12 @@ def recall_at_k(
     k: int | None = None,
     *,
     denominator: Literal["relevant", "capped", "min_length"] = "relevant",
-    without_relevant: WithoutRelevant = "zero",
 ) -> float:
     """Recall: share of the relevant items that is in the top k.
 
     ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of
     relevant items; ``"min_length"`` by the smaller of this number and the number of items in the
-    top k. Without relevant items, or with k below 1, the value is 0, or the former with
-    ``without_relevant`` NaN or 1.
+    top k. Without relevant items, or with k below 1, the value is 0.
 
     >>> round(recall_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5), 4)
     0.6667
@@ -205,8 +203,6 @@ def recall_at_k(
     if leaves_no_top(k):
         return 0.0
     relevant = relevant_items(relevant)
-    if not relevant:
-        return _WITHOUT_RELEVANT[without_relevant]
     n = len(relevant)
     if denominator == "capped" and k is not None:
         n = min(k, n)
@@ -666,14 +662,13 @@ def ndcg_at_k(
     log_base: float = 2.0,
     ideal: Literal["relevant", "full", "length", "uncut"] = "relevant",
     discount: Discount = "log_plus_one",
-    without_relevant: WithoutRelevant = "zero",
 ) -> float:
     """Normalised DCG: DCG divided by the ideal DCG, the DCG of the ideal list.
 
     The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k
     items with the largest gain; with ``ideal="length"``, no more items than the top k of the list;
     with ``ideal="uncut"``, all of them. The other parameters are as for `dcg`. Without relevant
-    items, or with k below 1, the value is 0, or the former with ``without_relevant`` NaN or 1.
+    items, or with k below 1, the value is 0.
 
     >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
     1.0
@@ -690,7 +685,7 @@ def ndcg_at_k(
         discount=discount,
     )
     if math.isnan(value):
-        return _WITHOUT_RELEVANT[without_relevant]
+        return 0.0
     best = ideal_gains(relevance_scores, gain, gains)
     if ideal == "full":
         if k is None or k > _LONGEST:

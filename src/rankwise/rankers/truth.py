@@ -266,7 +266,7 @@ def evaluate_rows(
     scores, labels : array of float, shape (n,)
         The score and the relevance of each row.
     metrics : str, metric, or a list of them
-        Metrics of judged rows; with ``convention="lightgbm"`` and its kin in the spelling of the
+        Metrics of judged rows; with ``convention="lightgbm"`` or a related one in the spelling of the
         library.
     group, qid, weights
         As in `RankerTruth`, which is prepared once where the same labels are used again.
