@@ -32,7 +32,6 @@ MORE = [
     "cg(denominator=length)@3",
     "err(max_relevance=4,decay=0.85)@3",
     "list_auc(pairs=graded)",
-    "list_auc(pairs=graded)@3",
     "bpref(without_judged=undefined)",
     "bpref(negative_grades=unjudged)",
     "auc(seen=included)",
