@@ -71,6 +71,16 @@ def test_groups_are_items_whose_repetitions_keep_their_places(items, facts):
     assert dict(ours.values) == pytest.approx(dict(theirs.values))
 
 
+def test_a_threshold_in_single_precision_is_reached_by_members_of_a_group():
+    truth = pl.DataFrame(
+        {"user": "ann", "item": [1, 2], "fact": "born", "relevance": [0.7, 0.7]}
+    ).cast({"relevance": pl.Float32})
+    result = rw.evaluate(
+        {"ann": [1, 2]}, truth, "recall@1", alternatives="fact", relevance_threshold=0.7
+    )
+    assert result["recall@1"] == 1.0
+
+
 def test_ties_within_a_group_are_refused_unless_their_order_is_said():
     tied = pl.DataFrame({"user": "ann", "item": [7, 1, 2], "score": [0.9, 0.5, 0.5]})
     with pytest.raises(ScoreError, match="stand for one another have the same score"):

@@ -91,6 +91,14 @@ def test_losses_by_group_of_users_and_by_slice_of_items():
     assert of_groups["item:kind", "new"] == 1.0
 
 
+def test_a_threshold_in_single_precision_is_reached_as_in_an_evaluation():
+    truth = pl.DataFrame({"user": "ann", "item": [1, 2], "relevance": [0.7, 0.6]}).cast(
+        {"relevance": pl.Float32}
+    )
+    found = rw.stages(SOURCES, truth, "recall@2", ranked=RANKER, relevance_threshold=0.7)
+    assert found.per_user["n_relevant"].to_list() == [1]
+
+
 def test_graded_truth_has_a_threshold():
     found = rw.stages(SOURCES, TRUTH, "recall@2", ranked=RANKER, relevance_threshold=2)
     assert shares(found) == {"shown": 0.5, "never retrieved": 0.0, "ranked below 2": 0.5}

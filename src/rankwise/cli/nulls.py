@@ -15,7 +15,7 @@ from rankwise.cli.options import (
     settings_options,
     signature_options,
 )
-from rankwise.cli.systems import name_and_path
+from rankwise.cli.systems import named_paths
 from rankwise.evidence.nulls import Shortcut, nulls
 
 
@@ -59,11 +59,9 @@ def nulls_command(
 
     LISTS are the recommendation lists of a system; several systems are shown one after the other.
     """
-    named = [name_and_path(ctx, text)[:2] for text in lists]
-    if len({name for name, _ in named}) < len(named):
-        raise click.UsageError("two systems have one name; pass NAME=LISTS", ctx)
+    paths = named_paths(ctx, lists, str)
     source = _split(truth) if Path(truth).is_dir() else truth
-    out.write(nulls(dict(named), source, metric, baselines=baselines, **options))
+    out.write(nulls(paths, source, metric, baselines=baselines, **options))
 
 
 def _split(folder: str) -> Any:

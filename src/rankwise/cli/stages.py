@@ -14,7 +14,7 @@ from rankwise.cli.options import (
     settings_options,
     signature_options,
 )
-from rankwise.cli.systems import name_and_path
+from rankwise.cli.systems import named_paths
 from rankwise.evidence.stages import stages
 
 
@@ -64,9 +64,7 @@ def stages_command(
 
     LISTS are the candidates of one source; several sources are looked at together.
     """
-    named = [name_and_path(ctx, text)[:2] for text in sources]
-    if len({name for name, _ in named}) < len(named):
-        raise click.UsageError("two sources have one name; pass NAME=LISTS", ctx)
+    paths = named_paths(ctx, sources, str)
     tables = {"users": users, "items": items, "train": train}
     options |= {name: source for name, source in tables.items() if source is not None}
-    out.write(stages(dict(named), truth, [*metrics], by=by, **options))
+    out.write(stages(paths, truth, [*metrics], by=by, **options))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args
@@ -359,7 +359,9 @@ class ConventionLanguage:
 
         None if there is no entry of this name.
         """
-        for templated, written in self._templated(text):
+        found = self._find_template(text)
+        if found is not None:
+            templated, written = found
             return templated.filled(written)
         name, at, cutoffs = text.partition("@")
         entry = self.entries.get(normalise_name(name.strip()))
@@ -387,16 +389,16 @@ class ConventionLanguage:
 
     def find_entry(self, name: str) -> Entry | None:
         """Return the entry of a name, also of one that is refused; None if there is none."""
-        for entry, _ in self._templated(name):
-            return entry
-        return self._entry(name.partition("@")[0].strip())
+        found = self._find_template(name)
+        return self._entry(name.partition("@")[0].strip()) if found is None else found[0]
 
-    def _templated(self, text: str) -> Iterator[tuple[Entry, dict[str, str]]]:
-        """Yield the entries whose templates a text fills, with the numbers, the first one first."""
+    def _find_template(self, text: str) -> tuple[Entry, dict[str, str]] | None:
+        """Return the first entry whose template a text fills, with the numbers, or None."""
         for entry in self.entries.values():
             numbers = None if entry.template is None else entry.template.values_in(text)
             if numbers is not None:
-                yield entry, numbers
+                return entry, numbers
+        return None
 
     def entry_of(self, metric: Metric) -> Entry:
         """Return the entry with the choices that hold for a metric.

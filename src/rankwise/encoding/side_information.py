@@ -314,7 +314,7 @@ class _JudgedAnywhere(Reader, kind="judged_anywhere"):
         return Membership(target.rows(side.tables["truth"], items, "item") >= 0)
 
     def digest(self, side: SideTables, fact: Fact[Any]) -> int:
-        """Return 0: what the ground truth is, is compared by its own digest."""
+        """Return 0, because the ground truth has a digest of its own."""
         return 0
 
 

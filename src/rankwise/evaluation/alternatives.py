@@ -15,7 +15,7 @@ from rankwise.encoding.encoder import ties_for
 from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.evaluation.settings import Settings
 from rankwise.messages import parameter
-from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.table import Recommendations, Tables
 
 _LOWEST = -(2**62) + 2**40  # below any id, and apart from the places of missing ranks
 
@@ -37,7 +37,7 @@ def merge_alternatives(settings: Settings, tables: Tables) -> Tables:
 
     keys = [key for key in unit_keys(truth.frame) if key in lists.frame.columns]
     group = f"truth:{column}"
-    relevant = truth.frame.filter(_is_relevant(truth, settings))
+    relevant = truth.relevant(settings.relevance_threshold)
     named = relevant.filter(pl.col(group).is_not_null())
     worth = ["relevance"] if "relevance" in named.columns else []
     best = named.sort(*worth, descending=True, maintain_order=True) if worth else named
@@ -76,14 +76,6 @@ def _check(settings: Settings, lists: Recommendations) -> None:
                     found=option,
                     hint="use recall, complete, precision, hit_rate, ndcg, map or mrr",
                 )
-
-
-def _is_relevant(truth: Table, settings: Settings) -> pl.Expr:
-    """Return whether each row of the ground truth is relevant."""
-    if "relevance" not in truth.frame.columns:
-        return pl.lit(value=True)
-    threshold = settings.relevance_threshold
-    return pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
 
 
 def _first_of_each(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -73,7 +73,7 @@ class Stages(ResultTable):
 
     @property
     def sentences(self) -> list[str]:
-        """What is retrieved, what is lost afterwards, and how much of what was possible is reached."""
+        """What each stage loses, and how much of the possible value each metric reaches."""
         return [
             *self._losses_in_words(),
             *(self._reach_in_words(metric) for metric in self.settings["metrics"]),
@@ -344,7 +344,8 @@ class _Tables:
         for name, source in (("ranked", ranked), ("final", final)):
             if source is not None:
                 frames[name] = read_table(source, "recommendations", columns).frame
-        frames["truth"] = read_table(truth, "truth", columns).frame
+        judged = read_table(truth, "truth", columns)
+        frames["truth"] = judged.frame
         if "request" in frames["truth"].columns:
             raise ParameterError(
                 "stages are of users, and the ground truth has requests",
@@ -352,19 +353,13 @@ class _Tables:
                 f"{parameter('columns', {'truth.user': 'request', 'truth.request': None})}",
             )
         frames = _with_ids_of_one_type(frames)
-        rows, threshold = frames["truth"], options.get("relevance_threshold")
-        if "relevance" in rows.columns:
-            least = (
-                pl.col("relevance") > 0 if threshold is None else pl.col("relevance") >= threshold
-            )
-            relevant = rows.filter(least)
-        else:
-            relevant = rows
+        judged = replace(judged, frame=frames["truth"])
+        relevant = judged.relevant(options.get("relevance_threshold"))
         if relevant.is_empty():
             raise EmptyError("no item is relevant", where="truth")
         return cls(
             {name: frames[f"source {name}"] for name in given},
-            rows,
+            judged.frame,
             frames.get("ranked"),
             frames.get("final"),
             relevant.select("user", "item").unique(maintain_order=True),
@@ -428,7 +423,7 @@ def _with_ids_of_one_type(frames: dict[str, pl.DataFrame]) -> dict[str, pl.DataF
 
 
 def _is_in(rows: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
-    """Return whether each row's user and item are among those of others."""
+    """Return which rows have a user and item that another table has too."""
     marked = others.select("user", "item").unique().with_columns(is_in=pl.lit(value=True))
     joined = rows.join(marked, on=["user", "item"], how="left", maintain_order="left")
     return joined["is_in"].fill_null(value=False)
@@ -496,7 +491,7 @@ _LOSS = {
 def _loss_rows(
     of_fate: Mapping[str, Result], by: str | Sequence[str], confidence: float
 ) -> pl.DataFrame:
-    """Return the shares of all users, then those of each group."""
+    """Return the share of each fate, of all users and then of each group."""
     names = [by] if isinstance(by, str) else list(by)
     rows: list[tuple[Any, ...]] = []
     for fate, result in of_fate.items():
