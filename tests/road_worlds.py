@@ -137,6 +137,14 @@ def worlds(*, text: bool) -> list[World]:
     )
     known = _known(tables)
 
+    works = tables["items"].with_columns(
+        work=pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.col("item").shift(-1))
+    )
+
+    whole = lists.group_by("user", maintain_order=True).agg("item")
+    is_empty = pl.col("user").cast(pl.String).str.contains("[37]$")
+    whole = whole.with_columns(items=pl.when(is_empty).then([]).otherwise("item")).drop("item")
+
     def world(name: str, **changed: pl.DataFrame) -> World:
         return World(name, known | changed)
 
@@ -156,6 +164,8 @@ def worlds(*, text: bool) -> list[World]:
         world("evidence", recommendations=ranked, truth=channels),
         world("codes", recommendations=named.select("user", "rank", item="code")),
         world("titles", recommendations=named.select("user", "rank", item="title")),
+        replace(world("works", items=works), options={"duplicates": "first"}),
+        replace(world("whole lists", recommendations=whole), options={"population": "both"}),
         world("renamed", recommendations=lists.rename({"user": "who", "item": "what"})),
     ]
 
@@ -194,6 +204,7 @@ VALUES: dict[str, list[Any]] = {
     "weights": ["w"],
     "codes": ["code"],
     "titles": ["title"],
+    "same": ["work"],
     "columns": [
         {"user": "who", "item": "what"},
         {"recommendations.user": "who", "recommendations.item": "what"},
@@ -214,6 +225,9 @@ FORMS: dict[str, list[Any]] = {
         lambda tables: dict(tables["users"].select("user", "w").iter_rows())
     ],
     "codes={…}": [lambda tables: dict(tables["items"].select("code", "item").iter_rows())],
+    "same={…}": [
+        lambda tables: dict(tables["items"].select("item", "work").drop_nulls().iter_rows())
+    ],
     "titles={…}": [lambda tables: dict(tables["items"].select("title", "item").iter_rows())],
 }
 """Values of the forms that options declare."""
@@ -226,7 +240,13 @@ BESIDE: dict[str, dict[str, Any]] = {
 """Options that others need beside them."""
 
 
-WORLD_OF = {"codes": "codes", "titles": "titles", "alternatives": "evidence"}
+WORLD_OF = {
+    "codes": "codes",
+    "titles": "titles",
+    "alternatives": "evidence",
+    "same": "works",
+    "empty_lists": "whole lists",
+}
 """The world of options that mean something in it alone."""
 
 

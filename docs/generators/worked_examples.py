@@ -191,6 +191,12 @@ ONE_LIST = {
         "is not.",
         "2 / (2 + 1)",
     ),
+    "xauc": ByHand(
+        "xauc",
+        "Three pairs have different ratings: casino-alien and casino-dune are in order, dune-alien "
+        "is not.",
+        "2 / (2 + 1)",
+    ),
     "log_loss": ByHand(
         "log_loss",
         "Casino and dune are relevant.",

@@ -54,6 +54,7 @@ __all__ = [
     "CatalogueRule",
     "Choices",
     "Duplicates",
+    "EmptyLists",
     "Form",
     "IdType",
     "MeanOver",
@@ -79,6 +80,7 @@ IdType: TypeAlias = Literal["typed", "text"]
 OrderBy: TypeAlias = Literal["rank", "score"]
 MeanOver: TypeAlias = Literal["requests", "users"]
 CatalogueRule: TypeAlias = Literal["items", "train"]
+EmptyLists: TypeAlias = Literal["absent", "present"]
 Ranks: TypeAlias = Literal["close", "keep"]
 Relevance: TypeAlias = Literal["positive", "any", "graded"]
 ANY_ROW = float("-inf")
@@ -330,6 +332,25 @@ class Choices:
         agreement="where_counted",
         counted=("lists_with_rank_gaps",),
         not_on=_TENSORS | {"ratings": "predictions order the rated items, which have no ranks"},
+    )
+    empty_lists: EmptyLists = declare_option(
+        "absent",
+        "What a list is that is there and has no item, as in ``{user: []}``. "
+        '``"absent"``: the user has no list; ``"present"``: a list in which nothing is found (as '
+        "in BEIR and MTEB), for which only accuracy metrics are defined. It matters where only "
+        "users with a list are evaluated.",
+        choices=EmptyLists,
+        scope="lists",
+        per_metric=True,
+        saved_if_changed=True,
+        agreement="where_counted",
+        counted=("empty_lists_kept",),
+        not_on=_TENSORS
+        | _RATED
+        | {
+            "spark": "rows of a data frame tell of no empty list",
+            "model": "a user for whom a model has no item has no list",
+        },
     )
     order_by: OrderBy = declare_option(
         "rank",
@@ -603,6 +624,25 @@ class Options(Choices):
             Form(
                 "titles={…}", _is_mapping, {"command": "it takes the name of a column of --items"}
             ),
+        ),
+    )
+    same: str | Mapping[Any, Any] | None = declare_option(
+        None,
+        "Items that are one item under several ids, such as chunks of a document. A column of "
+        "``items`` with the id that holds, or a mapping of each id to it. All tables take this "
+        "id; of several ground truth rows of one item the largest relevance counts, and an item "
+        "that a list has several times is left to ``duplicates``.",
+        metavar="COLUMN",
+        type="str or mapping",
+        hash=False,
+        moves_numbers=False,
+        not_compared="the ids of the ground truth, which are compared, have changed",
+        not_on=_TENSORS
+        | _MODEL
+        | _RATED
+        | {"spark": "join the tables with the ids that hold first"},
+        forms=(
+            Form("same={…}", _is_mapping, {"command": "it takes the name of a column of --items"}),
         ),
     )
     alternatives: str | None = declare_option(

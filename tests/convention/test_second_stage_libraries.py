@@ -97,7 +97,6 @@ NEGATIVE = {"p_negative"}  # negative labels have negative gains
 FRACTIONS = {"p_fractional"}  # a label is relevant above 0.5
 WEIGHTED_ONES = {"p_weights_no_positive"}  # nDCG adds 1 without the weight
 POOLED = ("auc", "average_precision", "aucpr", "AUC:", "FilteredDCG")  # refused
-EMPTY = {"p_r_empty_list"}  # a list that is there and empty is no list
 REPEATED = {"p_r_duplicates", "p_r_duplicate_hit"}
 
 
@@ -231,8 +230,6 @@ def test_tools_without_a_cutoff(library, convention, world):
 def test_tools_with_a_cutoff(library, world):
     if world in REPEATED:
         pytest.skip("a repeated document is counted again there, or passed once")
-    if world in EMPTY and library in ("beir", "mteb"):
-        pytest.skip("a list that is there and empty is averaged there")
     content = _data()["worlds"][world]
     binary = library in ("mlflow", "sentence_transformers")
     lists = lists_of(content, scores=library != "mlflow")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import types
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +20,7 @@ from rankwise.core.arrays import (
     bincount,
     count,
     exact_sums,
+    is_masked,
     namespace,
     read_sums,
     sum_whole,
@@ -146,3 +149,8 @@ def test_values_in_any_order_and_shares_are_sorted():
     values = SortedValues((np.array([2.0, 1.0]),)) + SortedValues((np.array([0.5, 3.0]),))
     assert values.ascending.tolist() == [0.5, 1.0, 2.0, 3.0]
     assert (SortedValues() + SortedValues()).ascending.tolist() == []
+
+
+def test_a_module_that_is_being_loaded_has_no_masked_arrays(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy.ma", types.ModuleType("numpy.ma"))
+    assert not is_masked([1])

@@ -134,6 +134,8 @@ def pl_lists(lists):
         ({}, ParameterError, "candidates alone have one stage"),
         ({"ranked": RANKER, "metrics": "mrr"}, MetricError, "with a cut-off"),
         ({"ranked": RANKER, "metrics": "coverage@2"}, MetricError, "with a cut-off"),
+        ({"ranked": RANKER, "same": {1: 2}}, ParameterError, "by its id"),
+        ({"ranked": RANKER, "alternatives": "fact"}, ParameterError, "by its id"),
         ({"ranked": RANKER, "ties": "input"}, ParameterError, "stages set ties themselves"),
         ({"ranked": RANKER, "relevance_threshold": 9}, EmptyError, "no item is relevant"),
     ],

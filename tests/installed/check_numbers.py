@@ -24,7 +24,7 @@ from rankwise.metrics import registry
 RECORDED = Path(__file__).with_name("numbers.json")
 USERS, ITEMS = range(30), range(20)
 SETTINGS = {"err": "(max_relevance=4)", "reliability_curve": "(n_bins=4)"}
-RATINGS = {"classification", "explained_variance", "fcp", "mae", "mse", "r2", "rmse"}
+RATINGS = {"classification", "explained_variance", "fcp", "mae", "mse", "r2", "rmse", "xauc"}
 RATINGS |= {
     "brier",
     "calibration_ratio",

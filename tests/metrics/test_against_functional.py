@@ -134,6 +134,7 @@ RATING = {
 SPECIAL = {
     "classification",
     "fcp",
+    "xauc",
     "tn",
     "quantile",
     "worst",
@@ -236,6 +237,16 @@ def test_fcp(data):
         expected = fn.fraction_of_concordant_pairs(pairs_of(lists, truth), average=average)
         name = f"fcp(average={average})"
         assert same(rw.evaluate(lists, truth, name, population="all")[name], expected)
+
+
+@given(evaluations(scores=True, judged=True))
+def test_xauc(data):
+    lists, truth = data
+    pairs = pairs_of(lists, truth)
+    for average in ("users", "rows", "pairs"):
+        name = f"xauc(average={average})"
+        result = rw.evaluate(lists, truth, name, population="all", undefined="skip")
+        assert same(result[name], fn.extended_auc(pairs, average=average))
 
 
 STATISTICS = typing.get_args(typing.get_type_hints(rw.metrics.Classification)["statistic"])

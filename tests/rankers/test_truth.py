@@ -29,6 +29,9 @@ METRICS = [
     "list_auc",
     "list_auc(one_class=zero,pairs=graded)",
     "bpref",
+    "xauc",
+    "xauc(average=pairs)",
+    "mae",
     "cg(denominator=length)@3",
 ]
 

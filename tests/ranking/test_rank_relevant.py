@@ -35,6 +35,7 @@ METRICS = [
     "dcg@3",
     "rmse",
     "fcp",
+    "xauc",
     "f@3",
     "user_coverage@2",
 ]

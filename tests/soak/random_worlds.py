@@ -31,6 +31,7 @@ OTHER = [
     "item_mad_rating(misses=zero)",
     "complement(rmse)",
     "fcp",
+    "xauc",
     "tn",
     "duplicate_rate",
     "quantile(ndcg)",

@@ -146,6 +146,8 @@ def test_complete_rankings(world, ties, tied):
         "rmse",
         "bpref",
         "fcp",
+        "xauc",
+        "xauc(average=rows)",
         "partial_auc@3",
         "r_precision",
         "err(max_relevance=4)",

@@ -26,6 +26,7 @@ STEPWISE = (
     "calibration_error",
     "err",
     "fcp",
+    "xauc",
     "subtopic_recall",
     "srecall",
     "serendipity(form=history",

@@ -63,10 +63,10 @@ def _grades(
     cls=GroupedCommand,
     groups={
         "Metrics": "metrics cutoffs convention number",
-        "Tables": "train items users reference columns codes titles chunk_rows",
+        "Tables": "train items users reference columns codes titles same chunk_rows",
         "Relevant items": "relevance_threshold relevance grades alternatives",
         "Users": "population undefined without_list weights mean_over",
-        "Lists": "ties duplicates ranks order_by exclude_seen judged_only depth",
+        "Lists": "ties duplicates ranks empty_lists order_by exclude_seen judged_only depth",
         "Ids and scores": "ids score_precision catalogue",
         "Groups and intervals": "by cross min_size intervals jackknife",
         "Computation": "engine master buckets threads block_size progress",

@@ -337,8 +337,9 @@ def sum_whole(index: Array, weights: Array, size: int) -> Array:
 
 def is_masked(values: object) -> bool:
     """Return whether values are a masked array of NumPy, whose module is not loaded to say no."""
-    masked = sys.modules.get("numpy.ma")
-    return masked is not None and isinstance(values, masked.MaskedArray)
+    # Another thread may be loading it: until it is done, nobody has such an array.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return masked is not None and isinstance(values, masked)
 
 
 def is_tensor(array: Array) -> bool:

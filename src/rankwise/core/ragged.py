@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,8 @@ from rankwise.core.texts import string_views
 from rankwise.core.vocabularies import Codes, Vocabulary
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
+TiedPairs: TypeAlias = Literal["right", "half", "wrong"]
+"""How pairs count whose order is open, because both have the same place."""
 
 
 def offsets(lengths: Ints) -> Ints:
@@ -102,6 +104,32 @@ def count_rises(segment: Array, value: Array, n_segments: int) -> Array:
         pair = 2 * group + xp.take(is_high, order)  # groups keep their places
         group = xp.cumulative_sum(xp.astype(xp.diff(pair, prepend=pair[:1]) != 0, xp.int64))
     return rises
+
+
+def count_wrong_pairs(
+    segment: Array, place: Array, grade: Array, n_segments: int, *, tied: TiedPairs
+) -> Array:
+    """Return per segment the number of pairs of rows of which the later place has the larger grade.
+
+    Rows are in order of segment. Pairs of equal grades are never wrong; those of equal places are
+    ``"right"``, ``"wrong"``, or ``"half"`` of them wrong.
+
+    >>> users, places, grades = np.zeros(3), np.array([1, 2, 2]), np.array([0.0, 3.0, 1.0])
+    >>> [float(count_wrong_pairs(users, places, grades, 1, tied=tied)[0])
+    ...  for tied in ("right", "half", "wrong")]
+    [2.0, 2.5, 3.0]
+    """
+    if tied == "half":
+        least, most = (
+            count_wrong_pairs(segment, place, grade, n_segments, tied=end)
+            for end in ("right", "wrong")
+        )
+        return (least + most) / 2.0
+
+    xp = namespace(grade)
+    by_grade = order_within(segment, grade if tied == "wrong" else -grade)
+    order = xp.take(by_grade, order_within(segment, xp.take(place, by_grade)))
+    return count_rises(segment, xp.take(grade, order), n_segments)
 
 
 def segments_of(starts: Ints, rows: Ints) -> Ints:

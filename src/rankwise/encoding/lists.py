@@ -35,6 +35,7 @@ from rankwise.errors import (
 from rankwise.messages import call, parameter
 from rankwise.options import ANY_ROW, Choices, Duplicates, IdType, Ties
 from rankwise.tables.columns import empty_table_error
+from rankwise.tables.places import place_ids
 from rankwise.tables.table import Recommendations, Table, is_absent
 
 
@@ -212,15 +213,15 @@ def encode_lists(
         counts["duplicates_dropped"] += len(repeated)
         return lists.without(repeated)
     counts["duplicates_kept"] += len(repeated)
-    return _blank(lists, repeated, ids.items, text=frame.schema["item"] == pl.String)
+    return _blank(lists, repeated, ids.items, frame.schema["item"])
 
 
-def _blank(lists: Lists, rows: Ints, vocabulary: Vocabulary, *, text: bool) -> Lists:
+def _blank(lists: Lists, rows: Ints, vocabulary: Vocabulary, kind: pl.DataType) -> Lists:
     """Return lists in which these rows hold placeholder items, distinct within each list."""
     owner = segments_of(lists.starts, rows)
     number = np.arange(len(rows)) - np.searchsorted(owner, owner)
-    numbers = pl.Series(np.arange(number.max() + 1))
-    names = ("\x00" + numbers.cast(pl.String)) if text else numbers + _LOWEST
+    numbers = pl.select(pl.int_range(int(number.max()) + 1).alias("number"))
+    names = numbers.select(place_ids(pl.col("number"), "repeated", kind)).to_series()
     places = vocabulary.encode(names)
     items = lists.items.astype(np.int64)  # narrow codes have no room for those of placeholders
     items[rows] = places[number]
@@ -318,7 +319,6 @@ def users_of_truth(population: PopulationName, truth: Truth) -> Codes:
 
 
 _DESCRIBING = {"recommended", "overlap_history", "overlap_reference"}
-_LOWEST = -(2**62)
 _SLACK = 1_000_000  # places that may be filled beside ten for every row
 
 
@@ -326,12 +326,16 @@ def check_kept(needs: Needs, options: Choices, *, numbers_items: bool) -> None:
     """Raise if places without an item are kept and a metric describes lists: they are no items."""
     if not (needs & _DESCRIBING or numbers_items):
         return
-    kept = [("ranks", "close"), ("duplicates", "first")]
-    for name, instead in kept:
-        if getattr(options, name) == "keep":
+    kept = [
+        ("ranks", "keep", "close"),
+        ("duplicates", "keep", "first"),
+        ("empty_lists", "present", "absent"),
+    ]
+    for name, value, instead in kept:
+        if getattr(options, name) == value:
             raise MetricError(
                 "metrics that describe lists cannot count ranks without an item",
-                found=parameter(name, "keep"),
+                found=parameter(name, value),
                 hint=f"use {parameter(name, instead)} for them, and evaluate accuracy metrics "
                 "separately",
             )
@@ -367,8 +371,7 @@ def fill_rank_gaps(table: Recommendations) -> Recommendations:
     places = last.select("user", pl.int_ranges(1, pl.col("rank") + 1).alias("rank"))
     places = places.explode("rank").with_columns(pl.col("rank").cast(frame.schema["rank"]))
     missing = places.join(frame, on=["user", "rank"], how="anti", maintain_order="left")
-    text = frame.schema["item"] == pl.String
-    name = pl.format("\x00{}", "rank") if text else pl.col("rank").cast(pl.Int64) + _LOWEST
+    name = place_ids(pl.col("rank"), "missing", frame.schema["item"])
     filled = pl.concat([frame, missing.with_columns(item=name)], how="diagonal_relaxed")
     filled = filled.sort("user", "rank", maintain_order=True)
     counts = {**table.counts, "lists_with_rank_gaps": len(last), "ranks_without_item": len(missing)}

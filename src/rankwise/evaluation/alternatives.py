@@ -15,9 +15,8 @@ from rankwise.encoding.encoder import ties_for
 from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.evaluation.settings import Settings
 from rankwise.messages import parameter
+from rankwise.tables.places import place_ids
 from rankwise.tables.table import Recommendations, Tables
-
-_LOWEST = -(2**62) + 2**40  # below any id, and apart from the places of missing ranks
 
 
 def merge_alternatives(settings: Settings, tables: Tables) -> Tables:
@@ -96,9 +95,8 @@ def _first_of_each(
     if by_score:
         _check_ties(first, others, keys, lists, settings)
 
-    is_text = frame.schema["item"] == pl.String
     place = pl.int_range(pl.len()).over(keys)
-    name = pl.format("\x00same{}", place) if is_text else (place + _LOWEST).cast(pl.Int64)
+    name = place_ids(place, "alternative", frame.schema["item"])
     names = pl.concat(
         [first.select("row", name="one"), others.select("row", name=name)], how="vertical_relaxed"
     )

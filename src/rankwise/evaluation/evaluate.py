@@ -58,6 +58,7 @@ from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.columns import check_columns
 from rankwise.tables.files import table_hash
 from rankwise.tables.ids import settle_ids
+from rankwise.tables.places import keep_empty_lists
 from rankwise.tables.read import Chunks, check_shared_names, read_tables
 from rankwise.tables.requests import (
     check_same_units,
@@ -65,6 +66,7 @@ from rankwise.tables.requests import (
     unread_requests,
     without_requests,
 )
+from rankwise.tables.same_items import rename_items, same_items
 from rankwise.tables.spelling import check_common_items
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
@@ -111,6 +113,8 @@ def read_inputs(
         names_checked=not later,
         **sources,
     )
+    if settings.same is not None:
+        tables = rename_items(tables, same_items(settings.same, tables.items))
     tables = with_numbers(tables, settings.by)
     truth_with_grades = with_grades(tables.truth, settings.grades)
     return replace(tables, truth=truth_with_grades, users=with_bins(tables.users, settings.by))
@@ -264,6 +268,8 @@ class Evaluator:
             recommendations=recommendations,
             truth=truth,
         )
+        if self.shared.same is not None:
+            piece = rename_items(piece, self.shared.same)
         check_shared_names(columns, {**self.shared.by_role, **piece.by_role})
         check_same_units([*piece.by_role.values(), *self.shared.by_role.values()], settings.columns)
         piece = replace(piece, truth=with_grades(piece.truth, settings.grades))
@@ -570,6 +576,8 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     warnings = [*doubts(tables), *low_ratings(tables.truth, settings.relevance_threshold)]
 
     settings = replace(settings, exact=lists.is_exact)
+    if settings.empty_lists == "present":
+        tables = replace(tables, recommendations=keep_empty_lists(lists))
     requests = Requests.of(settings, tables)
     tables = merge_alternatives(settings, tables)
     settings, tables = _adjusted(settings, tables)

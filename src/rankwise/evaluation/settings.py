@@ -39,6 +39,7 @@ from rankwise.options import (
     AveragingRules,
     CatalogueRule,
     Duplicates,
+    EmptyLists,
     IdType,
     MeanOver,
     Options,
@@ -105,6 +106,8 @@ class PieceOptions(CommonOptions, total=False):
     """Options of an evaluation in pieces."""
 
     ranks: Ranks
+    empty_lists: EmptyLists
+    same: str | Mapping[Any, Any] | None
     k: int | Sequence[int] | None
 
 
@@ -131,7 +134,9 @@ class ListOptions(WholeOptions, total=False):
     k: int | Sequence[int] | None
     ties: Ties | None
     exclude_seen: bool
+    empty_lists: EmptyLists
     alternatives: str | None
+    same: str | Mapping[Any, Any] | None
     mean_over: MeanOver
     codes: str | Mapping[Any, Any] | None
     titles: str | Mapping[Any, Any] | None
@@ -451,12 +456,23 @@ class Settings(Options):
         super().__post_init__()
         if self.convention is None:  # which says itself whose rows its library takes
             object.__setattr__(self, "exceptions", self._exceptions_of_shown_rows)
+        self._check_gaps()
+        if self.same is not None:
+            from rankwise.tables.same_items import check_same
+
+            check_same(self.same)
         if self.codes is None and self.titles is None:
             return
         from rankwise.tables.catalogue import (
             named_items,
         )  # the command line makes its options without tables
 
+        if self.same is not None:
+            raise ParameterError(
+                f"lists of {self.item_names} name items, and items that are the same one name",
+                found=f"{parameter(str(self.item_names))} and {parameter('same')}",
+                hint=f"map each name to the id that holds, in {parameter(str(self.item_names))}",
+            )
         if self.codes is not None and self.titles is not None:
             raise ParameterError(
                 "lists have codes or titles in place of items",
@@ -468,6 +484,16 @@ class Settings(Options):
             )
         object.__setattr__(self, "codes", named_items("codes", self.codes))
         object.__setattr__(self, "titles", named_items("titles", self.titles))
+
+    def _check_gaps(self) -> None:
+        """Raise if gaps between ranks are to be kept, and items are removed from lists."""
+        removes = [name for name in ("exclude_seen", "judged_only") if getattr(self, name)]
+        if self.ranks == "keep" and removes:
+            raise ParameterError(
+                "items that are removed from lists leave gaps, which are closed with all others",
+                found=f"{parameter('ranks', 'keep')} and {parameter(removes[0], value=True)}",
+                hint=f"leave {mention('ranks')} out, or remove the items from the lists yourself",
+            )
 
     @property
     def _exceptions_of_shown_rows(self) -> tuple[tuple[str, AveragingRule], ...]:
@@ -540,6 +566,8 @@ class Settings(Options):
             saved["weights"] = "given"
         if self.min_size != SMALL_GROUP:
             saved["min_size"] = self.min_size
+        if self.same is not None:
+            saved["same"] = self.same if isinstance(self.same, str) else "given"
         if self.item_names is not None:
             names = getattr(self, self.item_names)
             saved[self.item_names] = names if isinstance(names, str) else "given"

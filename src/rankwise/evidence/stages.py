@@ -29,6 +29,8 @@ FINAL = "final list"
 _SHARE = "recall"
 _OWN = ("population", "undefined", "ties", "duplicates", "depth", "judged_only")
 """Options that stages decide themselves."""
+_OTHER_IDS = ("codes", "titles", "same", "alternatives")
+"""Options by which lists and ground truth need not name an item alike."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -304,6 +306,12 @@ def _check_options(options: Mapping[str, Any], ranked: Any, final: Any) -> None:
                 f"stages set {name} themselves",
                 found=parameter(name, options[name]),
                 hint="evaluate the stages one by one with rw.evaluate",
+            )
+        if name in _OTHER_IDS and options[name] is not None:
+            raise ParameterError(
+                "an item is followed through the stages by its id, which all of them share",
+                found=parameter(name, options[name]),
+                hint="give all tables the same ids first",
             )
 
 

@@ -44,6 +44,7 @@ __all__ = [
     "confusion_at_k",
     "dcg_score",
     "explained_variance",
+    "extended_auc",
     "fallout_at_k",
     "fraction_of_concordant_pairs",
     "hit_rate_score",
@@ -210,6 +211,32 @@ def fraction_of_concordant_pairs(
     )
     n = concordant + discordant
     return concordant / n if n else math.nan
+
+
+def extended_auc(
+    users: Mapping[Any, Pairs], *, average: Literal["users", "rows", "pairs"] = "users"
+) -> float:
+    """Probability that predictions order two rows of a user as their true values, ties one half.
+
+    The mean over users with a pair of different values; with ``average="rows"`` a user has the
+    weight of the number of rows, with ``average="pairs"`` that of the number of pairs.
+
+    >>> extended_auc({"ann": [(40, 60), (9, 20), (9, 5)]})
+    0.8333333333333334
+    """
+    check_option("average", average, "users", "rows", "pairs")
+    weighted = []  # of each user: weight and value
+    for pairs in users.values():
+        ordered = [
+            (predicted > other) + 0.5 * (predicted == other)
+            for predicted, true in pairs
+            for other, other_true in pairs
+            if true > other_true
+        ]
+        weight = {"users": 1, "rows": len(pairs), "pairs": len(ordered)}[average]
+        weighted += [(weight, sum(ordered) / len(ordered))] if ordered else []
+    total = sum(weight for weight, _ in weighted)
+    return sum(weight * value for weight, value in weighted) / total if total else math.nan
 
 
 ShortLists: TypeAlias = Literal["as_given", "filled"]

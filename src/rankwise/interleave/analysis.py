@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_choice
+from rankwise.core.arguments import check_choice, check_number
 from rankwise.core.saved_forms import INTERLEAVING
 from rankwise.core.terminal import Detail, TableView, level_text, percent
 from rankwise.errors import ColumnError, InputError, ParameterError
@@ -21,6 +21,8 @@ from rankwise.findings.finding import EffectSizes, Finding, Limits, Means, TestO
 from rankwise.findings.sentences import pair_sentence
 from rankwise.findings.tables import ResultTable, columns_for_readers, finding_view
 from rankwise.findings.words import level_of, p_value
+from rankwise.interleave.events import SHOWN, open_files, read_events
+from rankwise.messages import parameter
 from rankwise.offpolicy.exposures import (
     OnMissing,
     check_outcomes,
@@ -77,7 +79,7 @@ class Interleaving(ResultTable):
     counts : dict
         What was joined, and what was left out.
     settings : dict
-        The options, the teams and the test.
+        The options, the teams, the test, and the rewards of actions or kinds where they have some.
     """
 
     table: pl.DataFrame
@@ -154,6 +156,8 @@ def interleaving(
     *,
     teams: Sequence[str] | None = None,
     credit: Credits = "sum",
+    shown: str = SHOWN,
+    reward: Mapping[str, float] | None = None,
     alpha: float = 0.05,
     window: Any = None,
     missing: OnMissing = "error",
@@ -167,13 +171,19 @@ def interleaving(
         One row per item that was shown, with its ``team``, request, user and position, as
         `rankwise.interleave` drafts them, or with the ``credit`` of a click, as
         `rankwise.interleave.optimised` does; or one row per request, with the credit of each team
-        in columns such as ``credit_a`` and ``credit_b``.
+        in columns such as ``credit_a`` and ``credit_b``; or the click events of a search engine,
+        as User Behavior Insights (UBI, ubisearch.dev, schema 1.3) has them.
     outcomes : table or path, optional
-        One row per outcome, as for `rankwise.off_policy`.
+        One row per outcome, as for `rankwise.off_policy`; click events have them already.
     teams : sequence of str, optional
         The names of the teams, in the order of the pairs; by default sorted.
     credit : {"sum", "winner"}, default="sum"
         The credit of a request: the rewards on the items of each team, or 1 for the team with more.
+    shown : str, default="impression"
+        The action of a shown item in a table of click events.
+    reward : mapping of str to float, optional
+        The reward of each action or kind of outcome, ``{"click": 1, "add_to_cart": 5}``. Click
+        events have ``{"click": 1}`` by default.
     alpha : float, default=0.05
         The significance level.
     window : str or timedelta, optional
@@ -190,7 +200,15 @@ def interleaving(
     Raises
     ------
     InputError
-        If there are neither teams nor credits, or fewer than two teams.
+        If there are neither teams nor credits, or fewer than two teams; or if events lack an
+        action, a query, an item or a team.
+
+    Notes
+    -----
+    A table with a column ``action_name`` holds click events, one row per event. Read are, nested
+    or as flat columns, ``query_id`` (the request), ``client_id`` (the user), ``timestamp``,
+    ``event_attributes.object.object_id`` (the item), ``event_attributes.position.ordinal`` and
+    ``event_attributes.object.search_config`` (the team).
 
     Examples
     --------
@@ -202,7 +220,20 @@ def interleaving(
     check_level("alpha", alpha)
     check_choice("credit", credit, Credits)
     check_columns(columns, ["exposures", "outcomes"])
-    requests, names, draft, counts = _credits(exposures, outcomes, columns, window, missing, teams)
+    _check_rewards(shown, reward)
+    exposures = open_files(exposures)
+    events = None if outcomes is not None else read_events(exposures, shown, reward, columns)
+    if events is not None:
+        exposures, outcomes, reward = events.exposures, events.outcomes, events.reward
+    elif shown != SHOWN or (outcomes is None and reward is not None):
+        raise ParameterError(
+            "there are no click events" if shown != SHOWN else "there are no outcomes",
+            found=parameter("shown", shown) if shown != SHOWN else parameter("reward"),
+            hint="pass a table of events with a column action_name, or leave it out",
+        )
+    results = read_outcomes(outcomes, columns, reward)
+    requests, names, draft, counts = _credits(exposures, results, columns, window, missing, teams)
+    counts = {**({} if events is None else events.counts), **counts}
     if credit == "winner":
         best = pl.max_horizontal(names)
         alone = pl.sum_horizontal(*((pl.col(name) == best).cast(pl.Int64) for name in names)) == 1
@@ -216,13 +247,35 @@ def interleaving(
     fair = bool(draft["fair"].all())
     findings = _findings(per_user, names, alpha, fair=fair)
     test = findings[0].test.test
-    settings = {"teams": list(names), "credit": credit, "alpha": alpha, "test": test}
+    settings: dict[str, Any] = {
+        "teams": list(names),
+        "credit": credit,
+        "alpha": alpha,
+        "test": test,
+    }
+    settings |= {} if reward is None else {"reward": dict(reward)}
     return Interleaving(table_of(findings, TeamFinding), draft, per_user, counts, settings)
+
+
+def _check_rewards(shown: str, reward: Mapping[str, float] | None) -> None:
+    """Raise unless the shown action is a name, and rewards are numbers by action."""
+    if not isinstance(shown, str):
+        raise ParameterError("shown is the name of one action", found=parameter("shown", shown))
+    if reward is None:
+        return
+    if not isinstance(reward, Mapping):
+        raise ParameterError(
+            "reward has a number for each action or kind of outcome",
+            found=parameter("reward", reward),
+            hint=f"write {parameter('reward', {'click': 1})}",
+        )
+    for value in reward.values():
+        check_number("reward", value, optional=False)
 
 
 def _credits(
     exposures: Any,
-    outcomes: Any,
+    results: Table | None,
     columns: Columns | None,
     window: Any,
     missing: OnMissing,
@@ -232,7 +285,6 @@ def _credits(
     direct = _credit_columns(exposures)
     if direct is not None:
         return (*direct, _draft_check(None, []), {})
-    results = read_outcomes(outcomes, columns, None)
     log = read_log(exposures, results, columns, window=window)
     frame = log.frame
     numbers = {"request": pl.Series(log.request)} | (

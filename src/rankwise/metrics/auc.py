@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, JudgedRows
 from rankwise.core.arrays import Array, bincount, count, namespace
-from rankwise.core.ragged import count_rises, order_within
+from rankwise.core.ragged import TiedPairs, count_rises, count_wrong_pairs, order_within
 from rankwise.metrics.arithmetic import (
     at_least_one,
     divide,
@@ -27,6 +27,8 @@ from rankwise.metrics.arithmetic import (
 from rankwise.metrics.base import ValueKind, metric
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import PerUser, Pooled, Sums, Weightable
+
+_TIED_PAIRS: dict[str, TiedPairs] = {"optimistic": "right", "pessimistic": "wrong"}
 
 __all__ = ["AUC", "GAUC", "LAUC", "BPref", "ListAUC", "PartialAUC"]
 
@@ -533,27 +535,11 @@ class ListAUC(PerUser):
         if rows.tie is None or self.k:  # a cut-off takes tied items in order of item id
             wrong = count_rises(user, grade, block.n_users)
         else:
-            wrong = self._wrong_with_ties(block, user, grade, rows.tie[near])
+            tied = _TIED_PAIRS.get(block.ties, "half")
+            wrong = count_wrong_pairs(user, rows.tie[near], grade, block.n_users, tied=tied)
 
         n_rows, n_hits = sums_by_user(block, user, xp.ones_like(relevant), relevant)
         return self._filled(n_pairs - wrong, n_pairs, (n_rows > 0) & (n_hits == n_rows))
-
-    @staticmethod
-    def _wrong_with_ties(block: Block, user: Array, grade: Array, tie: Array) -> Array:
-        """Return the pairs in the wrong order, where the tied pairs may stand in any order."""
-        xp = block.xp
-
-        def wrong(sign: int) -> Array:
-            by_grade = xp.argsort(sign * grade, stable=True)
-            by_tie = by_grade[xp.argsort(xp.take(tie, by_grade), stable=True)]
-            order = by_tie[xp.argsort(xp.take(user, by_tie), stable=True)]
-            return count_rises(user, xp.take(grade, order), block.n_users)
-
-        if block.ties == "optimistic":
-            return wrong(-1)
-        if block.ties == "pessimistic":
-            return wrong(1)
-        return (wrong(-1) + wrong(1)) / 2.0
 
     @staticmethod
     def _in_the_list(block: Block) -> tuple[Array, Array]:

@@ -13,16 +13,15 @@ from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block
-from rankwise.core.arrays import Array, ExactTotal, bincount, namespace
+from rankwise.core.arrays import Array, ExactTotal, namespace
+from rankwise.core.ragged import TiedPairs, count_rises, count_wrong_pairs, order_within
 from rankwise.functional.labels import Statistic
 from rankwise.metrics.arithmetic import divide, matthews_correlation, or_nan, ratio, sums_by_user
-from rankwise.metrics.base import metric
+from rankwise.metrics.base import ValueKind, metric
 from rankwise.metrics.kinds import MeanOfRows, Pooled, Sums
 from rankwise.metrics.probability import check_probabilities
 
-__all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "Classification", "ExplainedVariance"]
-
-_PAIRS = 1 << 22  # pairs of rows compared at a time
+__all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "XAUC", "Classification", "ExplainedVariance"]
 
 
 class _OfScores(Pooled):
@@ -433,6 +432,18 @@ class Classification(Pooled):
         return or_nan(values[self.statistic](), tp + fp + fn + tn > 0)
 
 
+class _OfPairs(_OfScores):
+    """A function of the pairs of rows of one user with different ratings."""
+
+    def _pairs(self, block: Block, tied: TiedPairs) -> tuple[Array, Array]:
+        """Return the numbers of pairs that scores put in the right and in the wrong order, (U,)."""
+        rows = block.judged
+        ascending = namespace(rows.truth).take(rows.truth, order_within(rows.user, rows.truth))
+        n_pairs = count_rises(rows.user, ascending, block.n_users)
+        wrong = count_wrong_pairs(rows.user, -rows.score, rows.truth, block.n_users, tied=tied)
+        return n_pairs - wrong, wrong
+
+
 @metric(
     "fcp",
     range=(0, 1),
@@ -440,7 +451,7 @@ class Classification(Pooled):
     cutoff="none",
     plain=plain.fraction_of_concordant_pairs,
 )
-class FCP(_OfScores):
+class FCP(_OfPairs):
     r"""Fraction of concordant pairs: item pairs of one user that the scores order correctly.
 
     .. math:: n_c / (n_c + n_d)
@@ -476,38 +487,13 @@ class FCP(_OfScores):
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return the numbers of concordant and discordant pairs, and whether any exist, (U,)."""
-        concordant, discordant = self._pairs(block)
+        concordant, discordant = self._pairs(block, "wrong")
         xp = block.xp
         return (
             concordant,
             discordant,
             *(xp.astype(n > 0, xp.float64) for n in (concordant, discordant)),
         )
-
-    def _pairs(self, block: Block) -> tuple[Array, Array]:
-        rows, xp = block.judged, block.xp
-        n = int(rows.user.shape[0])
-        lengths = bincount(rows.user, xp.ones_like(rows.truth), block.n_users)
-        ends = xp.astype(xp.cumulative_sum(lengths), xp.int64)
-        first = xp.take(ends - xp.astype(lengths, xp.int64), rows.user)
-        size = xp.astype(xp.take(lengths, rows.user), xp.int64)
-        concordant = discordant = xp.zeros(block.n_users, dtype=xp.float64)
-        pairs, start = xp.cumulative_sum(size), 0
-        while start < n:
-            done = int(pairs[start - 1]) if start else 0
-            stop = int(xp.searchsorted(pairs, xp.asarray(done + _PAIRS), side="right"))
-            stop = min(n, max(stop, start + 1))
-            left = xp.repeat(xp.arange(start, stop), size[start:stop])
-            edges = xp.cumulative_sum(size[start:stop]) - size[start:stop]
-            within = xp.arange(left.shape[0]) - xp.repeat(edges, size[start:stop])
-            right = xp.take(first, left) + within
-            higher = xp.take(rows.truth, left) > xp.take(rows.truth, right)
-            agree = xp.take(rows.score, left) > xp.take(rows.score, right)
-            pair_kinds = (xp.astype(higher & kind, xp.float64) for kind in (agree, ~agree))
-            more, fewer = sums_by_user(block, xp.take(rows.user, left), *pair_kinds)
-            concordant, discordant = concordant + more, discordant + fewer
-            start = stop
-        return concordant, discordant
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the fraction, NaN without pairs."""
@@ -516,3 +502,77 @@ class FCP(_OfScores):
             concordant, discordant = divide(concordant, users[0]), divide(discordant, users[1])
         pairs = concordant + discordant
         return ratio(concordant, pairs)
+
+
+@metric(
+    "xauc",
+    "extended_auc",
+    range=(0, 1),
+    higher_is_better=True,
+    cutoff="none",
+    plain=plain.extended_auc,
+)
+class XAUC(_OfPairs):
+    r"""Extended area under the ROC curve: probability that scores order two rows as their values.
+
+    .. math:: \frac{1}{n_u} \left(n^+_u + \tfrac{1}{2} n^=_u\right)
+
+    :math:`n_u` pairs of rows of user u have different ratings, such as seconds watched. In
+    :math:`n^+_u` of them the row with the larger rating has the larger score, in :math:`n^=_u` both
+    have the same score. A user without such a pair has no value. A constant score has 0.5. Needs
+    scores.
+
+    Pairs are of rows of one user. To compare the rows of all users with one another, evaluate them
+    as one group: ``rankwise.rankers.evaluate_rows(scores, labels, "xauc", group=[len(labels)])``.
+
+    Parameters
+    ----------
+    average : {"users", "rows", "pairs"}, default="users"
+        The mean over users of their values; the mean in which a user has the weight of the number
+        of rows; or the share over the pairs of all users.
+
+    Notes
+    -----
+    Use it for the order of predicted continuous values: watch time, ratings, revenue. Do not use it
+    for the top of lists, or for the size of predictions: all pairs count alike, and any rising
+    function of the scores has the same value.
+
+    References
+    ----------
+    Zhan et al. 2022, Deconfounding Duration Bias in Watch-time Prediction for Video Recommendation,
+    KDD (over sampled pairs of all users).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": {1: 40.0, 2: 9.0, 3: 9.0}}, {"ann": {1: 60, 2: 20, 3: 5}}, "xauc")["xauc"]
+    0.83333
+    """
+
+    average: Literal["users", "rows", "pairs"] = "users"
+
+    @property
+    def mean_of_users(self) -> bool:
+        """Whether the value is a mean of users' values, not of pairs."""
+        return self.average != "pairs"
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """The kind of the value: a weighted mean where users have the weights of their rows."""
+        return "weighted mean" if self.average == "rows" else super().value_kind
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the numbers of pairs in the right order, of pairs, and of rows, shape (U,)."""
+        right, wrong = self._pairs(block, "half")
+        rows = block.judged
+        (n_rows,) = sums_by_user(block, rows.user, namespace(rows.truth).ones_like(rows.truth))
+        return right, right + wrong, n_rows
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the share of pairs in the right order, NaN without pairs."""
+        right, pairs, _ = sums
+        return ratio(right, pairs)
+
+    def user_weights(self, sums: Sums) -> Array | None:
+        """Weight users by their rows, if that is asked for."""
+        return sums[2] if self.average == "rows" else None

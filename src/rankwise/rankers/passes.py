@@ -36,8 +36,8 @@ from rankwise.results.result import Result
 from rankwise.tables.table import Recommendations, Table, Tables
 
 _FEW = 1 << 18  # rows that no thread is started for
-_ROW_SETS = {"ideal", "judged", "relevant"}
-"""The sets of rows that metrics may read: those of judged items."""
+_ROW_SETS = {"ideal", "judged", "relevant", "scores"}
+"""The sets of rows that metrics may read: those of judged items, with their scores."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

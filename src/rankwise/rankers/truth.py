@@ -128,7 +128,7 @@ class RankerTruth:
         scores : array of float, shape (n,)
             The finite score of each row, in the order of the labels: a larger one ranks above.
         metrics : str, metric, or a list of them
-            Metrics of judged rows: accuracy, and ``list_auc`` or ``bpref``.
+            Metrics of judged rows: accuracy, ``list_auc``, ``bpref``, ``xauc``, rating errors.
         **options : object
             ``convention``, ``relevance_threshold`` (or ``threshold``), ``relevance``,
             ``population``, ``undefined``, ``ties``, ``score_precision``, ``k``, ``threads`` of

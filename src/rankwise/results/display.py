@@ -341,6 +341,9 @@ def _rule_notes(
         if (names := settings.get(kind)) is not None:
             column = "" if names == "given" else f" (column {names!r} of the items)"
             rules.append(f"lists of {kind}{column}")
+    if (same := settings.get("same")) is not None:
+        column = "" if same == "given" else f" (column {same!r} of the items)"
+        rules.append(f"items under several ids are one{column}")
     if (requests := provenance.get("requests")) is not None:
         rules += _request_rules(requests, settings)
     if candidates is not None:

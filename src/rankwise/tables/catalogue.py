@@ -21,6 +21,7 @@ from rankwise.errors import ColumnError, IdError, ParameterError, nearest
 from rankwise.messages import parameter
 from rankwise.tables.columns import names_of
 from rankwise.tables.ids import NO_ITEM
+from rankwise.tables.places import are_places
 from rankwise.tables.table import Recommendations, Table
 
 NameKind: TypeAlias = Literal["codes", "titles"]
@@ -329,7 +330,8 @@ def outside_catalogue(lists: Recommendations, catalogue: Iterable[Table]) -> pl.
             ids = ids.filter(~ids.is_in(_distinct_numbers(part).unique().implode()))
             if ids.is_empty():
                 break
-    return ids.unique()
+    outside = ids.unique()
+    return outside.filter(~are_places(outside))
 
 
 def _distinct_numbers(ids: pl.Series) -> pl.Series:

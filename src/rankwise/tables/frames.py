@@ -12,6 +12,7 @@ import polars as pl
 
 from rankwise.core.kernels import default_threads, map_threads
 from rankwise.core.texts import WHOLE_NUMBER
+from rankwise.core.units import unit_keys
 from rankwise.errors import ColumnError, InputError
 from rankwise.messages import parameter
 from rankwise.tables.columns import (
@@ -311,10 +312,11 @@ def from_frame(
     kept, unread = _columns_kept(frame, role, columns, source)
     out = _with_floats(pl.DataFrame(kept), columns, source)
     table = as_table(out, role, source, layout, columns, unread=tuple(unread))
-    if whole is frame or "request" not in columns:
+    if whole is frame or role != "recommendations":
         return table
-    requests = whole.select(pl.col(columns[name]).alias(name) for name in ("user", "request"))
-    return replace(table, empty_lists=requests.join(out, on=["user", "request"], how="anti"))
+    keys = unit_keys(out)
+    owners = whole.select(pl.col(columns[name]).alias(name) for name in keys)
+    return replace(table, empty_lists=owners.join(out, on=keys, how="anti", maintain_order="left"))
 
 
 def _refuse_lists_in_text(

@@ -721,6 +721,14 @@ def columns_of(records: Iterable[Any]) -> dict[Any, list[Any]]:
     }
 
 
+def _one_row_per_user(document: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of users as lists by user, in the order of a document, empty ones included."""
+    lists = frame.group_by("user", maintain_order=True).all()
+    users = pl.DataFrame({"user": [*document]})
+    whole = users.join(lists, on="user", how="left", maintain_order="left")
+    return whole.with_columns(pl.exclude("user").fill_null([]))
+
+
 def from_document(document: Any, where: str) -> pl.DataFrame:
     """Return a JSON document as a frame: records, one record, columns, or a mapping by user.
 
@@ -734,7 +742,10 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
         if user and not isinstance(document[user[0]], list | dict):
             return from_mapping_of_columns(columns_of([document]), where)
         try:
-            return from_mapping(document, "recommendations")[0]
+            frame, layout = from_mapping(document, "recommendations")
+            if layout != "columns" and any(own in ([], {}) for own in document.values()):
+                return _one_row_per_user(document, frame)
+            return frame
         except InputError as error:
             raise FileError(error.what, where=where, found=error.found, hint=error.hint) from error
     raise FileError(

@@ -81,6 +81,7 @@ from rankwise.tables.memory import (
     from_mapping_of_columns,
     from_rows,
     from_sparse,
+    id_series,
     refuse_tuples,
     types_of_rows,
 )
@@ -521,7 +522,11 @@ def _from_mapping(source: Mapping[Any, Any], reading: _Reading) -> Table:
     role, overrides = reading.role, reading.overrides
     frame, layout = from_mapping(source, role)
     if names_no_columns(layout):
-        return as_table(frame, role, role, layout)
+        table = as_table(frame, role, role, layout)
+        empty = [user for user, own in source.items() if hasattr(own, "__len__") and not len(own)]
+        if not empty or role != "recommendations":
+            return table
+        return replace(table, empty_lists=id_series("user", empty, role).to_frame())
     columns = source if layout == "columns" else columns_of(chain(*source.values()))
     refuse_tuples(columns, role, overrides)
     return from_frame(frame, role, overrides, role, layout)

@@ -318,8 +318,8 @@ class Table:
     trimmed : int, default=0
         Number of ids of a text file that had blanks around them, which were removed.
     empty_lists : polars.DataFrame or None, default=None
-        Where each row of the source is the list of a request, the ``user`` and ``request`` of empty
-        ones.
+        Of recommendations, where each row or entry of the source is a list: the ``user``, and the
+        ``request`` if there are any, of those that have no item.
     counts : mapping of str to int
         What was counted when the table was made: irregularities of lists, merged rows of a ground
         truth.
@@ -442,6 +442,22 @@ def is_absent(truth: Table) -> bool:
     return truth.format == "none"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class SameItems:
+    """The ids that stand for the id of another item.
+
+    Attributes
+    ----------
+    pairs : polars.DataFrame
+        Every such ``item`` and the ``same`` item, whose id holds and stands for no other.
+    is_text : bool, default=False
+        Whether ids were text in a file, so that numbers are as good as their text.
+    """
+
+    pairs: pl.DataFrame
+    is_text: bool = False
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Tables:
     """The tables of an evaluation, or of a piece of one; None for absent tables.
@@ -461,6 +477,8 @@ class Tables:
         Whether seen items were removed and users dealt to jackknife groups, if that is asked for.
     is_slice : bool, default=False
         Whether the ground truth is a slice, of whose users none may have a list.
+    same : SameItems or None, default=None
+        The ids of items that were replaced in all tables; None if each id is an item.
     """
 
     recommendations: Recommendations | None = None
@@ -476,6 +494,7 @@ class Tables:
     items_named: bool = False
     is_adjusted: bool = False
     is_slice: bool = False
+    same: SameItems | None = None
 
     @property
     def by_role(self) -> dict[TableRole, Table]:

@@ -21,6 +21,7 @@ from rankwise.core.vocabularies import whole_numbers
 from rankwise.errors import EmptyError, InputError, ParameterError
 from rankwise.messages import mention, parameter
 from rankwise.tables.ids import look_up
+from rankwise.tables.places import are_places
 from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
 
@@ -124,7 +125,13 @@ def keep_judged(recommendations: Recommendations, truth: Table) -> Recommendatio
         rows = rows.filter(pl.col("relevance") >= 0)
     pair = ["user", "item"]
     lists = recommendations.frame
-    kept = lists.join(rows.select(pair), on=pair, how="semi", maintain_order="left")
+    places = lists.filter(are_places(lists["item"])).select(pair)  # a list may have no item
+    kept = lists.join(
+        pl.concat([rows.select(pair), places], how="vertical_relaxed"),
+        on=pair,
+        how="semi",
+        maintain_order="left",
+    )
     counts = {**recommendations.counts, "unjudged_items_taken_out": len(lists) - len(kept)}
     return replace(recommendations, frame=_without_rank_gaps(kept), counts=counts)
 
