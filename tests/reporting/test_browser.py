@@ -7,6 +7,7 @@ import runpy
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -364,13 +365,215 @@ def test_hostile_text_stays_text(opened, hostile_page):
         mark.focus()
         assert page.locator("#tip").is_visible()
     assert page.locator(".kick span").first.inner_text() == EVIL
-    assert page.locator("script, img, iframe, object, embed, link[rel=stylesheet]").count() == 1
+    assert page.locator("script, img, iframe, object, embed, link[rel=stylesheet]").count() == 3
+    assert page.locator("script:not([type='application/json'])").count() == 1
     assert page.locator("svg.chart svg, svg.chart script, svg.chart foreignObject").count() == 0
     systems = page.eval_on_selector_all(
         "#systems tbody th .sys", "all => all.map(name => name.textContent)"
     )
     assert {*systems} == {rw.errors.printable(name) for name in NAMES}
     assert "49" not in systems  # no template of ours reads names
+
+
+def test_a_user_is_found_by_id(opened, demo_page):
+    page = opened(demo_page[0])
+    shown = page.locator("#lookup-user")
+    first = shown.locator("p").first.inner_text()
+    assert first.startswith("User ")
+    user = sorted(demo_page[1]["popularity"].per_user["user"])[7]
+    page.locator("#lookup-id").fill(user)
+    said = shown.locator("p").first.inner_text()
+    values = {name: result.per_user.filter(user=user) for name, result in demo_page[1].items()}
+    low, high = re.search(r"ndcg@\d+ (\S+) with (\w+), (\S+) with (\w+)$", said).group(1, 3)
+    before, after = re.findall(r"with (\w+)", said)
+    cell = re.search(r"(ndcg@\d+)", said)[1]
+    for name, text in ((before, low), (after, high)):
+        assert float(text) == pytest.approx(values[name][cell][0], abs=5e-4)
+    hits = shown.locator("tbody b").count()
+    assert (hits > 0) == (float(low) + float(high) > 0)
+    page.locator("#lookup-id").fill("nobody")
+    assert shown.inner_text() == "No user on this page has this id."
+    page.locator("#lookup-id").fill(user)
+    page.get_by_role("button", name="next user").click()
+    assert page.locator("#lookup-id").input_value() != user
+    assert shown.locator("p").first.inner_text() != said
+
+
+def test_the_page_is_whole_without_scripts(browser, demo_page):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(demo_page[0].as_uri())
+    assert not page.locator("#lookup").is_visible()
+    assert page.locator("#examples details").count() > 5
+    assert page.locator("h1").is_visible()
+    context.close()
+
+
+def test_systems_are_hidden_renamed_and_highlighted(opened, demo_page):
+    page = opened(demo_page[0])
+    page.locator(".tools summary").click()
+    rows = page.locator("#systems tbody tr")
+    assert rows.filter(has_text="random").is_visible()
+    page.get_by_role("checkbox", name="show random").uncheck()
+    assert not rows.filter(has_text="random").is_visible()
+    page.get_by_role("checkbox", name="show random").check()
+    assert rows.filter(has_text="random").is_visible()
+
+    page.get_by_role("textbox", name="name of neighbours").fill("kNN $& 2")
+    assert page.locator("h1").inner_text().startswith("kNN $& 2 beats ")
+    assert page.get_by_text("neighbours", exact=True).count() == 0
+    page.get_by_role("textbox", name="name of neighbours").fill("")
+    assert page.locator("h1").inner_text().startswith("neighbours beats ")
+
+    page.get_by_role("button", name="Highlight").first.click()
+    assert page.locator("#systems tbody tr.dim").count() == 2
+    page.get_by_role("button", name="Highlight").first.click()
+    assert page.locator(".dim").count() == 0
+
+
+def test_a_chart_is_saved_with_its_colours(opened, demo_page):
+    page = opened(demo_page[0])
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save chart").first.click()
+    saved = waiting.value
+    text = Path(saved.path()).read_text(encoding="utf-8")
+    assert saved.suggested_filename.endswith(".svg")
+    assert text.startswith("<svg")
+    assert "var(--" not in text
+    assert 'fill="#fff"' in text
+
+
+def test_a_metric_explains_itself(opened, demo_page):
+    page = opened(demo_page[0])
+    term = page.locator("#systems thead a.term").first
+    assert "DCG" in term.get_attribute("title")
+    assert not page.locator("#words table").is_visible()
+    term.click()
+    assert page.locator("#words table").is_visible()
+
+
+@pytest.fixture(scope="module")
+def crowded_page(tmp_path_factory):
+    """Nine systems of 40 characters, eleven metrics, groups, and a candidate that loses."""
+    rng, n = np.random.default_rng(8), 300
+    users = [f"customer-{n:05}" for n in range(n)]
+    truth = {user: {f"item-{at % 37}": 1, f"item-{at % 11}": 2} for at, user in enumerate(users)}
+    names = [
+        f"{'production' if at == 0 else f'candidate {at}'} model with a very long name".ljust(
+            40, "x"
+        )
+        for at in range(9)
+    ]
+    groups = pl.DataFrame(
+        {"user": users, "segment": [f"a rather long segment {at % 3}" for at in range(n)]}
+    )
+    metrics = ["ndcg@10", "recall@10", "mrr@10", "map@10", "precision@10", "hit_rate@10"]
+    metrics += [
+        "catalog_coverage@10",
+        "gini@10",
+        "novelty@10",
+        "intra_list_diversity(distance=jaccard)@10",
+        "rbp@10",
+    ]
+    items = pl.DataFrame(
+        {
+            "item": [f"item-{at}" for at in range(60)],
+            "categories": [[f"g{at % 5}"] for at in range(60)],
+        }
+    )
+    results, runs = {}, {}
+    for at, name in enumerate(names):
+        order = [rng.permutation(60)[:12] for _ in users]
+        best = [sorted(own, key=lambda item, at=at: (item % 37 != at, item)) for own in order]
+        runs[name] = {
+            user: [f"item-{item}" for item in own] for user, own in zip(users, best, strict=True)
+        }
+        results[name] = rw.evaluate(
+            runs[name],
+            truth,
+            metrics,
+            items=items,
+            users=groups,
+            by="segment",
+            train={user: [f"item-{at % 60}"] for at, user in enumerate(users)},
+        )
+    decision = rw.decide(
+        {name: results[name] for name in names[:2]},
+        success="ndcg@10",
+        guardrails={"novelty@10": "1%"},
+    )
+    page = rw.report(
+        results, baseline=names[0], recommendations=runs, truth=truth, decision=decision
+    )
+    return page.save(tmp_path_factory.mktemp("crowded") / "report.html"), results
+
+
+WRAPPED = """() => {
+    document.querySelectorAll("details").forEach(d => { d.open = true; });
+    const wrong = [];
+    const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const node = walker.currentNode, parent = node.parentElement;
+        if (!parent.checkVisibility() || parent.closest("script, svg, .code, figcaption")) continue;
+        const cell = parent.closest("td, .val, .out, .n, .big, .term");
+        if (!cell) continue;
+        for (const found of node.data.matchAll(/[-+−]?\\d[\\d.,]*|better|worse|equivalent|shown|^[a-z_]{1,20}@[0-9]+$/gu)) {
+            const range = document.createRange();
+            range.setStart(node, found.index);
+            range.setEnd(node, found.index + found[0].length);
+            const lines = new Set([...range.getClientRects()].filter(r => r.width > 0).map(r => Math.round(r.top)));
+            if (lines.size > 1) wrong.push(found[0] + " in " + cell.textContent.slice(0, 40));
+        }
+    }
+    return wrong;
+}"""
+OVERLAPS = """() => {
+    const wrong = [];
+    for (const row of document.querySelectorAll(".drow, .board tr, .gl li, .kick, nav")) {
+        if (!row.checkVisibility()) continue;
+        const parts = [...row.children].filter(part => part.checkVisibility() && part.getBoundingClientRect().width > 0);
+        for (let a = 0; a < parts.length; a++) for (let b = a + 1; b < parts.length; b++) {
+            const x = parts[a].getBoundingClientRect(), y = parts[b].getBoundingClientRect();
+            const across = Math.min(x.right, y.right) - Math.max(x.left, y.left), down = Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top);
+            if (across > 1 && down > 1) wrong.push(row.textContent.trim().slice(0, 60));
+        }
+    }
+    for (const axis of document.querySelectorAll(".axis")) {
+        const labels = [...axis.children].filter(label => label.checkVisibility()).map(label => label.getBoundingClientRect());
+        for (let at = 1; at < labels.length; at++) if (labels[at - 1].right > labels[at].left + 1) wrong.push("axis " + axis.textContent);
+    }
+    return wrong;
+}"""
+SIDEWAYS = """() => {
+    document.querySelectorAll("details").forEach(d => { d.open = true; });
+    const wide = document.documentElement.scrollWidth > document.documentElement.clientWidth ? ["the page"] : [];
+    for (const node of document.querySelectorAll("main *")) {
+        const style = getComputedStyle(node);
+        if (["auto", "scroll"].includes(style.overflowX) && node.scrollWidth > node.clientWidth + 1 && !node.querySelector("table")) wide.push(node.className);
+    }
+    return wide;
+}"""
+
+
+def test_what_wraps_overlaps_or_scrolls_is_found(opened, demo_page):
+    page = opened(demo_page[0], width=1280)
+    page.add_style_tag(
+        content=".val{width:1ch;overflow-wrap:anywhere;white-space:normal!important}"
+    )
+    assert page.evaluate(WRAPPED)
+    page.add_style_tag(content=".drow .iv{margin-right:-14em}")
+    assert page.evaluate(OVERLAPS)
+    page.add_style_tag(content="main{width:200vw}")
+    assert page.evaluate(SIDEWAYS)
+
+
+@pytest.mark.parametrize("which", ["demo_page", "crowded_page"])
+@pytest.mark.parametrize("width", [1440, 1280, 390])
+def test_no_number_wraps_nothing_overlaps_and_only_tables_scroll(opened, request, which, width):
+    page = opened(request.getfixturevalue(which)[0], width=width)
+    assert page.evaluate(SIDEWAYS) == []
+    assert page.evaluate(WRAPPED) == []
+    assert page.evaluate(OVERLAPS) == []
 
 
 def test_ten_systems_of_the_demo_are_small_enough(opened, demo_page, tmp_path):

@@ -79,6 +79,13 @@ def blocks(report, name, kind):
     return found
 
 
+def users_of(report):
+    """Return the folded lists of the users that moved most."""
+    return [
+        block for block in blocks(report, "examples", Folded) if block.title.startswith("User ")
+    ]
+
+
 def text_of(cell):
     return cell if isinstance(cell, str) else cell.text
 
@@ -91,9 +98,10 @@ def test_the_sections_are_in_order(full):
             for name in (
                 "systems",
                 "differences",
-                "other-metrics",
                 "for-whom",
+                "examples",
                 "costs",
+                "other-metrics",
                 "method",
                 "gaps",
                 "more",
@@ -106,7 +114,6 @@ def test_the_sections_are_in_order(full):
                 "curves",
                 "exposure",
                 "fairness",
-                "examples",
                 "pairs",
                 "values",
                 "data",
@@ -284,9 +291,7 @@ def test_users_whom_nobody_serves_are_no_estimate():
 def test_hits_are_those_of_the_truth(full):
     titles = dict(TITLES.with_columns(pl.col("item").cast(pl.String)).rows())
     shown = 0
-    for folded in section(full, "examples").blocks:
-        if not isinstance(folded, Folded):
-            continue
+    for folded in users_of(full):
         user = int(re.match(r"User (\d+):", folded.title)[1])
         view = folded.blocks[1].view
         for place, row in enumerate(view.rows):
@@ -300,12 +305,10 @@ def test_hits_are_those_of_the_truth(full):
 
 def test_examples_are_the_largest_differences(full, results):
     first, other = (results[name].per_user for name in ("high", "low"))
-    folded = [block for block in section(full, "examples").blocks if isinstance(block, Folded)]
+    folded = users_of(full)
     assert 0 < len(folded) <= 10
-    texts = [block.text for block in section(full, "examples").blocks if isinstance(block, Text)]
-    said = next(text for text in texts if "largest differences" in text)
-    system, baseline = re.search(r"between (\w+) and (\w+)", said).groups()
-    primary = re.search(r"differences in (\S+) between", said)[1]
+    said = blocks(full, "examples", Text)[0].text
+    primary, baseline, system = re.search(r"in (\S+) between (\w+) and (\w+)", said).groups()
     first, other = (results[name].per_user[primary] for name in (system, baseline))
     largest = float((first - other).max())
     values = re.search(r"([\d.]+) with \w+, ([\d.]+) with \w+$", folded[0].title).groups()
@@ -352,7 +355,7 @@ class Tags(HTMLParser):
         self.open, self.wrong = [], []
 
     def handle_starttag(self, tag, attrs):
-        if tag not in ("meta", "link", "br", "wbr"):
+        if tag not in ("meta", "link", "br", "wbr", "input"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -457,14 +460,14 @@ def test_one_failure_leaves_the_rest(comparison, monkeypatch, module, name, erro
         raise error
 
     for home, other in BUILDERS:  # the others are quick here
-        monkeypatch.setattr(home, other, lambda material, other=other: [Text(f"part {other}")])
+        monkeypatch.setattr(home, other, lambda material, other=other: [Text(f"made_{other}")])
     monkeypatch.setattr(module, name, fail)
     report = comparison.report()
     said = "no" if isinstance(error, UsageError) else "an error inside rankwise: "
     assert [why.startswith(said) for why in report.missing.values()] == [True]
     assert len(report.sections) == 17
-    others = {f"part {other}" for _, other in BUILDERS} - {f"part {name}"}
-    assert set(re.findall(r"part \w+", report.html)) == others
+    others = {f"made_{other}" for _, other in BUILDERS} - {f"made_{name}"}
+    assert set(re.findall(r"made_\w+", report.html)) == others
 
 
 def test_a_chart_that_cannot_be_drawn(comparison, monkeypatch, tmp_path):

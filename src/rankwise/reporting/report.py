@@ -17,7 +17,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from html import escape
 from importlib import resources
@@ -35,13 +35,14 @@ from rankwise.comparison.systems import marks
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
-from rankwise.errors import MetricError, ParameterError, UsageError
+from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError
 from rankwise.findings.tables import ResultTable
 from rankwise.messages import call, parameter, printable
 from rankwise.offpolicy.result import OffPolicy
 from rankwise.reporting import report_data, report_sections, report_users
 from rankwise.reporting.forest import Forest
 from rankwise.reporting.logged import logged_blocks, logged_gaps, logged_head, logged_sections
+from rankwise.reporting.lookup import names_of_systems
 from rankwise.reporting.plots import Estimates, charts, groups_of
 from rankwise.reporting.report_data import (
     Block,
@@ -56,6 +57,7 @@ from rankwise.reporting.report_data import (
     section,
 )
 from rankwise.reporting.report_head import Gap, Head, gaps, head, pairs_with_reference, reference
+from rankwise.reporting.report_titles import finding_of
 from rankwise.results.result import Result
 from rankwise.splits.reading import truth_and_train
 from rankwise.tables.columns import Columns, check_columns
@@ -129,9 +131,13 @@ def sections_of(material: ReportData) -> list[Section]:
         ("decision", "The decision"): {"the decision": sections.decision},
         ("systems", "Systems"): {"the table of systems": sections.systems},
         ("differences", "Differences"): {"paired differences": sections.differences},
-        ("other-metrics", "Other metrics"): {"the other metrics": sections.other_metrics},
         ("for-whom", "For whom"): {"groups of users": sections.for_whom},
+        ("examples", "Users that moved most"): {
+            "users that moved most": report_users.movers,
+            "examples of users": report_users.examples,
+        },
         ("costs", "What accuracy costs"): {"trade-offs": sections.trade_offs},
+        ("other-metrics", "Other metrics"): {"the other metrics": sections.other_metrics},
         ("thirds", "Users by activity, and by the popularity of their items"): {
             "users by activity": sections.activity,
             "users by popularity of their items": sections.truth_popularity,
@@ -143,10 +149,6 @@ def sections_of(material: ReportData) -> list[Section]:
         },
         ("fairness", "Fairness: values of groups"): {"metrics of groups": sections.fairness},
         ("evidence", "Evidence of other studies"): {"the evidence": sections.evidence},
-        ("examples", "Users where the systems differ most"): {
-            "users that moved most": report_users.movers,
-            "examples of users": report_users.examples,
-        },
         ("method", "How it was done"): {"the method": sections.method},
         ("pairs", "All paired comparisons"): {"the table of pairs": sections.pair_table},
         ("values", "All values"): {"all values": sections.all_values},
@@ -172,7 +174,18 @@ def sections_of(material: ReportData) -> list[Section]:
         for (name, title), parts in builders.items()
         if asked.get(name, True)
     ]
-    return [replace(part, folded=part.name in _FOLDED) for part in made]
+    return [
+        replace(part, folded=part.name in _FOLDED, finding=_finding(part.name, material))
+        for part in made
+    ]
+
+
+def _finding(section: str, material: ReportData) -> str:
+    """Return the finding of a section; empty if it cannot be said, which loses nothing."""
+    try:
+        return finding_of(section, material)
+    except RankwiseError:
+        return ""
 
 
 _FOLDED = {
@@ -180,7 +193,6 @@ _FOLDED = {
     "curves",
     "exposure",
     "fairness",
-    "examples",
     "pairs",
     "values",
     "data",
@@ -205,12 +217,18 @@ class Report:
         The verdict, the facts behind it, and what was not looked at.
     gaps : sequence of Gap
         Everything that was not looked at, each with the command that would.
+    systems : sequence of str
+        The systems that a reader can hide, rename and highlight.
+    words : mapping of str to str
+        What each value says, in a sentence.
     """
 
     title: str
     sections: Sequence[Section]
     head: Head
     gaps: Sequence[Gap]
+    systems: Sequence[str] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def html(self) -> str:
@@ -221,6 +239,8 @@ class Report:
             gaps=self.gaps,
             sections=[part for part in self.sections if _shown(part.blocks)],
             version=__version__,
+            systems=names_of_systems(self.systems),
+            words=self.words,
             kind=lambda block: type(block).__name__.lower(),
             svg=self._svg,
             cells=_cells,
@@ -314,15 +334,17 @@ def _template() -> Template:
     return environment.from_string(text)
 
 
+_SHORT = 20  # characters of a name that stays on one line
 _AFTER = re.compile(r"(?<=[_/(,=])(?=.)")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%)")
 
 
 def _breakable(text: str) -> Any:
-    """Return a name that may wrap between its parts only, never within a number or a word."""
+    """Return a name that may wrap between its parts if it is long, never within a number or a word."""
     import markupsafe
 
-    return markupsafe.Markup("<wbr>").join(_AFTER.split(printable(text)))
+    parts = _AFTER.split(printable(text)) if len(text) > _SHORT else [printable(text)]
+    return markupsafe.Markup("<wbr>").join(parts)
 
 
 def _unbroken(text: str) -> str:
@@ -494,7 +516,7 @@ def make_report(
         title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
     )
     sections = sections_of(material)
-    at = next(number for number, part in enumerate(sections) if part.name == "examples")
+    at = next(number for number, part in enumerate(sections) if part.name == "method")
     sections[at:at] = [
         Section("logged", "Policies on logged impressions", logged_blocks(log)) for log in logs
     ]
@@ -508,7 +530,7 @@ def make_report(
         first = replace(first, more=[*first.more, *asides])
     except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
         first = Head([heading], "", reason(error), [], [], [gap.title for gap in found[:3]])
-    return Report(heading, sections, first, found)
+    return Report(heading, sections, first, found, [*results], material.summaries)
 
 
 def _checked_decision(decision: Any) -> Decision:

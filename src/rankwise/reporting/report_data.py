@@ -34,6 +34,7 @@ from rankwise.tables.table import Table, TableRole
 
 if TYPE_CHECKING:
     from rankwise.reporting.charts import Chart
+    from rankwise.reporting.lookup import Lookup
 
 
 @dataclass(frozen=True)
@@ -100,18 +101,22 @@ class Panels:
 
 
 Block: TypeAlias = (
-    "Text | Notes | Grid | Figure | Missing | Folded | Forest | Board | Stack | Panels"
+    "Text | Notes | Grid | Figure | Missing | Folded | Forest | Board | Stack | Panels | Lookup"
 )
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page, collapsed at first if ``folded``."""
+    """A section of the page, collapsed at first if ``folded``.
+
+    ``title`` is its topic, ``finding`` what it shows, if anything.
+    """
 
     name: str
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
     folded: bool = False
+    finding: str = ""
 
 
 def reason(error: Exception) -> str:
@@ -393,6 +398,11 @@ class ReportData:
         for cell, metric in pairs:
             metrics.setdefault(cell, metric)
         return metrics
+
+    @property
+    def summaries(self) -> dict[str, str]:
+        """What each value says, in a sentence."""
+        return {cell: Description(type(metric)).summary for cell, metric in self._metrics.items()}
 
     def in_families(self, families: Sequence[str]) -> list[str]:
         """Return the values of metrics in the given families."""

@@ -11,6 +11,7 @@ import polars as pl
 from rankwise.comparison.movers import find_movers
 from rankwise.core.terminal import Marked, TableView, format_number
 from rankwise.errors import MetricError
+from rankwise.reporting.lookup import make_lookup
 from rankwise.reporting.plots import changed_users
 from rankwise.reporting.report_data import (
     Block,
@@ -31,7 +32,7 @@ def movers(material: ReportData) -> list[Block]:
     """Return the users that moved most, with both values: lists are not needed."""
     if material.alone:
         return []
-    pair = _most_telling(material)
+    pair = most_telling_pair(material)
     check_lists_of_users(material, value_from_means=True)
     found = find_movers(material.results, pair, material.primary, n=_EXAMPLES)
     if found.table.is_empty():
@@ -39,7 +40,7 @@ def movers(material: ReportData) -> list[Block]:
     rows = found.views[-1]
     return [
         Text(found.sentence),
-        Grid(replace(rows, title="", notes=())),
+        Grid(replace(rows, title="", notes=()), compact=True),
         Notes(rows.notes),
     ]
 
@@ -48,7 +49,7 @@ def examples(material: ReportData) -> list[Block]:
     """Return the users where two systems differ most, with their lists and hits."""
     if material.alone:
         return []
-    baseline, system = _most_telling(material)
+    baseline, system = most_telling_pair(material)
     cell = material.primary
     check_lists_of_users(material)
     one, other = (material.results[name].units for name in (system, baseline))
@@ -69,12 +70,15 @@ def examples(material: ReportData) -> list[Block]:
         _example(material, row, (baseline, system), lists, relevant.get(row["user"], []))
         for row in chosen.iter_rows(named=True)
     ]
-    text = f"The users with the largest differences in {cell} between {system} and {baseline}: up "
-    text += f"to {_EXAMPLES} who gain with {system}, then up to {_EXAMPLES} who lose. Relevant "
-    return [Text(f"{text}items are in bold, after ✓."), *folded]
+    text = f"Up to {_EXAMPLES} users who gain with {system}, then up to {_EXAMPLES} who lose. "
+    marks = Text(f"{text}Relevant items are in bold, after ✓.")
+    return [
+        make_lookup(material, (baseline, system)),
+        Folded("Lists of the users that moved most", [marks, *folded]),
+    ]
 
 
-def _most_telling(material: ReportData) -> tuple[str, str]:
+def most_telling_pair(material: ReportData) -> tuple[str, str]:
     """Return the compared pair of systems that ranks highest, to show example users of."""
     if material.pairs is None:
         raise MetricError(material.not_compared)
