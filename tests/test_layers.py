@@ -126,6 +126,7 @@ ALLOWED = {
         "messages",
         "metrics",
         "offpolicy",
+        "options",
         "results",
         "splits",
         "stats",

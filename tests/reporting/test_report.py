@@ -929,3 +929,28 @@ def test_one_pair_more_is_singular():
         for note in block.notes
     ]
     assert notes == ["1 more pair is in the table of all pairs."]
+
+
+def test_changed_settings_come_first_and_notes_of_all_systems_once(full, results):
+    settings = section(full, "settings").blocks
+    changed = next(block for block in settings if isinstance(block, Grid)).view.rows
+    names = {row[0] for row in changed}
+    assert {"by", "jackknife"} <= names
+    assert not {"population", "undefined", "duplicates", "exact", "ties"} & names
+    (defaults,) = (block for block in blocks(full, "settings", Folded) if "default" in block.title)
+    kept = {row[0] for row in defaults.blocks[0].view.rows}
+    assert defaults.title == f"{len(kept)} settings at the default"
+    assert not kept & names
+
+    notes = {
+        block.title: block.blocks[0].notes
+        for block in blocks(full, "settings", Folded)
+        if block.title.startswith("Notes of ")
+    }
+    assert set(notes["Notes of all systems"]) == set.intersection(
+        *(set(result.notes) for result in results.values())
+    )
+    for name, result in results.items():
+        own = notes.get(f"Notes of {name}", [])
+        assert not set(own) & set(notes["Notes of all systems"])
+        assert set(own) | set(notes["Notes of all systems"]) == set(result.notes)

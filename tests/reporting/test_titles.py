@@ -59,11 +59,11 @@ def test_groups_that_differ_from_all_users_come_first():
     )
 
 
-def test_users_who_gain_and_lose_are_those_of_the_pair_that_is_shown():
+def test_the_users_that_moved_most_are_named():
     made = rw.compare(results_of({"old": (0.2, 0.2), "new": (0.9, 0.9)}), baseline="old")
-    row = made.table.filter(pl.col("metric") == "hit_rate@1").row(0, named=True)
+    moved = made.movers("new", n=1)
     found = titles(made.report())["examples"]
-    assert found == f"{row['wins']} users gain with new, {row['losses']} lose"
+    assert found == f"With new, {moved.losses[0]} loses most and {moved.gains[0]} gains most"
 
 
 def test_a_result_alone_has_topics():

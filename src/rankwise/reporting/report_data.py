@@ -16,11 +16,20 @@ import polars as pl
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
 from rankwise.comparison.movers import positions
-from rankwise.core.terminal import Marked, TableView, format_number, level_text, percent
+from rankwise.core.terminal import (
+    Cell,
+    Marked,
+    TableView,
+    count_of,
+    format_number,
+    level_text,
+    percent,
+)
 from rankwise.errors import MetricError, RankwiseError
 from rankwise.messages import call, parameter
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
+from rankwise.options import Options, options_of
 from rankwise.reporting.forest import Board, Forest, Stack
 from rankwise.reporting.plots import Estimates
 from rankwise.results.display import moment_text
@@ -526,14 +535,18 @@ def conventions(material: ReportData) -> list[Block]:
     if rest and all(other == first for other in rest):
         settings = {"all systems": first}
     keys = dict.fromkeys(key for options in settings.values() for key in options)
-    rows = [
-        [key.replace("_", " "), *(_setting_text(s.get(key)) for s in settings.values())]
-        for key in keys
-        if key != "metrics"
-    ]
-    blocks: list[Block] = [
-        Grid(TableView(["setting", *settings], rows, left=range(len(settings) + 1)))
-    ]
+    changed: list[list[Cell]] = []
+    kept: list[list[Cell]] = []
+    for key in keys:
+        if key != "metrics":
+            row = [key.replace("_", " "), *(_setting_text(s.get(key)) for s in settings.values())]
+            is_default = all(_is_default(key, options) for options in settings.values())
+            (kept if is_default else changed).append(row)
+    columns = ["setting", *settings]
+    grids = [Grid(TableView(columns, rows, left=range(len(columns)))) for rows in (changed, kept)]
+    blocks: list[Block] = [grids[0]] if changed else []
+    if kept:
+        blocks.append(Folded(count_of(len(kept), "setting") + " at the default", [grids[1]]))
     rows = []
     for result in material.results.values():
         definitions = result.provenance.get("own_definitions", {})
@@ -551,6 +564,16 @@ def conventions(material: ReportData) -> list[Block]:
         )
         blocks.append(Folded("Parameters of every metric", [grid]))
     return blocks
+
+
+def _is_default(key: str, settings: Mapping[str, Any]) -> bool:
+    """Return whether a setting is what it is if nobody chooses; the order of ties follows the lists."""
+    if key == "ties":
+        return not settings.get("ties_given")
+    declared = options_of(Options).get(key)
+    default = False if declared is None else declared.default
+    value = settings.get(key)
+    return (value or None) == (default or None)
 
 
 def _setting_text(value: Any) -> str:
@@ -601,12 +624,15 @@ def _card(card: Mapping[str, Any]) -> list[str]:
 
 
 def remarks(material: ReportData) -> list[Block]:
-    """Return the notes below the table of each result."""
-    return [
-        Folded(f"Notes of {name}", [Notes(notes)])
-        for name, result in material.results.items()
-        if (notes := result.notes)
-    ]
+    """Return the notes below the table of each result, those of all systems once."""
+    notes = {name: result.notes for name, result in material.results.items()}
+    first = next(iter(notes.values()))
+    shared = [note for note in first if all(note in own for own in notes.values())]
+    if len(notes) == 1:
+        return [Notes(shared)] if shared else []
+    own = {name: [note for note in said if note not in shared] for name, said in notes.items()}
+    folded = {"all systems": shared, **own}
+    return [Folded(f"Notes of {name}", [Notes(said)]) for name, said in folded.items() if said]
 
 
 def glossary(material: ReportData) -> list[Block]:

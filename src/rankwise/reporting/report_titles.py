@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.comparison.movers import find_movers
 from rankwise.core.terminal import brief, count_of, signed
 from rankwise.findings.finding import oriented
 from rankwise.findings.words import (
@@ -181,17 +182,15 @@ def _costs(material: ReportData) -> str:
 
 
 def _examples(material: ReportData) -> str:
-    """Return how many users gain and lose between the pair of systems that is shown."""
-    baseline, system = most_telling_pair(material)
-    rows = material.pairs.filter(pl.col("primary") & pl.col("group").is_null())  # type: ignore[union-attr]
-    pair = next(
-        oriented(row, baseline)
-        for row in rows.iter_rows(named=True)
-        if {row["system"], row["baseline"]} == {system, baseline}
-    )
-    gain, lose = pair["wins"], pair["losses"]
-    who = f"{count_of(gain, material.unit.row)} {'gains' if gain == 1 else 'gain'} with {system}"
-    return f"{who}, {lose:,} {'loses' if lose == 1 else 'lose'}"
+    """Return the user who loses most and the user who gains most."""
+    pair = most_telling_pair(material)
+    moved = find_movers(material.results, pair, material.primary, n=1)
+    said = [
+        f"{users[0]} {word} most"
+        for users, word in ((moved.losses, "loses"), (moved.gains, "gains"))
+        if users
+    ]
+    return f"With {pair[1]}, {listing(said)}" if said else ""
 
 
 _SENTENCES: dict[str, Callable[[ReportData], str]] = {
