@@ -508,6 +508,40 @@ def crowded_page(tmp_path_factory):
     return page.save(tmp_path_factory.mktemp("crowded") / "report.html"), results
 
 
+@pytest.fixture(scope="module")
+def requests_page(tmp_path_factory):
+    """Requests of people, means over requests, and a system that is worse."""
+    rng, rows = np.random.default_rng(5), []
+    for user in range(80):
+        for request in range(1 + user % 4):
+            rows += [
+                (f"person {user}", f"session-{user}-{request}", item)
+                for item in rng.permutation(30)[:10]
+            ]
+    lists = pl.DataFrame(rows, ["user", "session_id", "item"], orient="row")
+    truth = (
+        lists.group_by("user", "session_id", maintain_order=True)
+        .agg(pl.col("item").gather([0, 4]))
+        .explode("item")
+    )
+    worse = lists.with_columns(item=(pl.col("item") + 7) % 30)
+    results = {
+        name: rw.evaluate(own, truth, ["ndcg@10", "recall@5", "mrr"])
+        for name, own in {"today's system": lists, "the candidate": worse}.items()
+    }
+    page = rw.report(results, baseline="today's system")
+    return page.save(tmp_path_factory.mktemp("requests") / "report.html"), results
+
+
+@pytest.fixture(scope="module")
+def log_page(tmp_path_factory):
+    log = rw.datasets.logged(users=400, seed=1)
+    found = rw.off_policy(
+        log.exposures, targets={"a policy with a long name": "p_new"}, by="segment"
+    )
+    return rw.report(found).save(tmp_path_factory.mktemp("log") / "report.html"), found
+
+
 WRAPPED = """() => {
     document.querySelectorAll("details").forEach(d => { d.open = true; });
     const wrong = [];
@@ -567,7 +601,7 @@ def test_what_wraps_overlaps_or_scrolls_is_found(opened, demo_page):
     assert page.evaluate(SIDEWAYS)
 
 
-@pytest.mark.parametrize("which", ["demo_page", "crowded_page"])
+@pytest.mark.parametrize("which", ["demo_page", "crowded_page", "requests_page", "log_page"])
 @pytest.mark.parametrize("width", [1440, 1280, 390])
 def test_no_number_wraps_nothing_overlaps_and_only_tables_scroll(opened, request, which, width):
     page = opened(request.getfixturevalue(which)[0], width=width)
