@@ -141,6 +141,13 @@ def worlds(*, text: bool) -> list[World]:
         work=pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.col("item").shift(-1))
     )
 
+    def once(role: str) -> pl.DataFrame:
+        """Return lists that have one item of each work."""
+        work = pl.coalesce("work", "item")
+        named = tables[role].join(works.select("item", "work"), on="item", maintain_order="left")
+        first = named.filter(pl.struct("user", work).is_first_distinct())
+        return first.drop("work")
+
     whole = lists.group_by("user", maintain_order=True).agg("item")
     is_empty = pl.col("user").cast(pl.String).str.contains("[37]$")
     whole = whole.with_columns(items=pl.when(is_empty).then([]).otherwise("item")).drop("item")
@@ -164,7 +171,9 @@ def worlds(*, text: bool) -> list[World]:
         world("evidence", recommendations=ranked, truth=channels),
         world("codes", recommendations=named.select("user", "rank", item="code")),
         world("titles", recommendations=named.select("user", "rank", item="title")),
-        replace(world("works", items=works), options={"duplicates": "first"}),
+        world(
+            "works", items=works, **{role: once(role) for role in ("recommendations", "reference")}
+        ),
         replace(world("whole lists", recommendations=whole), options={"population": "both"}),
         world("renamed", recommendations=lists.rename({"user": "who", "item": "what"})),
     ]

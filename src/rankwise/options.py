@@ -344,7 +344,7 @@ class Choices:
         per_metric=True,
         saved_if_changed=True,
         agreement="where_counted",
-        counted=("empty_lists_kept",),
+        counted=("empty_lists",),
         not_on=_TENSORS
         | _RATED
         | {

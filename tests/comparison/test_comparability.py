@@ -65,6 +65,10 @@ EXAMPLES = {
         {"lists": BOTH, "truth": GROUPED, "alternatives": "fact"},
     ),
     "ranks": ({"lists": BOTH, "ranks": "close"}, {"lists": BOTH, "ranks": "keep"}),
+    "empty_lists": (
+        {"lists": {**REPEATED, 0: []}, "duplicates": "first", "empty_lists": "absent"},
+        {"lists": {**REPEATED, 0: []}, "duplicates": "first", "empty_lists": "present"},
+    ),
     "order_by": ({"lists": BOTH, "order_by": "rank"}, {"lists": BOTH, "order_by": "score"}),
     "ids": ({"ids": "typed"}, {"ids": "text"}),
     "score_precision": ({"score_precision": "float64"}, {"score_precision": "float32"}),
@@ -85,6 +89,7 @@ EXEMPT = {
     "min_size": ({"min_size": 2}, {"min_size": 3}),
     "codes": ({}, {"codes": {str(item): item for item in range(9)}}),
     "titles": ({}, {"titles": {str(item): item for item in range(9)}}),
+    "same": ({}, {"same": {500: 501}}),
     "jackknife": ({"jackknife": 2}, {"jackknife": 3}),
     "columns": ({}, {"columns": {"user": None}}),
     "threads": ({"threads": 1}, {"threads": 2}),

@@ -200,13 +200,14 @@ def test_rule_of_a_metric_has_the_choices_of_who_is_averaged_over():
 
 
 def test_order_of_choices_is_that_of_saved_conventions_and_of_explanations():
-    assert [*ENTRY_CHOICES] == ["population", "undefined", "without_list", "ties", "relevance"]
+    per_metric = ["population", "undefined", "without_list", "ties", "empty_lists", "relevance"]
+    assert [*ENTRY_CHOICES] == per_metric
     assert [*rw.conventions()["elliot"].to_dict()][3:-1] == [
-        *ENTRY_CHOICES,
+        *(name for name in ENTRY_CHOICES if name != "empty_lists"),
         *("list_population", "duplicates", "order_by", "ids", "score_precision", "catalogue"),
     ]
     assert [*CHOICE_NAMES] == [
-        *("population", "undefined", "without_list", "relevance", "ties"),
+        *("population", "undefined", "without_list", "relevance", "ties", "empty_lists"),
         *("order_by", "ids", "score_precision", "catalogue", "duplicates", "ranks"),
     ]
 

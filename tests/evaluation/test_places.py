@@ -8,7 +8,7 @@ import pytest
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise.errors import MetricError, ParameterError
-from rankwise.tables.places import are_places, keep_empty_lists, place_ids
+from rankwise.tables.places import are_places, place_ids, settle_empty_lists
 from rankwise.tables.read import read_table
 
 TRUTH = {"ann": {1}, "bob": {2}, "cleo": {9}, "dan": {1}}
@@ -25,6 +25,14 @@ def test_an_empty_list_is_a_list_in_which_nothing_is_found(population):
     present = values(LISTS, population=population, empty_lists="present")
     assert absent["mrr"] == 1 / 2
     assert present["mrr"] == pytest.approx(1 / 3)
+
+
+def test_two_rules_for_the_same_empty_lists_are_not_compared():
+    results = {
+        rule: rw.evaluate(LISTS, TRUTH, "mrr", empty_lists=rule) for rule in ("absent", "present")
+    }
+    with pytest.raises(ParameterError, match="empty_lists"):
+        rw.compare(results)
 
 
 def test_all_users_with_ground_truth_have_the_same_value_either_way():
@@ -47,8 +55,9 @@ def test_lists_in_cells_have_empty_ones_of_any_type(text, column):
         )
     ours = rw.evaluate(frame, truth, "mrr", population="both", empty_lists="present")
     assert ours["mrr"] == pytest.approx(1 / 3)
-    assert ours.counts["empty_lists_kept"] == 1
+    assert ours.counts["empty_lists"] == 1
     assert "1 list without an item" in str(ours)
+    assert "a list without an item is a list" in " ".join(str(ours).split())
 
 
 def test_a_request_with_an_empty_list_has_a_list():
@@ -105,7 +114,7 @@ def test_places_are_told_from_ids():
 
 def test_lists_without_empty_ones_are_returned_as_they_are():
     table = read_table({"ann": [1]}, "recommendations")
-    assert keep_empty_lists(table) is table
+    assert settle_empty_lists(table, present=True) is table
 
 
 def test_metrics_of_lists_are_refused():

@@ -36,7 +36,7 @@ COUNT_WORDS = {
     "same_merged": "rows of an item that has another row under another id",
     "alternatives_merged": "truth rows that stand for another item of the user",
     "alternatives_repeated": "recommended items whose evidence a list has already, not counted",
-    "empty_lists_kept": "lists without an item, evaluated as they are",
+    "empty_lists": "lists without an item",
     "lists_with_rank_gaps": "lists with gaps in their ranks",
     "ranks_without_item": "ranks without an item, kept",
     "truth_rows_without_score": "truth rows without a score",

@@ -114,7 +114,7 @@ def count_wrong_pairs(
     Rows are in order of segment. Pairs of equal grades are never wrong; those of equal places are
     ``"right"``, ``"wrong"``, or ``"half"`` of them wrong.
 
-    >>> users, places, grades = np.zeros(3), np.array([1, 2, 2]), np.array([0.0, 3.0, 1.0])
+    >>> users, places, grades = np.zeros(3, int), np.array([1, 2, 2]), np.array([0.0, 3.0, 1.0])
     >>> [float(count_wrong_pairs(users, places, grades, 1, tied=tied)[0])
     ...  for tied in ("right", "half", "wrong")]
     [2.0, 2.5, 3.0]

@@ -64,7 +64,7 @@ from rankwise.metrics.base import MetricFailure
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
 from rankwise.tables.ids import settle_ids
-from rankwise.tables.places import keep_empty_lists
+from rankwise.tables.places import settle_empty_lists
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import check_no_requests, naming_requests
 from rankwise.tables.table import (
@@ -410,8 +410,11 @@ def evaluate_piece(
     if piece.recommendations is not None:
         piece = replace(piece, recommendations=_of_items(job, piece.recommendations))
     job, piece = job.settle(piece, known)
-    if job.settings.empty_lists == "present" and piece.recommendations is not None:
-        piece = replace(piece, recommendations=keep_empty_lists(piece.recommendations))
+    if piece.recommendations is not None:
+        lists = settle_empty_lists(
+            piece.recommendations, present=job.settings.empty_lists == "present"
+        )
+        piece = replace(piece, recommendations=lists)
     return job, _work(job.for_users(piece), piece)
 
 

@@ -58,7 +58,7 @@ from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.columns import check_columns
 from rankwise.tables.files import table_hash
 from rankwise.tables.ids import settle_ids
-from rankwise.tables.places import keep_empty_lists
+from rankwise.tables.places import settle_empty_lists
 from rankwise.tables.read import Chunks, check_shared_names, read_tables
 from rankwise.tables.requests import (
     check_same_units,
@@ -576,8 +576,9 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     warnings = [*doubts(tables), *low_ratings(tables.truth, settings.relevance_threshold)]
 
     settings = replace(settings, exact=lists.is_exact)
-    if settings.empty_lists == "present":
-        tables = replace(tables, recommendations=keep_empty_lists(lists))
+    tables = replace(
+        tables, recommendations=settle_empty_lists(lists, present=settings.empty_lists == "present")
+    )
     requests = Requests.of(settings, tables)
     tables = merge_alternatives(settings, tables)
     settings, tables = _adjusted(settings, tables)

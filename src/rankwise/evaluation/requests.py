@@ -24,7 +24,7 @@ from rankwise.results.result import Result, means_of_users
 from rankwise.results.values import Values
 from rankwise.tables.columns import names_of
 from rankwise.tables.ids import settle_ids
-from rankwise.tables.places import keep_empty_lists
+from rankwise.tables.places import settle_empty_lists
 from rankwise.tables.requests import (
     MEAN_OVER,
     attributes_of_requests,
@@ -193,9 +193,8 @@ class PiecesByRequest:
         settled, piece = self._settle(piece, known)
         lists = piece.recommendations
         assert lists is not None
-        if self.job.settings.empty_lists == "present":
-            lists = keep_empty_lists(lists)
-            piece = replace(piece, recommendations=lists)
+        lists = settle_empty_lists(lists, present=self.job.settings.empty_lists == "present")
+        piece = replace(piece, recommendations=lists)
         truth = settled._truth_of(lists) if piece.truth is None else piece.truth
         requests = Requests.of(self.job.settings, replace(piece, truth=truth))
         if requests is None:

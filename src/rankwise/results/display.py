@@ -341,6 +341,8 @@ def _rule_notes(
         if (names := settings.get(kind)) is not None:
             column = "" if names == "given" else f" (column {names!r} of the items)"
             rules.append(f"lists of {kind}{column}")
+    if counts.get("empty_lists") and settings.get("empty_lists") == "present":
+        rules.append("a list without an item is a list")
     if (same := settings.get("same")) is not None:
         column = "" if same == "given" else f" (column {same!r} of the items)"
         rules.append(f"items under several ids are one{column}")

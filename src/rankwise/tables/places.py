@@ -42,11 +42,15 @@ def are_places(ids: pl.Series) -> pl.Series:
     return ids < _LOWEST + len(get_args(Reason)) * _SPAN
 
 
-def keep_empty_lists(lists: Recommendations) -> Recommendations:
-    """Return lists in which each list that was present and empty is one place without an item."""
+def settle_empty_lists(lists: Recommendations, *, present: bool) -> Recommendations:
+    """Count lists that are there and have no item; where they are present, each has one place."""
     empty = lists.empty_lists
     if empty is None or empty.is_empty():
         return lists
+    counts = {**lists.counts, "empty_lists": len(empty)}
+    if not present:
+        return replace(lists, counts=counts)
+
     frame = lists.frame
     kind = frame.schema["item"]
     if kind != pl.String:
@@ -61,5 +65,4 @@ def keep_empty_lists(lists: Recommendations) -> Recommendations:
         if name in frame.columns
     )
     together = pl.concat([frame, places], how="diagonal")
-    counts = {**lists.counts, "empty_lists_kept": len(empty)}
     return replace(lists, frame=together, empty_lists=None, counts=counts)
