@@ -16,10 +16,12 @@ from rankwise.cli.options import (
     margin,
     named_values,
     signature_options,
+    summary_option,
     write_out,
 )
 from rankwise.cli.systems import named_paths, open_system
 from rankwise.comparison.decide import decide
+from rankwise.tables.storage import append_text
 
 
 def _margins(
@@ -70,6 +72,7 @@ def _margins(
     metavar="FILE",
     help="Write the decision as canonical JSON with a digest.",
 )
+@summary_option
 @click.pass_context
 def decide_command(
     ctx: click.Context,
@@ -77,6 +80,7 @@ def decide_command(
     baseline: str,
     system: str,
     record: Path | None,
+    summary: Path | None,
     *,
     verbose: bool,
     quiet: bool,
@@ -93,5 +97,7 @@ def decide_command(
     decision = decide(results, **options)
     if record is not None:
         click.echo(f"written to {decision.save(record)}", err=True)
+    if summary is not None:
+        append_text(summary, decision.summary(results))
     write_out(decision, "table", None, detail_of(ctx, verbose=verbose, quiet=quiet))
     return decision.exit_code

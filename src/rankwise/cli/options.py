@@ -465,6 +465,15 @@ def write_out(shown: Any, form: str, output: Path | None, detail: Detail = "tabl
             write_text(output, text())
 
 
+summary_option = click.option(
+    "--summary",
+    type=PATH,
+    metavar="FILE",
+    help="Append the verdict, the table and the users that moved most to a file, in Markdown, as "
+    "for $GITHUB_STEP_SUMMARY.",
+)
+
+
 @dataclass(frozen=True)
 class ResultOutput:
     """Where a command puts its result: on the terminal or in a file, and in a folder."""

@@ -240,9 +240,10 @@ class _Medium:
 
     def cells(self, view: TableView) -> list[list[str]]:
         """Return the cells of a table as text, its head first."""
-        return [[self._cell(cell) for cell in row] for row in (view.head, *view.rows)]
+        return [[self.cell(cell) for cell in row] for row in (view.head, *view.rows)]
 
-    def _cell(self, cell: Cell) -> str:
+    def cell(self, cell: Cell) -> str:
+        """Return the text of a cell with its marks, escaped."""
         if isinstance(cell, str):
             return self.text(cell)
         text = self.styles.get(cell.style, "{}").format(self.text(cell.text))
@@ -441,10 +442,22 @@ _MARKDOWN = _Medium(
 )
 
 
+def markdown_text(*parts: Cell) -> str:
+    r"""Return texts as one line of Markdown.
+
+    >>> print(markdown_text(Marked("OPEN", "bold"), "a*b is not shown to be better."))
+    **OPEN** a\*b is not shown to be better.
+    """
+    return " ".join(_MARKDOWN.cell(part) for part in parts)
+
+
 def markdown(*views: TableView) -> str:
     """Return Markdown tables, each with its caption and notes below."""
     blocks = []
     for view in views:
+        if not view.head:
+            blocks += [_MARKDOWN.text(text) for text in (view.caption, *view.notes) if text]
+            continue
         head, *rows = _MARKDOWN.cells(view)
         rule = ["---:" if alignment == "right" else "---" for alignment in view.alignment]
         lines = _aligned([head, rule, *rows], view.alignment, ("| ", " | ", " |"))
@@ -537,12 +550,18 @@ _LATEX = _Medium(latex_text, _styles(r"\textbf{{{}}}", r"\underline{{{}}}"), "$^
 def latex(*views: TableView) -> str:
     r"""Return one ``table`` environment per view, with caption and label; notes are comments.
 
+    What has no columns, as a verdict, is a comment as well.
+
     It compiles under pdfLaTeX, LuaLaTeX and XeLaTeX with ``\usepackage{booktabs}``. A table is as
     wide as its columns: systems by metrics is the shape that fits a page, and a table with a
     column for each of many groups has to be cut or turned by hand.
     """
     blocks = []
     for view in views:
+        if not view.head:
+            texts = (view.caption, *view.notes)
+            blocks += [f"% {_Medium().text(text)}" for text in texts if text]
+            continue
         head, *rows = _aligned(_LATEX.cells(view), view.alignment, ("", " & ", r" \\"))
         columns = "".join(alignment[0] for alignment in view.alignment)
         caption = _LATEX.text(" ".join(filter(None, (view.title, view.caption))))
