@@ -124,8 +124,17 @@ class Decision(DetailedDisplay):
     @cached_property
     def text(self) -> str:
         """The record and its version as canonical JSON: sorted keys, no whitespace, a digest."""
-        content = {DECISION.key: DECISION.version, **self.record}
-        return _canonical({**content, "sha256": _digest(content)}) + "\n"
+        return _canonical({**self._content, "sha256": self.sha256}) + "\n"
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the record, which `save` writes with it."""
+        return _digest(self._content)
+
+    @property
+    def _content(self) -> dict[str, Any]:
+        """The record and its version."""
+        return {DECISION.key: DECISION.version, **self.record}
 
     @classmethod
     def load(cls, path: str | Path) -> Decision:
