@@ -183,6 +183,7 @@ ALLOWED = {
         "stats",
         "tables",
     },
+    "testing": {"comparison", "core", "findings", "results"},
     "loading": {
         "comparison",
         "core",
