@@ -156,6 +156,19 @@ def test_a_summary_of_a_comparison_needs_a_gate(folder, summary):
     assert "--summary needs --no-regression" in done.stderr
 
 
+def test_fixed_limits_are_summarised_with_those_that_fail_first(tmp_path, summary):
+    pl.DataFrame({"user": [1, 2], "item": [5, 6]}).write_csv(tmp_path / "truth.csv")
+    pl.DataFrame({"user": [1, 2], "item": [5, 7]}).write_csv(tmp_path / "lists.csv")
+    command = ["evaluate", "lists.csv", "truth.csv", "-m", "recall@1", "--summary", summary]
+    assert rankwise_here(tmp_path, *command).returncode == 2
+    limits = ["--require", "recall@1 >= 0.4", "--require", "recall@1 >= 0.6"]
+    assert rankwise_here(tmp_path, *command, *limits).returncode == 1
+    first, _, second, _, head, *_ = summary.read_text().splitlines()
+    assert first == r"**FAIL** recall@1 = 0.5, required \>= 0.6"
+    assert second == r"**PASS** recall@1 = 0.5, required \>= 0.4"
+    assert head.startswith("| metric |")
+
+
 HOSTILE = ["a|b", "<img src=x>", "two\nlines", "@everyone", "#1", "[x](http://y)", "*b*"]
 
 

@@ -114,7 +114,10 @@ if TYPE_CHECKING:
     help="With --no-regression: whether too few users to show either end in exit code 5 (fail) or "
     "0 (pass).",
 )
-@summary_option
+@summary_option(
+    "With --no-regression: append the verdict, the table and the users that moved mos"
+    "t to a file, in Markdown, as for $GITHUB_STEP_SUMMARY."
+)
 @click.option(
     "--movers",
     type=click.IntRange(min=1),

@@ -82,7 +82,10 @@ def _move_pointer(ctx: click.Context, baseline: str, system: str, decision: Deci
     metavar="FILE",
     help="Write the decision as canonical JSON with a digest.",
 )
-@summary_option
+@summary_option(
+    "Append the verdict, the table and the users that moved most to a file, in Markdo"
+    "wn, as for $GITHUB_STEP_SUMMARY."
+)
 @click.pass_context
 def decide_command(
     ctx: click.Context,

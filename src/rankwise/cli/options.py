@@ -465,13 +465,9 @@ def write_out(shown: Any, form: str, output: Path | None, detail: Detail = "tabl
             write_text(output, text())
 
 
-summary_option = click.option(
-    "--summary",
-    type=PATH,
-    metavar="FILE",
-    help="Append the verdict, the table and the users that moved most to a file, in Markdown, as "
-    "for $GITHUB_STEP_SUMMARY.",
-)
+def summary_option(text: str) -> Callable[[_F], _F]:
+    """Return the option ``--summary`` with its help."""
+    return click.option("--summary", type=PATH, metavar="FILE", help=text)
 
 
 @dataclass(frozen=True)
