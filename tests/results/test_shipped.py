@@ -102,7 +102,7 @@ def test_a_missing_pointer_says_how_to_begin(folder):
 def test_the_command_begins_a_pointer_and_moves_it_back(folder):
     done = rankwise_here(folder, "ship", "results/worse", "begun.json")
     assert (done.returncode, named(folder, "begun.json")) == (0, "worse")
-    assert "begun.json names" in done.stderr
+    assert "begun.json names" in done.stdout
     assert rankwise_here(folder, "ship", "results/old", "begun.json").returncode == 0
     assert named(folder, "begun.json") == "old"
     assert read_shipped(folder / "begun.json").decision_sha256 is None

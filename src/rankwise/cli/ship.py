@@ -25,5 +25,5 @@ def ship_command(result: Path, file: Path) -> int:
     """
     open_system(str(result))
     shipped = write_shipped(file, result)
-    click.echo(f"{file} names {shipped.result}", err=True)
+    click.echo(f"{file} names {shipped.result}")
     return 0
