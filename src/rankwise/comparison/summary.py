@@ -41,9 +41,7 @@ def join_paragraphs(paragraphs: Iterable[str]) -> str:
     return re.sub(_LINKED, r"\g<0><!-- -->", text)
 
 
-def movers_text(
-    results: Mapping[str, Any], pair: tuple[str, str], metrics: Sequence[str], n: int = MOVERS
-) -> str:
+def movers_text(results: Mapping[str, Any], pair: tuple[str, str], metrics: Sequence[str]) -> str:
     """Return the users that moved most on the first metric that is a mean over users.
 
     The text is empty if there is no such metric, or if a system has no values of single users, as
@@ -55,7 +53,7 @@ def movers_text(
     means = [name for name in metrics if all(_has_values_of_users(each, name) for each in both)]
     if not means:
         return ""
-    return markdown(*find_movers(results, pair, means[0], n=n).views)
+    return markdown(*find_movers(results, pair, means[0], n=MOVERS).views)
 
 
 def _has_values_of_users(result: Any, metric: str) -> bool:
