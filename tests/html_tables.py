@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-TAGS = frozenset(["table", "thead", "tbody", "tr", "th", "td", "p", "small", "sup", "b", "u"])
+TAGS = frozenset(
+    ["table", "thead", "tbody", "tr", "th", "td", "p", "small", "sup", "b", "u", "div"]
+)
 
 
 class _Reader(HTMLParser):

@@ -27,6 +27,8 @@ from rankwise.evaluation.engine import prepare
 from rankwise.evaluation.settings import Settings
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute, resolved_text
+from rankwise.results.shipped import write_shipped
+from rankwise.results.storage import open_result
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Tables
 
@@ -122,6 +124,13 @@ def write_decision(folder: Path) -> Any:
     )
     decision.save(folder / "decision.json")
     return numbers_of_decision(decision)
+
+
+def write_shipped_result(folder: Path) -> Any:
+    values = pl.DataFrame({"user": USERS, "recall@2": [0.5, 1.0] * 4})
+    values.write_parquet(folder / "values.parquet")
+    write_shipped(folder / "shipped.json", folder / "values.parquet", decision_sha256="0" * 64)
+    return dict(rw.from_per_user(values).values)
 
 
 def look(folder: Path) -> Any:
@@ -449,6 +458,11 @@ EXAMPLES = {
         write_decision,
         lambda folder: numbers_of_decision(rw.Decision.load(folder / "decision.json")),
         "decision.json",
+    ),
+    "pointer to what shipped": Example(
+        write_shipped_result,
+        lambda folder: dict(open_result(folder / "shipped.json").values),
+        "shipped.json",
     ),
     "record of looks": Example(write_looks, look, "looks.json"),
     "partial": Example(write_partial, read_partial, "partial.arrow"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from scipy.sparse import csr_array
 
 import rankwise as rw
 from rankwise.errors import RankwiseError
+from rankwise.results.shipped import write_shipped
+from rankwise.results.storage import open_result
 from rankwise.tables.table import card_text
 
 GOLDEN = Path(__file__).with_name("error_messages.txt")
@@ -76,6 +79,18 @@ def without_its_data(folder):
         raise type(error)(
             error.what, where=error.where, hint=error.hint, found=error.found.replace(stamp, "…")
         ) from None
+
+
+def shipped(change):
+    """Return a function that ships a result, changes its folder, and reads what shipped."""
+
+    def run(folder):
+        result = rw.evaluate(LISTS, TRUTH, "ndcg@2").save(folder / "result")
+        write_shipped(folder / "shipped.json", result)
+        change(folder)
+        return open_result(folder / "shipped.json")
+
+    return run
 
 
 def rank(scores=None, k=2, **options):
@@ -403,6 +418,16 @@ CASES = {
     ).interval("mrr", by="group", group="xy"),
     "saved result that was changed by hand": changed_by_hand,
     "saved result without its data": without_its_data,
+    "result that was changed after it shipped": shipped(
+        lambda folder: rw.evaluate(LISTS, TRUTH, "mrr@2").save(folder / "result")
+    ),
+    "result that shipped and is gone": shipped(lambda folder: shutil.rmtree(folder / "result")),
+    "pointer to what shipped that is gone": shipped(
+        lambda folder: (folder / "shipped.json").unlink()
+    ),
+    "pointer to what shipped without a path": shipped(
+        lambda folder: (folder / "shipped.json").write_text('{"shipped_version": 1}')
+    ),
     "folder without a result": lambda folder: rw.load(folder),
     "path that is none": lambda _: rw.load(5),
     "interval without a jackknife": lambda _: rw.evaluate(LISTS, TRUTH, "gini@2").interval(

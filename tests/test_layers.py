@@ -184,6 +184,7 @@ ALLOWED = {
         "stats",
         "tables",
     },
+    "testing": {"comparison", "core", "findings", "results"},
     "loading": {
         "comparison",
         "core",

@@ -91,6 +91,7 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
     "stats": ("rankwise.stats", ["stats"]),
     "models": ("rankwise.models", ["models"]),
     "functional": ("rankwise.functional", ["functional"]),
+    "testing": ("rankwise.testing", ["testing"]),
     "datasets": ("rankwise.datasets", ["datasets"]),
     "torch": ("rankwise.torch", ["torch"]),
     "spark": ("rankwise.spark", ["spark"]),

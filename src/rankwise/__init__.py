@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rankwise import models as models
     from rankwise import splits as splits
     from rankwise import stats as stats
+    from rankwise import testing as testing
     from rankwise.blocks.partial import Partial as Partial
     from rankwise.comparison.compare import compare as compare
     from rankwise.comparison.comparison import Comparison as Comparison
@@ -135,7 +136,7 @@ _PACKAGES = {
     },
     "policies": "rankwise.offpolicy.policies",
     "interleave": "rankwise.interleave",
-    **{name: f"rankwise.{name}" for name in ("datasets", "errors")},
+    **{name: f"rankwise.{name}" for name in ("datasets", "errors", "testing")},
 }
 """The packages and modules that are public, with their import paths."""
 _ENGINES = {"torch": "torchmetrics", "spark": "pyspark"}

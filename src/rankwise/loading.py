@@ -21,6 +21,7 @@ from rankwise.core.saved_forms import (
     LEADERBOARD,
     NULLS,
     OFF_POLICY,
+    SHIPPED,
     STABILITY,
     STAGES,
     SavedForm,
@@ -36,7 +37,8 @@ def load(path: str | Path) -> Any:
     Parameters
     ----------
     path : str or Path
-        The folder or file that ``save``, or ``rankwise run``, wrote.
+        The folder or file that ``save``, or ``rankwise run``, wrote. For the file that names what
+        shipped last, which ``rankwise decide --record`` moves, it is the result that shipped.
 
     Returns
     -------
@@ -71,6 +73,10 @@ RankAgreement, Stability, Claim, Leaderboard, Nulls, Stages, Split or Folds
     try:
         names = {entry.name for entry in path.iterdir()}
     except NotADirectoryError:
+        if SHIPPED.key in _keys(path):
+            from rankwise.results.storage import open_result
+
+            return open_result(path)
         from rankwise.comparison.decision import Decision
 
         return Decision.load(path)

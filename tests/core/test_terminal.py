@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 
 import pytest
@@ -266,9 +267,9 @@ def test_html_marks_heads_of_rows_and_columns():
             "caption & more",
         )
     )
-    assert text.startswith('<p>caption &amp; more</p><table style="border-collapse:collapse;')
-    assert text.endswith("</table><p><small>note &lt;1&gt;</small></p>")
-    assert text.count('<tr><th scope="row" style="text-align:left">x') == 1
+    assert text.startswith("<p><b>caption &amp; more</b></p><div")
+    assert text.endswith("</table></div><p><small>note &lt;1&gt;</small></p>")
+    assert len(re.findall(r'<tr><th scope="row" style="text-align:left;[^"]*">x</th>', text)) == 1
     assert text.count('<th scope="row"') == 2
     assert text.count('<th scope="col"') == 2
     assert "<u>1</u>" in text
@@ -276,10 +277,32 @@ def test_html_marks_heads_of_rows_and_columns():
 
 
 def test_html_of_a_verdict_is_text_and_of_no_rows_a_head():
-    assert html(TableView([], [], ["a note", ""], "it is so")) == "<p>it is so</p><p>a note</p>"
+    assert (
+        html(TableView([], [], ["a note", ""], "it is so")) == "<p><b>it is so</b></p><p>a note</p>"
+    )
     empty = html(TableView(["a", "b"], []))
     assert empty.count('<th scope="col"') == 2
-    assert empty.count("<tr>") == 2
+    assert empty.count("<tr>") == 1
+
+
+def test_every_cell_in_html_has_its_own_space_and_alignment():
+    """A bare page has no rules for tables: without these, columns touch."""
+    view = TableView(["name", "n", "said"], [["a", "1", "b"], ["  c", "2", "d"]], left=(0, 2))
+    styles = re.findall(r'<t[hd][^>]* style="([^"]*)"', html(view))
+    assert len(styles) == 9
+    assert all("padding:.25em .6em" in style for style in styles)
+    sides = [re.match(r"text-align:(\w+)", style)[1] for style in styles]
+    assert sides == ["left", "right", "left"] * 3
+    assert all("white-space:nowrap" in style for style in styles if "right" in style)
+    assert [style.endswith("border-bottom:1px solid") for style in styles] == [True] * 3 + [
+        False
+    ] * 6
+
+
+def test_blanks_before_the_name_of_a_row_indent_it_in_html():
+    view = TableView(["", "n"], [["all", "1"], ["  part", "2"], ["    of it", "3"]])
+    heads = re.findall(r'scope="row" style="[^"]*em ([\d.]+)em"', html(view))
+    assert heads == ["0.6", "1.6", "2.6"]
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,9 @@ def results(draw):
 
 
 class Tags(HTMLParser):
-    OURS = frozenset(["table", "thead", "tbody", "tr", "th", "td", "p", "small", "sup", "b", "u"])
+    OURS = frozenset(
+        ["table", "thead", "tbody", "tr", "th", "td", "p", "small", "sup", "b", "u", "div"]
+    )
 
     def __init__(self, text):
         super().__init__()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.gates import gate_outcomes, interim_outcomes, tell_gate, without_company
+from rankwise.cli.gates import tell_gate, without_company
 from rankwise.cli.main import examples
 from rankwise.cli.options import (
     PATH,
@@ -21,6 +21,7 @@ from rankwise.cli.options import (
     metrics_option,
     settings_options,
     signature_options,
+    summary_option,
     write_out,
 )
 from rankwise.cli.systems import (
@@ -31,6 +32,9 @@ from rankwise.cli.systems import (
     read_systems,
 )
 from rankwise.comparison.compare import compare
+from rankwise.comparison.gate import NotShown, gate_outcomes, interim_gate_outcomes
+from rankwise.comparison.summary import gate_summary
+from rankwise.tables.storage import append_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
         "Systems": "metrics baseline truth relevance_threshold train users columns",
         "Tests": "alpha test correction margin largest_loss n_resamples seed earlier",
         "Users": "by missing clusters largest_cluster seeds noise force",
-        "Gate": "gate looks not_shown",
+        "Gate": "gate looks not_shown summary",
         "Output": "movers form output verbose quiet save",
     },
     epilog=examples(
@@ -110,6 +114,10 @@ if TYPE_CHECKING:
     help="With --no-regression: whether too few users to show either end in exit code 5 (fail) or "
     "0 (pass).",
 )
+@summary_option(
+    "With --no-regression: append the verdict, the table and the users that moved mos"
+    "t to a file, in Markdown, as for $GITHUB_STEP_SUMMARY."
+)
 @click.option(
     "--movers",
     type=click.IntRange(min=1),
@@ -143,7 +151,8 @@ def compare_command(
     form: str,
     output: Path | None,
     save: Path | None,
-    not_shown: str,
+    not_shown: NotShown,
+    summary: Path | None,
     looks: Path | None,
     noise: Path | None,
     movers: int | None,
@@ -180,6 +189,8 @@ def compare_command(
         raise click.UsageError("--movers is not for gates", ctx)
     if looks is not None and gate is None:
         raise click.UsageError("--looks needs --no-regression", ctx)
+    if summary is not None and gate is None:
+        raise click.UsageError("--summary needs --no-regression", ctx)
     results = read_systems(ctx, systems, partial(read, truth=truth))
     if truth is not None and any(isinstance(r, dict) for r in results.values()):
         raise click.UsageError("--truth is for one data set: evaluate --save on each first", ctx)
@@ -203,17 +214,20 @@ def compare_command(
             click.echo()
         write_out(found, form, output)
         return 0
-    if (
-        gate is None or not quiet or form != "table" or output is not None
-    ):  # else the gate says the verdict
-        shown = comparison if gate is None else without_company(comparison)
-        write_out(shown, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
+    detail = detail_of(ctx, verbose=verbose, quiet=quiet)
     if gate is None:
+        write_out(comparison, form, output, detail)
         return 0
-    return tell_gate(
-        gate_outcomes(comparison) if looks is None else interim_outcomes(comparison, looks),
-        not_shown,
+
+    outcomes = (
+        gate_outcomes(comparison) if looks is None else interim_gate_outcomes(comparison, looks)
     )
+    shown = without_company(comparison)
+    if summary is not None:
+        append_text(summary, gate_summary(outcomes, shown))
+    if not quiet or form != "table" or output is not None:  # else the gate says the verdict
+        write_out(shown, form, output, detail)
+    return tell_gate(ctx, outcomes, not_shown)
 
 
 def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any) -> Result:

@@ -26,12 +26,14 @@ from rankwise.cli.options import (
     named_values,
     settings_options,
     spark_options,
+    summary_option,
     table_options,
     trec_output_options,
     write_out,
 )
 from rankwise.cli.spelling import spelling_of
 from rankwise.messages import Message
+from rankwise.tables.storage import append_text
 
 if TYPE_CHECKING:
     from rankwise.evaluation.across_conventions import AcrossConventions
@@ -70,7 +72,7 @@ def _grades(
         "Ids and scores": "ids score_precision catalogue",
         "Groups and intervals": "by cross min_size intervals jackknife",
         "Computation": "engine master buckets threads block_size progress",
-        "Output": "form output verbose quiet per_user save gates per_topic catalogue_size",
+        "Output": "form output verbose quiet per_user save gates summary per_topic catalogue_size",
     },
     epilog=examples(
         "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
@@ -130,6 +132,7 @@ def _grades(
     metavar="GATE",
     help="Gate such as 'ndcg@10 >= 0.3': exit with 1 if it fails; may be repeated.",
 )
+@summary_option("With --require: append what holds and the table of values to a file, in Markdown.")
 @click.pass_context
 def evaluate_command(
     ctx: click.Context,
@@ -147,6 +150,7 @@ def evaluate_command(
     per_user: Path | None,
     save: Path | None,
     gates: tuple[str, ...],
+    summary: Path | None,
     engine: str,
     master: str | None,
     buckets: int | None,
@@ -172,6 +176,8 @@ def evaluate_command(
     """
     _check_outputs(ctx, run, truth, output, per_user, save)
     required = [_gate(ctx, text) for text in gates]
+    if summary is not None and not required:
+        raise click.UsageError("--summary needs --require", ctx)
     options = _with_grades(ctx, given_options(ctx, options), grades)
     is_across = number is not None or str(options.get("convention")).lower() == "all"
     is_alone = not required and save is None and per_user is None and engine != "spark"
@@ -212,6 +218,8 @@ def evaluate_command(
     if save is not None:
         click.echo(f"saved to {result.save(save)}", err=True)
     shown = _respelled(ctx, result.with_intervals() if intervals else result)
+    if summary is not None:
+        append_text(summary, _summary(shown, required))
     # Last, because stdout may be full or gone.
     write_out(shown, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
     return _hold(result, required)
@@ -379,11 +387,33 @@ def _write_per_user(result: Result, path: Path) -> None:
     new_file(path, getattr(result.per_user, f"write_{path.suffix[1:]}"))
 
 
+def _summary(result: Result, required: list[tuple[str, str, float]]) -> str:
+    """Return which gates hold, those that fail first, and the values, in Markdown."""
+    from rankwise.comparison.summary import join_paragraphs, verdict_line
+
+    words = ["PASS" if _holds(result, gate) else "FAIL" for gate in required]
+    lines = [
+        verdict_line(word, _with_value(result, gate))
+        for word, gate in zip(words, required, strict=True)
+    ]
+    return join_paragraphs([*sorted(lines), result.export("markdown")])
+
+
+def _holds(result: Result, gate: tuple[str, str, float]) -> bool:
+    """Return whether a value holds against a gate; NaN holds against nothing."""
+    metric, sign, bound = gate
+    return bool(_SIGNS[sign](result[metric], bound))
+
+
+def _with_value(result: Result, gate: tuple[str, str, float]) -> str:
+    """Return a gate and the value that is held against it."""
+    metric, sign, bound = gate
+    return f"{metric} = {result[metric]:.6g}, required {sign} {bound:g}"
+
+
 def _hold(result: Result, required: list[tuple[str, str, float]]) -> int:
     """Hold the result against the gates; 1 if one fails."""
-    failed = [
-        gate for gate in required if not _SIGNS[gate[1]](result[gate[0]], gate[2])
-    ]  # NaN holds against nothing
-    for metric, sign, bound in failed:
-        click.echo(f"failed: {metric} = {result[metric]:.6g}, required {sign} {bound:g}", err=True)
+    failed = [gate for gate in required if not _holds(result, gate)]
+    for gate in failed:
+        click.echo(f"failed: {_with_value(result, gate)}", err=True)
     return int(bool(failed))

@@ -53,6 +53,7 @@ _COMMANDS = {
     "agreement": "Tell whether two judgments, splits or metrics order systems alike.",
     "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
+    "ship": "Name the result that shipped last.",
     "stability": "Tell how far one system moves from run to run.",
     "stages": "Tell what candidates, ranker and final list lose.",
     "split": "Split interactions into training and test.",

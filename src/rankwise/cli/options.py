@@ -465,6 +465,11 @@ def write_out(shown: Any, form: str, output: Path | None, detail: Detail = "tabl
             write_text(output, text())
 
 
+def summary_option(text: str) -> Callable[[_F], _F]:
+    """Return the option ``--summary`` with its help."""
+    return click.option("--summary", type=PATH, metavar="FILE", help=text)
+
+
 @dataclass(frozen=True)
 class ResultOutput:
     """Where a command puts its result: on the terminal or in a file, and in a folder."""

@@ -6,13 +6,15 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
+from rankwise.comparison.comparison import Comparison
+from rankwise.comparison.summary import join_paragraphs, movers_text, verdict_line
 from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import DECISION
 from rankwise.core.terminal import (
@@ -26,6 +28,7 @@ from rankwise.core.terminal import (
     change,
     float_of,
     level_text,
+    markdown,
     signed,
 )
 from rankwise.errors import FileError
@@ -121,8 +124,17 @@ class Decision(DetailedDisplay):
     @cached_property
     def text(self) -> str:
         """The record and its version as canonical JSON: sorted keys, no whitespace, a digest."""
-        content = {DECISION.key: DECISION.version, **self.record}
-        return _canonical({**content, "sha256": _digest(content)}) + "\n"
+        return _canonical({**self._content, "sha256": self.sha256}) + "\n"
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the record, which `save` writes with it."""
+        return _digest(self._content)
+
+    @property
+    def _content(self) -> dict[str, Any]:
+        """The record and its version."""
+        return {DECISION.key: DECISION.version, **self.record}
 
     @classmethod
     def load(cls, path: str | Path) -> Decision:
@@ -177,6 +189,37 @@ class Decision(DetailedDisplay):
         return _merged(self.checks.to_dicts(), self.record["rule"])
 
     csv_table = "checks"
+
+    def summary(self, results: Mapping[str, Any] | Comparison | None = None) -> str:
+        """Return Markdown for a pull request: verdict, checks, and the users that moved most.
+
+        Parameters
+        ----------
+        results : mapping of str to Result, or Comparison, optional
+            What was decided on, for the five users that lose and gain most on the first success
+            metric; by default no users are listed.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(40)}
+        >>> old = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
+        >>> new = rw.evaluate({user: [1, 2] for user in truth}, truth, "recall@2")
+        >>> results = {"old": old, "new": new}
+        >>> print(rw.decide(results, success="recall@2").summary(results).splitlines()[0])
+        **SHIP** Replace old with new: better on recall@2; nothing else is guarded.
+        """
+        view = self.views_at("table")[0]
+        rule = self.record["rule"]
+        by_name = results.results if isinstance(results, Comparison) else results
+        pair = (rule["baseline"], rule["system"])
+        return join_paragraphs(
+            [
+                verdict_line(self.outcome.upper(), self.verdict),
+                markdown(replace(view, caption="")),
+                movers_text(by_name or {}, pair, rule["success"]),
+            ]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record: rule, checks, outcome and inputs, as plain values."""
@@ -298,7 +341,7 @@ def _decision_view(
     for row in rows:
         title = row["title"]
         if title != last:
-            body.append([title, *[""] * (7 if full else 4)])
+            body.append([Marked(title, "bold"), *[""] * (7 if full else 4)])
         last = title
         name = f"{'    ' if row['below'] else '  '}{row['name']}"
         users = f"{row['users']:,}"

@@ -147,6 +147,14 @@ DECISION = SavedForm(
     "one JSON file: the rule, the checks, the outcome",
     1,
 )
+SHIPPED = SavedForm(
+    "pointer to what shipped",
+    "rankwise decide --record, rankwise ship",
+    "one JSON file: the path of the result that shipped last, its hash, and the digest of the "
+    "decision",
+    1,
+    key="shipped_version",
+)
 LOOKS = SavedForm(
     "record of looks",
     "rankwise compare --looks",
@@ -271,6 +279,7 @@ FORMS = {
         RESULT,
         COMPARISON,
         DECISION,
+        SHIPPED,
         LOOKS,
         OFF_POLICY,
         INTERLEAVING,

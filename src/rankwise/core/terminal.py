@@ -240,9 +240,10 @@ class _Medium:
 
     def cells(self, view: TableView) -> list[list[str]]:
         """Return the cells of a table as text, its head first."""
-        return [[self._cell(cell) for cell in row] for row in (view.head, *view.rows)]
+        return [[self.cell(cell) for cell in row] for row in (view.head, *view.rows)]
 
-    def _cell(self, cell: Cell) -> str:
+    def cell(self, cell: Cell) -> str:
+        """Return the text of a cell with its marks, escaped."""
         if isinstance(cell, str):
             return self.text(cell)
         text = self.styles.get(cell.style, "{}").format(self.text(cell.text))
@@ -406,10 +407,17 @@ def _lines(text: str, limit: int, indent: str) -> list[str]:
 
 
 _HTML = _Medium(escape, _styles("<b>{}</b>", "<u>{}</u>"), "<sup>{}</sup>")
+_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0 1em"
+_RULE = ";border-bottom:1px solid"
+"""The rule below the head: as wide as the cells, and as dark or light as their text."""
 
 
 def html(*views: TableView) -> str:
-    """Return HTML tables for a notebook, dark or light, with all notes below."""
+    """Return HTML tables, dark or light as the text around, with all notes below.
+
+    Every cell has its own style, so that a table looks the same in notebooks, which have rules for
+    tables, and on a bare page or in a mail, which have none.
+    """
     tables = "".join(map(_html_table, views))
     notes = (_HTML.text(note) for view in views if view.head for note in view.notes)
     return tables + "".join(f"<p><small>{note}</small></p>" for note in notes)
@@ -417,23 +425,36 @@ def html(*views: TableView) -> str:
 
 def _html_table(view: TableView) -> str:
     """Return a table below its caption; of a table without columns, the caption and its notes."""
-    from tabulate import tabulate
+    caption = f"<p><b>{_HTML.text(view.caption)}</b></p>" if view.caption else ""
+    if not view.head:
+        return caption + "".join(f"<p>{_HTML.text(note)}</p>" for note in view.notes if note)
 
-    head, *rows = _HTML.cells(view)
-    above = (view.caption,) if head else (view.caption, *view.notes)
-    paragraphs = "".join(f"<p>{_HTML.text(text)}</p>" for text in above if text)
-    if not head:
-        return paragraphs
+    head = "".join(
+        _html_cell(cell, side, "col") for cell, side in zip(view.head, view.alignment, strict=True)
+    )
+    rows = "".join(f"<tr>{_html_row(row, view.alignment)}</tr>" for row in view.rows)
+    return (
+        f'{caption}<div style="overflow-x:auto"><table style="{_TABLE}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
 
-    rows = rows or [["" for _ in head]]  # tabulate 0.9 shows no head without rows
-    text = tabulate(rows, head, "unsafehtml", colalign=view.alignment, disable_numparse=True)
-    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
-    text = text.replace("<table>", f'<table style="{style}">', 1)
-    row_head = r'<tr><th scope="row" style="text-align:left">\1</th>'
-    text = re.sub("<tr><td[^>]*>(.*?)</td>", row_head, text)
-    for tag in ("td", "th"):  # notebooks align cells to the right unless told otherwise
-        text = text.replace(f"<{tag}>", f'<{tag} style="text-align:left">')
-    return paragraphs + text.replace("<th style", '<th scope="col" style')
+
+def _html_row(row: Sequence[Cell], alignment: Sequence[str]) -> str:
+    """Return the cells of a row, whose first one is its head."""
+    first, *others = row
+    cells = [_html_cell(cell, side) for cell, side in zip(others, alignment[1:], strict=True)]
+    return _html_cell(first, "left", "row") + "".join(cells)
+
+
+def _html_cell(cell: Cell, side: str, scope: str = "") -> str:
+    """Return a cell; blanks before its text indent it, and heads and numbers stay on one line."""
+    text = cell if isinstance(cell, str) else cell.text
+    indent = 0.6 + 0.5 * (len(text) - len(text.lstrip(" ")))
+    style = f"text-align:{side};padding:.25em .6em .25em {indent:g}em"
+    style += ";white-space:nowrap" if side == "right" or scope == "col" else ""
+    style += _RULE if scope == "col" else ""
+    tag, where = ("th", f' scope="{scope}"') if scope else ("td", "")
+    return f'<{tag}{where} style="{style}">{_HTML.cell(cell)}</{tag}>'
 
 
 _MARKDOWN = _Medium(
@@ -441,10 +462,22 @@ _MARKDOWN = _Medium(
 )
 
 
+def markdown_text(*parts: Cell) -> str:
+    r"""Return texts as one line of Markdown.
+
+    >>> print(markdown_text(Marked("OPEN", "bold"), "a*b is not shown to be better."))
+    **OPEN** a\*b is not shown to be better.
+    """
+    return " ".join(_MARKDOWN.cell(part) for part in parts)
+
+
 def markdown(*views: TableView) -> str:
     """Return Markdown tables, each with its caption and notes below."""
     blocks = []
     for view in views:
+        if not view.head:
+            blocks += [_MARKDOWN.text(text) for text in (view.caption, *view.notes) if text]
+            continue
         head, *rows = _MARKDOWN.cells(view)
         rule = ["---:" if alignment == "right" else "---" for alignment in view.alignment]
         lines = _aligned([head, rule, *rows], view.alignment, ("| ", " | ", " |"))
@@ -537,12 +570,18 @@ _LATEX = _Medium(latex_text, _styles(r"\textbf{{{}}}", r"\underline{{{}}}"), "$^
 def latex(*views: TableView) -> str:
     r"""Return one ``table`` environment per view, with caption and label; notes are comments.
 
+    What has no columns, as a verdict, is a comment as well.
+
     It compiles under pdfLaTeX, LuaLaTeX and XeLaTeX with ``\usepackage{booktabs}``. A table is as
     wide as its columns: systems by metrics is the shape that fits a page, and a table with a
     column for each of many groups has to be cut or turned by hand.
     """
     blocks = []
     for view in views:
+        if not view.head:
+            texts = (view.caption, *view.notes)
+            blocks += [f"% {_Medium().text(text)}" for text in texts if text]
+            continue
         head, *rows = _aligned(_LATEX.cells(view), view.alignment, ("", " & ", r" \\"))
         columns = "".join(alignment[0] for alignment in view.alignment)
         caption = _LATEX.text(" ".join(filter(None, (view.title, view.caption))))

@@ -18,6 +18,7 @@ from rankwise.metrics.base import parse_all
 from rankwise.results.per_user import from_per_user
 from rankwise.results.result import Result
 from rankwise.results.reuse import saved_uses
+from rankwise.results.shipped import is_shipped, read_shipped, refuse_missing_pointer
 from rankwise.results.values import Values
 from rankwise.tables.storage import read_folder
 
@@ -98,8 +99,17 @@ def _slices(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def open_result(path: str | Path) -> Result:
-    """Return a saved result, given its folder or ``result.json``, or a table of per-user values."""
+    """Return a saved result, a table of per-user values, or the result that a pointer names.
+
+    A saved result is given by its folder or its ``result.json``, a pointer by the file that
+    ``rankwise decide --record`` moves.
+    """
     path = check_path("path", path)
+    if is_shipped(path):
+        path = read_shipped(path).checked_result()
     if path.is_dir():
         return load(path)
-    return load(path.parent) if path.name == "result.json" else from_per_user(path)
+    if path.name == "result.json":
+        return load(path.parent)
+    refuse_missing_pointer(path)
+    return from_per_user(path)

@@ -47,6 +47,21 @@ def write_text(path: Path, text: str) -> None:
     new_file(path, lambda part: part.write_bytes(data))
 
 
+def append_text(path: Path, text: str) -> None:
+    """Append a paragraph to a text file; a file that is not there begins with it.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    with output_errors(path):
+        is_begun = path.is_file() and path.stat().st_size > 0
+        data = ("\n" * is_begun + text).encode("utf-8", "backslashreplace")
+        with path.open("ab") as stream:
+            stream.write(data)
+
+
 def new_file(path: Path, write: Callable[[Path], object]) -> None:
     """Write a temporary file beside the target, then replace the target.
 
