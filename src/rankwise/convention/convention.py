@@ -194,10 +194,10 @@ class Entry:
         """The template of a name with numbers in it; None for a plain name."""
         return template_of(self.name) if is_template(self.name) else None
 
-    def filled(self, numbers: Mapping[str, str]) -> Metric:
+    def with_numbers(self, numbers: Mapping[str, str]) -> Metric:
         """Return the metric with the numbers that a text has in the places of the template.
 
-        >>> Entry("PFound:top={k};decay={decay}", "err").filled({"k": "5", "decay": "0.5"})
+        >>> Entry("PFound:top={k};decay={decay}", "err").with_numbers({"k": "5", "decay": "0.5"})
         ERR(decay=0.5) @ 5
         """
         parameters: dict[str, Any] = {
@@ -362,7 +362,7 @@ class ConventionLanguage:
         found = self._find_template(text)
         if found is not None:
             templated, written = found
-            return templated.filled(written)
+            return templated.with_numbers(written)
         name, at, cutoffs = text.partition("@")
         entry = self.entries.get(normalise_name(name.strip()))
         if entry is None or (at and not re.fullmatch(_CUTOFFS, cutoffs)):

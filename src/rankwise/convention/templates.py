@@ -46,12 +46,12 @@ def template_of(name: str) -> Template:
         return _Call(*call)
     parts = _PLACEHOLDER.split(name)
     groups = [
-        f"(?P<{part}>{_NUMBER})" if at % 2 else _escaped(part) for at, part in enumerate(parts)
+        f"(?P<{part}>{_NUMBER})" if at % 2 else _escape(part) for at, part in enumerate(parts)
     ]
     return _Pattern(re.compile("".join(groups), re.IGNORECASE))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return the pattern of a text in which blanks and underscores do not matter."""
     return "".join(r"[\s_]*" if letter in " _" else re.escape(letter) for letter in text)
 

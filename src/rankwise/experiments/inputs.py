@@ -89,7 +89,7 @@ class Inputs:
         run = (
             self._source(system, "recommendations")
             if isinstance(system, Source)
-            else self._fitted(name, system)
+            else self._fit(name, system)
         )
         if not self.experiment.sampled and self.experiment.candidates == "all":
             return run
@@ -131,14 +131,18 @@ class Inputs:
             columns = {**(columns or {}), **{f"{role}.{k}": v for k, v in source.columns.items()}}
         if source.format is None:
             return read_table(str(path), role, columns)
-        raw = self._declared(path, source)
+        raw = self._read_with_format(path, source)
         table = read_table(raw, role, columns)
         return replace(table, split=card_beside(path, raw.sha256)) if role == "truth" else table
 
     def table_or_path(self, source: Source) -> Any:
         """Return a file's path, or its table if the configuration names its format."""
         path = self.path(source)
-        return str(path) if source.format is None or path.is_dir() else self._declared(path, source)
+        return (
+            str(path)
+            if source.format is None or path.is_dir()
+            else self._read_with_format(path, source)
+        )
 
     def path(self, source: Source) -> Path:
         """Return the path of a source; raise if the configuration was resolved for another file."""
@@ -151,11 +155,11 @@ class Inputs:
             )
         return path
 
-    def _declared(self, path: Path, source: Source) -> Any:
+    def _read_with_format(self, path: Path, source: Source) -> Any:
         assert source.format is not None
         return read_file(path, Declared(source.format, source.separator, tuple(source.header)))
 
-    def _fitted(self, name: str, system: Any) -> str:
+    def _fit(self, name: str, system: Any) -> str:
         """Fit a baseline, and return the file of its lists, which a report can read again."""
         truth, train = self._interactions
         cuts = [k for metric in self.experiment.settings.metrics for k in metric.k]

@@ -136,7 +136,7 @@ def _nulls(section: Any, inputs: Inputs, runs: Mapping[str, Any]) -> Nulls:
 
 
 def _stages(section: Any, inputs: Inputs) -> Stages:
-    """Return what the stages of a configuration lose."""
+    """Compare the stages that a configuration describes."""
     orders = {
         name: inputs.table_or_path(getattr(section, name))
         for name in ("ranked", "final")

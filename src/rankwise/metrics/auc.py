@@ -512,9 +512,9 @@ class ListAUC(PerUser):
         n_hits, wrong = self._in_the_list(block) if not self.k else self._in_the_top(block, k)
         n_misses = n_in_top(block, k) - n_hits
         n_pairs = n_hits * n_misses
-        return self._filled(n_pairs - wrong, n_pairs, (n_misses < 0.5) & (n_hits > 0.5))
+        return self._share_right(n_pairs - wrong, n_pairs, (n_misses < 0.5) & (n_hits > 0.5))
 
-    def _filled(self, right: Array, n_pairs: Array, all_relevant: Array) -> Array:
+    def _share_right(self, right: Array, n_pairs: Array, all_relevant: Array) -> Array:
         """Return the share of right pairs; without a pair the value of ``one_class``."""
         area = divide(right, n_pairs)
         if self.one_class == "zero":
@@ -539,7 +539,7 @@ class ListAUC(PerUser):
             wrong = count_wrong_pairs(user, rows.tie[near], grade, block.n_users, tied=tied)
 
         n_rows, n_hits = sums_by_user(block, user, xp.ones_like(relevant), relevant)
-        return self._filled(n_pairs - wrong, n_pairs, (n_rows > 0) & (n_hits == n_rows))
+        return self._share_right(n_pairs - wrong, n_pairs, (n_rows > 0) & (n_hits == n_rows))
 
     @staticmethod
     def _in_the_list(block: Block) -> tuple[Array, Array]:
