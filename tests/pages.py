@@ -1,12 +1,14 @@
 """Pages of the documentation: every block runs, in order, and prints what the page says.
 
-A page is run in an empty folder. Tests give it the folder and the output of a demo that ran before, so that not every page
+A page that says "in the folder that `rankwise demo` writes" is run in a copy of that folder, any other in an empty one.
+Tests give it the folder and the output of a demo that ran before, so that not every page
 makes the same data again. A block of Python is executed, a block of commands is run line by
-line (a backslash at the end joins two), and a block of text below either is what it printed. Three comments, which no reader sees:
+line (a backslash at the end joins two), and a block of text below either is what it printed. Two comments, which no reader sees:
 
 ``<!-- file: NAME -->``      the next block is written to that file
 ``<!-- not run: REASON -->`` the next block is only shown
-``<!-- setup … -->``         Python that is run where it stands
+
+No comment runs anything: what a block needs, a block above it shows.
 
 ``python tests/pages.py PAGE …`` writes what is printed now into the pages.
 """
@@ -39,6 +41,13 @@ _PART = re.compile(
 )
 
 DEMO = re.compile(r"rankwise demo(?: --save rankwise-demo)?")
+_RUNS_DEMO = re.compile(r"^rankwise demo", re.MULTILINE)
+_NEEDS_DEMO = re.compile(r"in\s+the\s+folder\s+that\s+`rankwise\s+demo`\s+(?:writes|leaves)", re.I)
+
+
+def uses_demo(text: str) -> bool:
+    """Return whether a page runs the demo, or starts in the folder that the demo writes."""
+    return bool(_RUNS_DEMO.search(text) or _NEEDS_DEMO.search(text))
 
 
 @dataclass
@@ -56,6 +65,11 @@ class Page:
     def __post_init__(self) -> None:
         self.text = self.path.read_text(encoding="utf-8")
         self._here = self.folder
+        if _NEEDS_DEMO.search(self.text) and not _RUNS_DEMO.search(self.text):
+            if self.saved_demo is None:
+                demo.save(outcome_of_demo(), self.folder)
+            else:
+                shutil.copytree(self.saved_demo[0], self.folder, dirs_exist_ok=True)
 
     def run(self) -> Iterator[tuple[str, str]]:
         """Run every block; yield each output that the page shows, beside what was printed."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from pages import check
+from pages import check, uses_demo
 
 pytestmark = pytest.mark.slow
 
@@ -26,13 +25,9 @@ PAGES = [
 ]
 
 
-def with_demo(runs_demo):
-    """Return the pages that run ``rankwise demo``, or the others."""
-    return [
-        page
-        for page in PAGES
-        if bool(re.search("^rankwise demo", page.read_text("utf-8"), re.MULTILINE)) == runs_demo
-    ]
+def with_demo(needed):
+    """Return the pages that run ``rankwise demo`` or start in its folder, or the others."""
+    return [page for page in PAGES if uses_demo(page.read_text("utf-8")) == needed]
 
 
 @pytest.mark.parametrize("page", with_demo(False), ids=lambda path: path.stem)
