@@ -65,7 +65,7 @@ class Page:
     def __post_init__(self) -> None:
         self.text = self.path.read_text(encoding="utf-8")
         self._here = self.folder
-        if _NEEDS_DEMO.search(self.text) and not _RUNS_DEMO.search(self.text):
+        if _NEEDS_DEMO.search(self.text):
             if self.saved_demo is None:
                 demo.save(outcome_of_demo(), self.folder)
             else:
