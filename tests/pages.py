@@ -15,6 +15,7 @@ No comment runs anything: what a block needs, a block above it shows.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import os
@@ -22,6 +23,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import symtable
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -34,15 +36,62 @@ from command_line import rankwise_here
 from rankwise.experiments import demo
 
 _PART = re.compile(
-    r"^<!-- setup\n(?P<setup>.*?)-->$"
-    r"|^(?:<!-- (?P<note>file|not run): (?P<said>[^\n]*) -->\n+)?"
+    r"^(?:<!-- (?P<note>file|not run): (?P<said>[^\n]*) -->\n+)?"
     r"^```(?P<kind>\w*)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
 DEMO = re.compile(r"rankwise demo(?: --save rankwise-demo)?")
 _RUNS_DEMO = re.compile(r"^rankwise demo", re.MULTILINE)
-_NEEDS_DEMO = re.compile(r"in\s+the\s+folder\s+that\s+`rankwise\s+demo`\s+(?:writes|leaves)", re.I)
+_NEEDS_DEMO = re.compile(
+    r"in\s+the\s+folder\s+that\s+`rankwise\s+demo`\s+(?:writes|leaves)", re.IGNORECASE
+)
+
+
+_NOTES = re.compile(r"<!--(.*?)-->", re.DOTALL)
+_ALLOWED_NOTE = re.compile(
+    r" (?:(?:file|not run): [^\n]*|\S+ writes what follows|the end of what [^\n]*) "
+)
+
+
+def hidden_notes(text: str) -> list[str]:
+    """Return the comments of a page that are neither the name of a file, a reason not to run nor the mark of a generated part."""
+    return [note[0] for note in _NOTES.finditer(text) if not _ALLOWED_NOTE.fullmatch(note[1])]
+
+
+def unbound_names(text: str) -> list[str]:
+    """Return the names that a block of Python reads and no visible block up to it binds.
+
+    Blocks that are only shown may read names of the reader's code, such as a model.
+    """
+    bound, unbound = set(dir(builtins)) | {"__name__"}, []
+    for part in _PART.finditer(text):
+        if part["kind"] != "python":
+            continue
+        read, binds = _names(symtable.symtable(part["body"], "block", "exec"))
+        if part["note"] != "not run":
+            unbound += sorted(read - binds - bound)
+        if part["note"] != "file":  # a module, not a part of the page's session
+            bound |= binds
+    return unbound
+
+
+def _names(table: symtable.SymbolTable) -> tuple[set[str], set[str]]:
+    """Return the names that a block reads from its module, and those that it binds there."""
+    symbols = table.get_symbols()
+    read = {
+        symbol.get_name() for symbol in symbols if symbol.is_global() and symbol.is_referenced()
+    }
+    if table.get_type() == "module":
+        read = {symbol.get_name() for symbol in symbols if symbol.is_referenced()}
+    binds = {
+        symbol.get_name()
+        for symbol in symbols
+        if (symbol.is_assigned() or symbol.is_imported()) and table.get_type() == "module"
+    }
+    for child in table.get_children():
+        read |= _names(child)[0]
+    return read, binds
 
 
 def uses_demo(text: str) -> bool:
@@ -94,9 +143,6 @@ class Page:
 
     def _print(self, part: re.Match[str]) -> str | None:
         """Run one part and return what it prints; None if nothing is to be compared."""
-        if part["setup"] is not None:
-            self._python(part["setup"])
-            return None
         if part["note"] == "file":
             (self._here / part["said"]).parent.mkdir(parents=True, exist_ok=True)
             (self._here / part["said"]).write_text(part["body"], encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import check, uses_demo
+from pages import check, hidden_notes, unbound_names, uses_demo
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +23,24 @@ PAGES = [
     ROOT / "README.md",
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in ELSEWHERE),
 ]
+
+
+ALL = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda path: path.stem)
+def test_a_reader_sees_everything_that_a_block_needs(page):
+    """No comment hides code, and each name is bound by a block that the page shows."""
+    text = page.read_text("utf-8")
+    assert not hidden_notes(text)
+    assert not unbound_names(text)
+
+
+def test_unbound_names_are_found():
+    page = "```python\n{}\n```\n\n```python\nprint(a, [b for b in c], f(1))\n```\n"
+    assert unbound_names(page.format("a, c = 1, 2")) == ["f"]
+    assert unbound_names(page.format("import a, c\ndef f(x): return x + d")) == ["d"]
+    assert hidden_notes("<!-- not run: slow -->\n<!-- file: a.py -->\n<!-- setup\na = 1\n-->\n")
 
 
 def with_demo(needed):
