@@ -25,7 +25,7 @@ from api_reference import GROUPS, public_objects  # noqa: E402 - it lies in docs
 INDEFINITE = re.compile(r"\b(?:what|such|own|those|some|whether|another|others?)\b", re.IGNORECASE)
 """Words that stand in the place of a noun: name the thing instead."""
 UNSPOKEN = re.compile(
-    r"\A---\n.*?^---$|^(`{3,}|:{3,})\{?(?:\w|toctree).*?^\1$|<!--.*?-->|`[^`\n]*`|\]\([^)]*\)",
+    r"\A---\n.*?^---$|^(`{3,}).*?^\1$|<!--.*?-->|`[^`\n]*`|\]\([^)]*\)",
     re.MULTILINE | re.DOTALL,
 )
 """Parts of a page that are no sentences: its head, blocks, comments, code and targets of links."""

@@ -40,6 +40,6 @@ def test_every_check_has_an_anchor_and_says_what_to_do():
         entry = page.split(f"({check.code.lower()})=\n### {check.code}: {check.name}\n")[1].split(
             "\n#"
         )[0]
-        assert all(f"*{part}*" in entry for part in ("Finds", "Worst verdict", "What to do")), (
+        assert all(f"*{part}*" in entry for part in ("Finds", "Worst verdict", "Remedy")), (
             check.code
         )
