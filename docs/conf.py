@@ -49,6 +49,7 @@ if repository := os.environ.get("GITHUB_REPOSITORY"):  # set where a forge build
         "source_directory": "docs/",
     }
 html_static_path = ["static"]
+html_search_scorer = str(HERE / "search_scorer.js")
 html_css_files = ["wide.css"]
 exclude_patterns = ["build"]
 html_math_renderer = "mathml"

@@ -1,18 +1,21 @@
 """Pages of the documentation: every block runs, in order, and prints what the page says.
 
-A page is run in an empty folder. Tests give it the folder and the output of a demo that ran before, so that not every page
+A page that says "in the folder that `rankwise demo` writes" is run in a copy of that folder, any other in an empty one.
+Tests give it the folder and the output of a demo that ran before, so that not every page
 makes the same data again. A block of Python is executed, a block of commands is run line by
-line (a backslash at the end joins two), and a block of text below either is what it printed. Three comments, which no reader sees:
+line (a backslash at the end joins two), and a block of text below either is what it printed. Two comments, which no reader sees:
 
 ``<!-- file: NAME -->``      the next block is written to that file
 ``<!-- not run: REASON -->`` the next block is only shown
-``<!-- setup … -->``         Python that is run where it stands
+
+No comment runs anything: what a block needs, a block above it shows.
 
 ``python tests/pages.py PAGE …`` writes what is printed now into the pages.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import os
@@ -20,6 +23,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import symtable
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -32,13 +36,67 @@ from command_line import rankwise_here
 from rankwise.experiments import demo
 
 _PART = re.compile(
-    r"^<!-- setup\n(?P<setup>.*?)-->$"
-    r"|^(?:<!-- (?P<note>file|not run): (?P<said>[^\n]*) -->\n+)?"
+    r"^(?:<!-- (?P<note>file|not run): (?P<said>[^\n]*) -->\n+)?"
     r"^```(?P<kind>\w*)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
 DEMO = re.compile(r"rankwise demo(?: --save rankwise-demo)?")
+_RUNS_DEMO = re.compile(r"^rankwise demo", re.MULTILINE)
+_NEEDS_DEMO = re.compile(
+    r"in\s+the\s+folder\s+that\s+`rankwise\s+demo`\s+(?:writes|leaves)", re.IGNORECASE
+)
+
+
+_NOTES = re.compile(r"<!--(.*?)-->", re.DOTALL)
+_ALLOWED_NOTE = re.compile(
+    r" (?:(?:file|not run): [^\n]*|\S+ writes what follows|the end of what [^\n]*) "
+)
+
+
+def hidden_notes(text: str) -> list[str]:
+    """Return the comments of a page that are neither the name of a file, a reason not to run nor the mark of a generated part."""
+    return [note[0] for note in _NOTES.finditer(text) if not _ALLOWED_NOTE.fullmatch(note[1])]
+
+
+def unbound_names(text: str) -> list[str]:
+    """Return the names that a block of Python reads and no visible block up to it binds.
+
+    Blocks that are only shown may read names of the reader's code, such as a model.
+    """
+    bound, unbound = set(dir(builtins)) | {"__name__"}, []
+    for part in _PART.finditer(text):
+        if part["kind"] != "python":
+            continue
+        read, binds = _names(symtable.symtable(part["body"], "block", "exec"))
+        if part["note"] != "not run":
+            unbound += sorted(read - binds - bound)
+        if part["note"] != "file":  # a module, not a part of the page's session
+            bound |= binds
+    return unbound
+
+
+def _names(table: symtable.SymbolTable) -> tuple[set[str], set[str]]:
+    """Return the names that a block reads from its module, and those that it binds there."""
+    symbols = table.get_symbols()
+    read = {
+        symbol.get_name() for symbol in symbols if symbol.is_global() and symbol.is_referenced()
+    }
+    if table.get_type() == "module":
+        read = {symbol.get_name() for symbol in symbols if symbol.is_referenced()}
+    binds = {
+        symbol.get_name()
+        for symbol in symbols
+        if (symbol.is_assigned() or symbol.is_imported()) and table.get_type() == "module"
+    }
+    for child in table.get_children():
+        read |= _names(child)[0]
+    return read, binds
+
+
+def uses_demo(text: str) -> bool:
+    """Return whether a page runs the demo, or starts in the folder that the demo writes."""
+    return bool(_RUNS_DEMO.search(text) or _NEEDS_DEMO.search(text))
 
 
 @dataclass
@@ -56,6 +114,11 @@ class Page:
     def __post_init__(self) -> None:
         self.text = self.path.read_text(encoding="utf-8")
         self._here = self.folder
+        if _NEEDS_DEMO.search(self.text):
+            if self.saved_demo is None:
+                demo.save(outcome_of_demo(), self.folder)
+            else:
+                shutil.copytree(self.saved_demo[0], self.folder, dirs_exist_ok=True)
 
     def run(self) -> Iterator[tuple[str, str]]:
         """Run every block; yield each output that the page shows, beside what was printed."""
@@ -80,9 +143,6 @@ class Page:
 
     def _print(self, part: re.Match[str]) -> str | None:
         """Run one part and return what it prints; None if nothing is to be compared."""
-        if part["setup"] is not None:
-            self._python(part["setup"])
-            return None
         if part["note"] == "file":
             (self._here / part["said"]).parent.mkdir(parents=True, exist_ok=True)
             (self._here / part["said"]).write_text(part["body"], encoding="utf-8")

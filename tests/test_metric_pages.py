@@ -81,8 +81,11 @@ def test_tables_have_what_the_arithmetic_reads(name, head, row):
 def test_a_page_has_its_parts_in_order():
     page = reference.page(Description(registry.find("ndcg")), reference.typical_values())
     titles = [
-        "Typical values",
+        "keywords: normalized",
+        "ndcg: normalised discounted cumulative gain",
+        "Normalised DCG",
         "math::",
+        "Typical values",
         "When to use it",
         "Example by hand",
         "Parameters",

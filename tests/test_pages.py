@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from pages import check
+from pages import check, hidden_notes, unbound_names, uses_demo
 
 pytestmark = pytest.mark.slow
 
@@ -26,13 +25,27 @@ PAGES = [
 ]
 
 
-def with_demo(runs_demo):
-    """Return the pages that run ``rankwise demo``, or the others."""
-    return [
-        page
-        for page in PAGES
-        if bool(re.search("^rankwise demo", page.read_text("utf-8"), re.MULTILINE)) == runs_demo
-    ]
+ALL = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda path: path.stem)
+def test_a_reader_sees_everything_that_a_block_needs(page):
+    """No comment hides code, and each name is bound by a block that the page shows."""
+    text = page.read_text("utf-8")
+    assert not hidden_notes(text)
+    assert not unbound_names(text)
+
+
+def test_unbound_names_are_found():
+    page = "```python\n{}\n```\n\n```python\nprint(a, [b for b in c], f(1))\n```\n"
+    assert unbound_names(page.format("a, c = 1, 2")) == ["f"]
+    assert unbound_names(page.format("import a, c\ndef f(x): return x + d")) == ["d"]
+    assert hidden_notes("<!-- not run: slow -->\n<!-- file: a.py -->\n<!-- setup\na = 1\n-->\n")
+
+
+def with_demo(needed):
+    """Return the pages that run ``rankwise demo`` or start in its folder, or the others."""
+    return [page for page in PAGES if uses_demo(page.read_text("utf-8")) == needed]
 
 
 @pytest.mark.parametrize("page", with_demo(False), ids=lambda path: path.stem)

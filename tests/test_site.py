@@ -18,6 +18,7 @@ PAGES = {
 WIDTH = 88
 """The columns of code that fit beside the navigation."""
 MOST = 8  # entries of a section of the navigation
+HEAD = re.compile(r"\A---\n.*?^---\n+", re.MULTILINE | re.DOTALL)  # keywords for the search
 
 
 def navigation():
@@ -36,7 +37,8 @@ def navigation():
 
 @pytest.mark.parametrize("name", sorted({*PAGES} - ELSEWHERE))
 def test_a_page_begins_with_what_one_needs_gets_and_how_long_it_takes(name):
-    begin = " ".join(PAGES[name].read_text("utf-8").split("\n\n")[1].split())
+    text = HEAD.sub("", PAGES[name].read_text("utf-8"))
+    begin = " ".join(text.split("\n\n")[1].split())
     assert re.fullmatch(
         r"\*\*You need\*\* .+\. \*\*You get\*\* .+\. \*\*Time\*\* \d+ minutes?( .+)?\.", begin
     ), begin
@@ -103,3 +105,21 @@ def test_every_class_of_errors_is_explained():
     page = PAGES["errors"].read_text("utf-8")
     named = {name for name in errors.__all__ if name.endswith("Error")}
     assert not [name for name in named if name not in page]
+
+
+HOMES = {
+    r"eliminate_zeros": "tables",
+    r"force=True": "compare",
+    r"of the relevant items in a list .* are the mean over all orders": "tables",
+    r"1\.3 to 1\.7 times as wide": "statistics",
+    r"one user in 500": "statistics",
+    r"Of 20 candidates|With 20 candidates": "choice_of_test",
+    r"less than its margin, overall and in every slice": "decisions",
+}
+"""What is explained once, and the page; elsewhere a clause has a link to it."""
+
+
+@pytest.mark.parametrize("explained", HOMES)
+def test_what_is_explained_has_one_home(explained):
+    found = {name for name, path in PAGES.items() if re.search(explained, path.read_text("utf-8"))}
+    assert found == {HOMES[explained]}

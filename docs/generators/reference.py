@@ -20,6 +20,59 @@ TYPICAL = Path(__file__).parents[1] / "typical_values.csv"
 """The values of every metric in the case study."""
 
 
+FULL_NAMES = {
+    "aclt": "average coverage of long-tail items",
+    "aplt": "average percentage of long-tail items",
+    "arhr": "average reciprocal hit rank",
+    "arp": "average recommendation popularity",
+    "auc": "area under the ROC curve",
+    "awrf": "attention-weighted rank fairness",
+    "bpref": "binary preference",
+    "brier": "Brier score",
+    "cg": "cumulative gain",
+    "dcg": "discounted cumulative gain",
+    "ece": "expected calibration error",
+    "ee_d": "expected exposure disparity",
+    "ee_l": "expected exposure loss",
+    "ee_r": "expected exposure relevance",
+    "efd": "expected free discovery",
+    "epc": "expected popularity complement",
+    "err": "expected reciprocal rank",
+    "f": "F-score, F1, F-measure",
+    "fcp": "fraction of concordant pairs",
+    "fn": "false negatives",
+    "fp": "false positives",
+    "gauc": "group area under the ROC curve",
+    "gini": "Gini index of item exposure",
+    "hit_rate": "hit rate, hit ratio",
+    "iprec": "interpolated precision",
+    "ips": "inverse propensity scoring",
+    "lauc": "limited area under the ROC curve",
+    "lrap": "label ranking average precision",
+    "mae": "mean absolute error",
+    "map": "mean average precision",
+    "mar": "mean average recall",
+    "mcc": "Matthews correlation coefficient",
+    "mrr": "mean reciprocal rank",
+    "mse": "mean squared error",
+    "ncrr": "normalised cumulative reciprocal rank",
+    "ndcg": "normalised discounted cumulative gain",
+    "ndcg_binary": "normalised discounted cumulative gain with binary relevance",
+    "r2": "coefficient of determination",
+    "rbo": "rank-biased overlap",
+    "rbp": "rank-biased precision",
+    "reo": "ranking-based equal opportunity",
+    "rmse": "root mean squared error",
+    "rsp": "ranking-based statistical parity",
+    "snips": "self-normalised inverse propensity scoring",
+    "tn": "true negatives",
+    "tp": "true positives",
+    "xauc": "extended area under the ROC curve",
+}
+"""What abbreviations stand for, and a second usual name."""
+_AMERICAN = {"normalised": "normalized"}
+
+
 def write_pages(folder: Path) -> list[Path]:
     """Write the pages into a folder, made anew, and return them."""
     make_anew(folder)
@@ -60,15 +113,27 @@ def page(description: Description, typical: dict[str, str]) -> str:
     sections = dict(description.sections)
     notes = sections.pop("Notes", "")
     parts = [
-        heading(cls.name, "="),
-        "\n".join(table),
+        *keywords(cls.name),
+        heading(title(cls.name), "="),
         sections.pop(""),
+        "\n".join(table),
         *when_to_use(description.advice, notes),
     ]
     if cls.name in worked_examples.NAMES:
         parts.append(by_hand(worked_examples.example(cls.name)))
     parts += [f"{heading(title)}\n\n{text}" for title, text in sections.items()]
     return "\n\n".join(parts) + "\n"
+
+
+def title(name: str) -> str:
+    """Return the name of a metric, and the full name of an abbreviation."""
+    return f"{name}: {FULL_NAMES[name]}" if name in FULL_NAMES else name
+
+
+def keywords(name: str) -> list[str]:
+    """Return the keywords of a page for the search, which splits at commas: other spellings."""
+    words = [_AMERICAN[word] for word in FULL_NAMES.get(name, "").split() if word in _AMERICAN]
+    return [f".. meta::\n   :keywords: {', '.join(words)}"] if words else []
 
 
 def heading(text: str, line: str = "-") -> str:
@@ -193,7 +258,7 @@ def index(every: list[Description]) -> str:
                 f"   {mark} - {cell}".rstrip() for mark, cell in zip("*   ", row, strict=True)
             ]
         lines.append("")
-    names = [f"   {description.cls.name}" for description in every]
+    names = [f"   {name} <{name}>" for name in (description.cls.name for description in every)]
     return "\n".join([*lines, _WORLD, ".. toctree::", "   :hidden:", "", *names, ""])
 
 
@@ -202,9 +267,10 @@ def _row(description: Description) -> list[str]:
     needs = f" Needs {', '.join(description.needs)}." if description.needs else ""
     direction = {True: "↑", False: "↓", None: "–"}[description.cls.higher_is_better]
     use, avoid = description.advice or ("", "")
+    name = description.cls.name
     start = re.compile(r"^(Use it|Do not use it) ")
     return [
-        f":doc:`{description.cls.name}` {description.range} {direction}",
+        f":doc:`{name} <{name}>` {description.range} {direction}",
         description.summary + needs,
         *(_capital(start.sub("", text)) for text in (use, avoid)),
     ]

@@ -8,6 +8,7 @@ import shlex
 from itertools import chain
 
 import click
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -44,6 +45,8 @@ def test_the_demo(saved_demo):
     assert done.stderr.endswith(
         "".join(f"\n  {line}" for line in ("cd rankwise-demo", *NEXT)) + "\n"
     )
+    households = pl.read_csv(folder / "users.csv").group_by("household").len()["len"]
+    assert (households.min(), households.max(), households.sum()) == (1, 5, 1500)
     before = {path: path.read_bytes() for path in folder.rglob("*.csv")}
     assert len(before) == 14
     again = rankwise_here(folder.parent, "demo")  # into the same folder

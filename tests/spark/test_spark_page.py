@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_page_says_what_is_printed(spark, tmp_path):
     page = ROOT / "docs" / "spark.md"
-    assert check(page, tmp_path, spark=spark, folder=str(tmp_path)) >= 5
+    assert check(page, tmp_path, spark=spark) >= 5
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,7 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
     """Return the results of three baselines on synthetic interactions, split by time."""
     say("making interactions of 1,500 users with 800 films over two years …")
     data = synthetic(seed=seed)
+    data = replace(data, users=data.users.with_columns(household=_households(len(data.users))))
     split = GlobalTime(share=0.2).split(data.interactions)
     say(f"split by time: {len(split.train):,} training rows, {len(split.test):,} to test on …")
     models: dict[str, Baseline] = {
@@ -74,6 +75,12 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
             jackknife=32,
         )
     return Outcome(data, split, runs, results, seeds)
+
+
+def _households(n_users: int) -> pl.Series:
+    """Return the household of each user: 1 to 5 users in turn."""
+    sizes = np.random.default_rng(3).integers(1, 6, n_users)
+    return pl.Series([f"h{home:04d}" for home in np.repeat(np.arange(n_users), sizes)[:n_users]])
 
 
 def save(outcome: Outcome, folder: Path) -> None:
