@@ -714,9 +714,9 @@ def exposure(material: ReportData) -> list[Block]:
     """Return the Lorenz curves of exposure of items."""
     exposures, missing = material.lists.exposures(material.drawn.systems, material.k)
     if not exposures:
-        return [Missing("the exposure of items", next(iter(missing.values())))]
+        return [Missing.of_error("the exposure of items", next(iter(missing.values())))]
     without: list[Block] = [
-        Missing(f"the exposure of {system}", why) for system, why in missing.items()
+        Missing.of_error(f"the exposure of {system}", error) for system, error in missing.items()
     ]
     caption = f"Lorenz curves of item exposure in the top {material.k} of all lists. The nearer to "
     caption += f"the diagonal, the more evenly items are recommended.{material.left_out}"

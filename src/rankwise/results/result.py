@@ -39,6 +39,7 @@ from rankwise.results.intervals import (
     read_group_column,
     within,
 )
+from rankwise.results.locations import saved_inputs
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
 from rankwise.results.reuse import saved_uses
 from rankwise.results.sampling_unit import SamplingUnit
@@ -670,7 +671,9 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
         ``result.json`` names ``per_user-….parquet``, and with ``jackknife``
         ``replicates-….parquet``, with their hashes. A reader finds this result or the one that it
-        replaces, even while several processes save; tables of older results are removed.
+        replaces, even while several processes save; tables of older results are removed. For each
+        table that was read from a file, ``result.json`` has its hash and its path, absolute and
+        from the folder, so that a report can read the table again.
 
         Raises
         ------
@@ -681,6 +684,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         frames = {"per_user": self.per_user, "replicates": self.replicates, "sliced": self.sliced}
         content = self.to_dict()
         content["provenance"] |= saved_uses(path, self.provenance, self.per_user)
+        content["provenance"]["inputs"] = saved_inputs(content["provenance"], path)
         write_folder(path, content, {n: f for n, f in frames.items() if f is not None})
         return path
 

@@ -21,7 +21,7 @@ import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -299,6 +299,15 @@ class Declared:
     name: FormatName
     separator: str | None = None
     columns: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the format as plain values, for JSON."""
+        return {"name": self.name, "separator": self.separator, "columns": list(self.columns)}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Declared:
+        """Return the format from the values of `to_dict`."""
+        return cls(saved["name"], saved["separator"], tuple(saved["columns"]))
 
     def resolve(self, name: str, head: bytes) -> Format:
         """Return the format of the file with this name and these first bytes.
