@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -194,7 +195,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
                 found=join_names(cells or list(self.values)),
                 hint=f"take one of them, or result.table({name!r})"
                 if cells
-                else nearest(name, self.values),
+                else nearest(name, _of_same_metric(name, self.values))
+                or f"evaluate with {parameter('metrics', [name])}",
             )
         return name
 
@@ -692,6 +694,12 @@ class Result(DetailedDisplay, Mapping[str, float]):
     report = report_result
     log_mlflow = log_mlflow
     log_wandb = log_wandb
+
+
+def _of_same_metric(name: str, cells: Iterable[str]) -> list[str]:
+    """Return the values of the metric that a name has with other cut-offs or parameters."""
+    base = re.split(r"[@(\[]", name, maxsplit=1)[0]
+    return [cell for cell in cells if re.split(r"[@(\[]", cell, maxsplit=1)[0] == base]
 
 
 def knows_lists(result: Result) -> bool:

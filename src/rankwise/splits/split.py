@@ -30,7 +30,7 @@ from rankwise.core.terminal import TableView, html
 from rankwise.errors import OutputError, ParameterError, RankwiseError, nearest
 from rankwise.messages import parameter
 from rankwise.splits.interactions import Mask, Rows, as_polars, chunks, cut_rows
-from rankwise.tables.columns import Columns, check_finite, overrides_for
+from rankwise.tables.columns import Columns, SharedName, check_finite, overrides_for, shared_names
 from rankwise.tables.frames import from_frame, parse_numbers
 from rankwise.tables.storage import file_hash, new_folder, write_text
 from rankwise.tables.table import (
@@ -543,7 +543,15 @@ class Split:
             if only_train
             else "rows known before the test part"
         )
-        names = {**source.columns, **overrides_for(columns, kind)}
+        chosen = overrides_for(shared_names(columns), kind)
+        names = {
+            **source.columns,
+            **{
+                column: name
+                for column, name in chosen.items()
+                if name in rows.columns or not isinstance(name, SharedName)
+            },
+        }
         table = from_frame(rows, kind, names, f"{part} of {source.source}", source.format)
         if kind == "train" and not only_train:
             table = table.with_frame(table.frame.with_columns(pl.Series(TRAINED, trained)))

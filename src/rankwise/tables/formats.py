@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
-from rankwise.errors import FileError, ParameterError, nearest
+from rankwise.errors import FileError, ParameterError, nearest_name
 from rankwise.messages import mention
 
 _STEP = 2**24
@@ -134,7 +134,8 @@ def _near_name(path: Path) -> str | None:
     """Return a hint for a missing file: a file with a similar name, or the missing folder."""
     folder = path.parent
     if folder.is_dir():
-        return nearest(path.name, sorted(entry.name for entry in folder.iterdir()))
+        near = nearest_name(path.name, sorted(entry.name for entry in folder.iterdir()))
+        return None if near is None else f"did you mean {str(folder / near)!r}?"
     return f"there is no folder {str(folder)!r} either; relative paths are those of {os.getcwd()!r}"  # noqa: PTH109
 
 
