@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import polars as pl
 import pytest
 
 import rankwise as rw
+from rankwise.cli.main import cli
 from rankwise.datasets import synthetic
+from rankwise.reporting.hints import COMMANDS
 from rankwise.reporting.read_again import SavedTables
 from rankwise.splits import GlobalTime, LeaveOut
 from rankwise.tables.files import read_file
@@ -137,6 +140,22 @@ def test_a_changed_copy_beside_the_result_does_not_hide_the_unchanged_table(work
     shutil.copytree(work / "results", tmp_path / "other" / "results")
     (tmp_path / "other" / "one.csv").write_text("user,item\n1,2\n", encoding="utf-8")
     assert page_of(tmp_path / "other").missing.keys() == {"metrics of groups"}
+
+
+def test_each_part_that_can_be_had_has_its_command_on_the_page():
+    few = {name: rw.evaluate({1: [7], 2: [8]}, {1: [7], 2: [7]}, "ndcg@1") for name in "ab"}
+    page = rw.report(few)
+    commands = [gap(page, title).command for title in page.missing]
+    assert all(command.startswith("rankwise ") for command in commands)
+    assert "(pass " not in page.html
+    assert "(ask for " not in page.html
+
+
+@pytest.mark.parametrize("command", COMMANDS.values())
+def test_commands_on_the_page_have_their_options(command):
+    name, options = command.split()[1], re.findall(r"(?<= )--?\w+", command)
+    known = [option for each in cli.get_command(None, name).params for option in each.opts]
+    assert {*options} <= {*known}
 
 
 def test_a_page_names_no_path_that_was_not_passed(work):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.errors import MetricError, RankwiseError
-from rankwise.messages import Message, parameter
+from rankwise.reporting.hints import pass_hint
 from rankwise.results.result import Result
 from rankwise.splits.reading import read, split_hash
 from rankwise.splits.split import Split, hash_of_part
@@ -51,7 +51,7 @@ class SavedTables:
         if card is None:
             raise MetricError(
                 f"the result was evaluated without {_WORDS[role].removeprefix('the ')}",
-                hint=_pass_hint(role),
+                hint=pass_hint(role),
             )
 
         grades = result.provenance["settings"].get("grades") if role == "truth" else None
@@ -83,7 +83,7 @@ class SavedTables:
 
 def _unchanged_path(card: Mapping[str, Any], role: TableRole) -> Path:
     """Return where a table still lies as it was; raise if it does not."""
-    words, source, hint = _WORDS[role], card.get("source"), _pass_hint(role)
+    words, source, hint = _WORDS[role], card.get("source"), pass_hint(role)
     paths = [Path(path) for path in (card.get("file") or {"paths": ()})["paths"]]
     if not paths or card.get("sha256") is None:
         raise MetricError(
@@ -129,21 +129,3 @@ def _columns_of(card: Mapping[str, Any], role: TableRole) -> dict[str, str | Non
         elif name in ROLES[role]:
             columns[f"{role}.{name}"] = column
     return columns
-
-
-def _pass_hint(role: TableRole) -> str:
-    return f"pass {parameter(role)}"
-
-
-AUDIT_HINT = f"pass {parameter('audit', True)}"
-_OPTIONS: Mapping[str, str] = {
-    _pass_hint("recommendations"): "--recommendations NAME=FILE",
-    _pass_hint("truth"): "--truth FILE",
-    _pass_hint("train"): "--train FILE",
-    _pass_hint("items"): "--items FILE",
-    AUDIT_HINT: "--audit",
-}
-COMMANDS: Mapping[str, str] = {
-    Message(hint): f"rankwise report … {option}" for hint, option in _OPTIONS.items()
-}
-"""The command that does what a hint says."""

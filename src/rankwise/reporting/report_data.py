@@ -21,8 +21,9 @@ from rankwise.messages import Message, marked
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
 from rankwise.reporting.forest import Board, Forest, Stack
+from rankwise.reporting.hints import ASK_FOR_AUDIT, EVALUATE_ON_SPLIT
 from rankwise.reporting.plots import Estimates
-from rankwise.reporting.read_again import AUDIT_HINT, SavedTables
+from rankwise.reporting.read_again import SavedTables
 from rankwise.results.display import moment_text
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
@@ -474,7 +475,7 @@ def split(material: ReportData) -> list[Block]:
     if not cards:
         raise MetricError(
             "the results have no split metadata",
-            hint="evaluate on a Split, or on the folder that `rankwise split` wrote",
+            hint=EVALUATE_ON_SPLIT,
         )
     card, tested = cards[0], next(r.tested_on for r in material.results.values() if r.split)
     head = ["part", "rows", "users", "items"]
@@ -508,7 +509,7 @@ def split(material: ReportData) -> list[Block]:
 def audit(material: ReportData) -> list[Block]:
     """Return the checks of the audit: as passed, or of the tables behind the results."""
     if material.audit is False:
-        raise MetricError("the split was not audited", hint=AUDIT_HINT)
+        raise MetricError("the split was not audited", hint=ASK_FOR_AUDIT)
     checks = material.lists.audit.table if material.audit is None else material.audit
     rows = [
         [

@@ -29,7 +29,7 @@ from rankwise.findings.words import (
     places,
     verdict_tone,
 )
-from rankwise.reporting.read_again import COMMANDS
+from rankwise.reporting.hints import COMMANDS
 from rankwise.reporting.report_data import Missing, ReportData
 from rankwise.results.display import sample_text, split_words
 from rankwise.results.result import Result
