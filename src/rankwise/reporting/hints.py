@@ -1,7 +1,7 @@
 """How to have the missing parts of a page computed: in Python, and as a command.
 
-A hint stands in `Report.missing` and on the command line, which spells its options; the page has the
-command, for readers who see nothing else.
+A hint stands in `Report.missing` and on the command line, which spells its options; the page has
+the command, for readers who see nothing else.
 """
 
 from __future__ import annotations
