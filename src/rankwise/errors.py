@@ -39,6 +39,7 @@ __all__ = [
     "ScoreError",
     "UsageError",
     "nearest",
+    "nearest_name",
 ]
 
 _LONGEST = 600  # characters of one line of a message
@@ -221,7 +222,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("ndgc", ["ndcg", "recall"])
     "did you mean 'ndcg'?"
     """
+    near = nearest_name(name, known)
+    return None if near is None else f"did you mean '{near}'?"
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant; None if no name is similar."""
     from difflib import get_close_matches  # only errors need it
 
     near = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else None
+    return near[0] if near else None

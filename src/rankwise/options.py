@@ -268,10 +268,9 @@ class Choices:
     )
     undefined: Undefined = declare_option(
         "skip",
-        "Value of accuracy metrics for an evaluated user without relevant items. "
-        '``"skip"``: none; ``"zero"``: 0, also where 0 is the best value (``fallout``); ``"nan"``: '
-        "NaN, "
-        "as is then the mean.",
+        "Users without a relevant item: leave out (skip), count 0 (zero), or make the mean NaN "
+        "(nan). This is about accuracy metrics; 0 counts also where it is the best value "
+        "(``fallout``).",
         choices=Undefined,
         scope="population",
         per_metric=True,
@@ -479,8 +478,8 @@ class Options(Choices):
 
     relevance_threshold: float | None = declare_option(
         None,
-        "Rating threshold: minimum relevance of a relevant item. Without it every "
-        "ground-truth row with a relevance above 0 is relevant.",
+        "Count items as relevant from this rating on. Without it every ground-truth row with a "
+        "relevance above 0 is relevant.",
         flag="--threshold",
     )
     exclude_seen: bool = declare_option(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+
 import polars as pl
 import pytest
 
@@ -43,7 +46,10 @@ def run(folder, tmp_path, *arguments):
 def test_results(folder, tmp_path):
     done = run(folder, tmp_path, "results/a", "results/b", "--items", "items.csv")
     assert (done.returncode or 0, done.stdout) == (0, f"{tmp_path / 'page.html'}\n")
-    assert "without the audit: the split was not audited" in done.stderr
+    assert (
+        "without the audit: the result was evaluated without training interactions (pass --train "
+        "FILE)\n" in done.stderr
+    )
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "b beats a on recall@" in page
     assert "Три" in page
@@ -98,7 +104,6 @@ def test_a_saved_comparison(folder, tmp_path):
         ([], "Missing argument"),
         (["results/c"], "results/c"),
         (["results/a", "results/a"], "two systems are called"),
-        (["results/a", "--audit"], "--audit needs --train and --truth"),
         (["results/a", "results/b", "--baseline", "x"], "there is no result"),
         (["results/a", "--primary", "ndcg@3"], "ndcg@3"),
         (["results/a", "--recommendations", "x=a.csv"], "is not a result"),
@@ -109,6 +114,49 @@ def test_wrong_questions(folder, tmp_path, arguments, says):
     assert done.returncode in (2, 3)
     assert says in done.stderr
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_split_is_named_by_its_folder_or_its_card(folder, tmp_path):
+    rows = {"user": [*range(30)] * 2, "item": [3] * 30 + [1] * 30, "timestamp": range(60)}
+    rw.splits.GlobalTime(share=0.5).split(pl.DataFrame(rows)).save(tmp_path / "split")
+    for source in (tmp_path / "split", tmp_path / "split" / "split.json"):
+        both = ["results/a", "results/b", "--train", source, "--truth", source]
+        done = run(folder, tmp_path, *both)
+        assert not done.returncode, done.stderr
+        assert "without the audit" not in done.stderr
+        assert "without users by activity" not in done.stderr
+    done = run(folder, tmp_path, *both, "--no-audit")
+    assert "without the audit: the split was not audited (pass --audit)\n" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("demo")
+def test_a_page_of_saved_results_is_that_of_the_run_which_saved_them(saved_demo, tmp_path):
+    demo = tmp_path / "demo"
+    shutil.copytree(saved_demo[0], demo)
+    config = demo / "config.yaml"
+    config.write_text(
+        config.read_text("utf-8").replace("  random: runs/random.csv\n", ""), encoding="utf-8"
+    )
+    assert not rankwise_here(demo, "run", "config.yaml").returncode
+    results = [f"rankwise-results/results/{name}" for name in ("popularity", "neighbours")]
+    done = run(demo, tmp_path, *results)
+    assert not done.returncode, done.stderr
+    page = (tmp_path / "page.html").read_bytes()
+    assert page == (demo / "rankwise-results" / "report.html").read_bytes()
+
+    done = run(demo, tmp_path, "results/popularity", "results/neighbours")  # as `demo` saved them
+    others = (tmp_path / "page.html").read_text("utf-8")
+    assert done.stderr.count("without ") == 1
+    assert parts_of(others) == parts_of(page.decode("utf-8"))
+    assert str(tmp_path) not in others
+
+
+def parts_of(page):
+    """Return the sections of a page, and its gaps."""
+    return re.findall(r'<section[^>]* id="([\w-]+)"', page), re.findall(
+        r"<dt data-gap>(.*?)</dt>", page
+    )
 
 
 @pytest.mark.slow

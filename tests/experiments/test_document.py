@@ -152,10 +152,10 @@ def test_json_is_yaml(tmp_path):
 
 
 def test_files_that_are_none(tmp_path):
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="there is no such file"):
         read_document(tmp_path / "none.yaml")
     (tmp_path / "latin.yaml").write_bytes("a: ä".encode("latin-1"))
     with pytest.raises(FileError, match="not UTF-8"):
         read_document(tmp_path / "latin.yaml")
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="this is a folder"):
         read_document(tmp_path)

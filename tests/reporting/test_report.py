@@ -117,6 +117,7 @@ def test_the_sections_are_in_order(full):
                 "pairs",
                 "values",
                 "data",
+                "audit",
                 "settings",
                 "words",
             )
@@ -411,11 +412,11 @@ REASONS = {
     "users by activity": "train",
     "users by popularity of their items": "train",
     "trade-offs": "no metric of coverage",
-    "the exposure of items": "recommendations: a table was passed",
+    "the exposure of items": "the recommendation lists: a table was passed",
     "metrics of groups": "no metric with values of groups",
     "the split": "have no split metadata",
-    "the audit": "was not audited",
-    "examples of users": "recommendations: a table was passed",
+    "the audit": "evaluated without training interactions",
+    "examples of users": "the recommendation lists: a table was passed",
 }
 
 
@@ -626,10 +627,7 @@ def test_lists_of_paths_are_read_again_if_they_are_all_files_of_a_folder(tmp_pat
     assert "the exposure of items" not in rw.report({"low": result}, truth=TRUTH).missing
     frame.write_parquet(tmp_path / "more.parquet")
     missing = rw.report({"low": result}, truth=TRUTH).missing["the exposure of items"]
-    assert (
-        "recommendations came from a list of paths, which a result does not keep: 2 files in"
-        in missing
-    )
+    assert "came from a list of paths, and their folder has other files now: 2 files in" in missing
     given = rw.report({"low": result}, truth=TRUTH, recommendations={"low": paths})
     assert "the exposure of items" not in given.missing
 

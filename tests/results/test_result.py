@@ -30,6 +30,9 @@ def test_lookup(result):
     assert result["nDCG@2"] == result["ndcg@2"] == result[rw.NDCG() @ 2]
     with pytest.raises(rw.RankwiseError, match="did you mean 'ndcg@1'"):
         result["ndcg@10"]
+    with pytest.raises(rw.RankwiseError, match="mrr@2 was not evaluated") as error:
+        result["mrr@2"]
+    assert error.value.hint == 'evaluate with metrics=["mrr@2"]'
 
 
 def test_a_result_is_a_mapping(result):

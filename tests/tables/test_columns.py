@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import polars as pl
 import pytest
 from hypothesis import given
@@ -215,16 +213,32 @@ def test_all_columns_that_are_missing_are_asked_for_at_once(tmp_path):
     assert (
         error.value.what == "there is no column for the user, and there is no column for the item"
     )
-    keys = '"recommendations.user": "…", "recommendations.item": "…", "recommendations.rank": "…"'
-    assert f"columns={{{keys}}}" in error.value.hint
-    assert error.value.hint.endswith(
-        ', where columns={"recommendations.score": None} says that there is none'
-    )
-    columns = dict(zip(re.findall(r'"([a-z.]+)"', keys), ("Nutzer", "Ding", "Platz"), strict=True))
+    first, second = (named.value for named in error.value.hint.parameters)
+    columns = {
+        "recommendations.user": "Nutzer",
+        "recommendations.item": "Ding",
+        "recommendations.rank": "Platz",
+    }
+    assert (first, second) == (columns, {"recommendations.score": "Platz"})
+    assert ", if that is what they are; " in error.value.hint
+    assert error.value.hint.endswith(" where more is better")
     assert rw.evaluate(path, {1: {6}, 2: {5}}, "mrr", columns=columns)["mrr"] == 0.75
     columns = columns | {"recommendations.score": None}
     del columns["recommendations.rank"]
     assert rw.evaluate(path, {1: {6}, 2: {5}}, "mrr", columns=columns)["mrr"] == 0.75
+
+
+def test_columns_that_could_be_several_are_not_offered_by_order(tmp_path):
+    path = tmp_path / "liste.csv"
+    path.write_text("Nutzer,Ding,Platz,Land\n1,5,1,7\n1,6,2,7\n2,5,1,7\n")
+    with pytest.raises(ColumnError) as error:
+        rw.evaluate(path, {1: {6}, 2: {5}}, "mrr")
+    first, second = (named.value for named in error.value.hint.parameters)
+    assert first == dict.fromkeys(
+        ("recommendations.user", "recommendations.item", "recommendations.rank"), "…"
+    )
+    assert second == {"recommendations.score": None}
+    assert error.value.hint.endswith(" says that there is none")
 
 
 def test_the_only_column_that_is_left_is_offered():
@@ -232,6 +246,28 @@ def test_the_only_column_that_is_left_is_offered():
     with pytest.raises(ColumnError) as error:
         recognise(frame.columns, "recommendations", {}, "here")
     assert error.value.hint == 'say which: columns={"recommendations.item": "Ding"}'
+
+
+def test_a_name_for_all_tables_need_not_be_in_a_split(tmp_path):
+    rows = {"user": [1, 1, 2, 2], "item": [5, 6, 5, 6], "timestamp": [1, 3, 2, 4]}
+    rw.splits.GlobalTime(share=0.5).split(pl.DataFrame(rows)).save(tmp_path / "split")
+    lists = pl.DataFrame({"Nutzer": [1, 2], "item": [6, 5], "rank": [1, 1]})
+    result = rw.evaluate(lists, tmp_path / "split", "mrr", columns={"user": "Nutzer"})
+    assert result["mrr"] == 0.5
+
+
+def test_a_name_for_all_tables_that_one_lacks_is_told_from_that_of_the_other():
+    lists = pl.DataFrame({"Nutzer": [1], "item": [6], "rank": [1]})
+    truth = pl.DataFrame({"Kunde": [1], "item": [6]})
+    with pytest.raises(ColumnError, match="there is no column 'Nutzer' for the user") as error:
+        rw.evaluate(lists, truth, "mrr", columns={"user": "Nutzer"})
+    assert error.value.hint == (
+        'columns={"user": "Nutzer"} names the column of every table; of the lists alone, it is '
+        'columns={"recommendations.user": "Nutzer"}'
+    )
+    with pytest.raises(ColumnError, match="there is no column 'Kunde' for the user") as error:
+        rw.evaluate(lists, truth, "mrr", columns={"user": "Kunde"})
+    assert 'of the ground truth alone, it is columns={"truth.user": "Kunde"}' in error.value.hint
 
 
 def test_a_name_for_all_tables_is_that_of_the_tables_that_have_it():

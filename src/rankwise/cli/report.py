@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from rankwise.cli.main import examples
+from rankwise.cli.main import cli, examples
 from rankwise.cli.options import PATH, column_option, signature_options
+from rankwise.cli.spelling import spelling_of
 from rankwise.cli.systems import named_paths, open_system
+from rankwise.messages import Message
 from rankwise.reporting.report import report
 
 
@@ -40,7 +42,12 @@ from rankwise.reporting.report import report
 )
 @signature_options(report, "truth", "train", "items")
 @column_option
-@click.option("--audit/--no-audit", default=False, help="Audit TRAIN and TRUTH for leakage.")
+@click.option(
+    "--audit/--no-audit",
+    default=True,
+    help="Audit training interactions and ground truth for leakage, where both can be read.",
+    show_default=True,
+)
 @click.option(
     "--assets",
     type=PATH,
@@ -70,6 +77,9 @@ def report_command(
     Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Or
     give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote; or one
     LOG: a folder that `rankwise off-policy --save` wrote.
+
+    The files that a RESULT was evaluated from are read again if they are unchanged; options name
+    the files of other tables. TRUTH and TRAIN may be the folder of a split.
     """
     from rankwise.comparison.comparison import Comparison
     from rankwise.comparison.storage import is_comparison
@@ -94,24 +104,13 @@ def report_command(
         train=train,
         items=items,
         columns=columns or None,
-        audit=_audit(ctx, train, truth, columns) if audit else None,
+        audit=None if audit else False,
     )
     page.save(output)
     if assets is not None:
         files = page.save_assets(assets)
         click.echo(f"{len(files)} files in {assets}", err=True)
+    spell = spelling_of(ctx.command, cli)
     for what, why in page.missing.items():
-        click.echo(f"without {what}: {why}", err=True)
+        click.echo(f"without {what}: {Message(why).spelled(spell)}", err=True)
     click.echo(str(output))
-
-
-def _audit(
-    ctx: click.Context, train: str | None, truth: str | None, columns: dict[str, Any]
-) -> Any:
-    from rankwise.splits.audit import audit
-    from rankwise.splits.reading import truth_and_train
-
-    truth, train = truth_and_train(truth, train, columns or None)
-    if train is None or truth is None:
-        raise click.UsageError("--audit needs --train and --truth", ctx)
-    return audit(train, truth, columns=columns or None)

@@ -370,7 +370,7 @@ def curve(
     upto : int, optional
         The largest cut-off; by default the size of the largest candidate set.
     relevance_threshold : float, optional
-        Rating threshold: minimum relevance of a relevant item. Without it every ground-truth row
+        Count items as relevant from this rating on. Without it every ground-truth row
         with a relevance above 0 is relevant.
     columns : mapping, optional
         The column of ``truth`` for each role, e.g. ``{"user": "uid"}``.

@@ -45,7 +45,6 @@ from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import SideTables, TrainingCounts
 from rankwise.errors import DuplicateError, EmptyError, ParameterError, ScoreError
-from rankwise.evaluation.grades import keep_largest_grade
 from rankwise.evaluation.input_warnings import sample_counts
 from rankwise.evaluation.plan import (
     Plan,
@@ -63,6 +62,7 @@ from rankwise.messages import call, mention, parameter
 from rankwise.metrics.base import MetricFailure
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
+from rankwise.tables.grades import keep_largest_grade
 from rankwise.tables.ids import settle_ids
 from rankwise.tables.places import settle_empty_lists
 from rankwise.tables.read import read_table

@@ -27,7 +27,6 @@ from rankwise.evaluation.engine import (
     prepare,
     work,
 )
-from rankwise.evaluation.grades import no_truth_error, with_grades
 from rankwise.evaluation.input_warnings import check_dense, doubts, doubts_of_piece, low_ratings
 from rankwise.evaluation.join_results import merge_results
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
@@ -57,6 +56,7 @@ from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.columns import check_columns
 from rankwise.tables.files import table_hash
+from rankwise.tables.grades import no_truth_error, with_grades
 from rankwise.tables.ids import settle_ids
 from rankwise.tables.places import settle_empty_lists
 from rankwise.tables.read import Chunks, check_shared_names, read_tables
@@ -69,7 +69,7 @@ from rankwise.tables.requests import (
 from rankwise.tables.same_items import rename_items, same_items
 from rankwise.tables.spelling import check_common_items
 from rankwise.tables.storage import is_folder
-from rankwise.tables.table import Recommendations, Table, TableRole, Tables
+from rankwise.tables.table import CARD_FILE, Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import exclude_seen
 
 
@@ -122,7 +122,8 @@ def read_inputs(
 
 def _may_be_split(source: Any) -> bool:
     """Return whether a table is a folder, or may be a split: one made by a loaded package."""
-    is_given_folder = isinstance(source, str | Path) and is_folder(source)
+    is_path = isinstance(source, str | Path)
+    is_given_folder = is_path and (is_folder(source) or Path(source).name == CARD_FILE)
     return is_given_folder or "rankwise.splits" in sys.modules
 
 

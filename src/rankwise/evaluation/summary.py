@@ -628,6 +628,8 @@ def _catalogue_table(settings: Settings, facts: SideTables) -> Table | None:
 def _one_card(cards: list[dict[str, Any]]) -> dict[str, Any]:
     """Return one card for a table that came in pieces, with differing entries as a list."""
     card = dict(cards[0])
+    if any(other.get("file") != card.get("file") for other in cards):
+        card.pop("file", None)  # no file has all pieces
     for name in card:
         values = [other[name] for other in cards]
         if name in ADDED:

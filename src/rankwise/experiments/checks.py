@@ -30,6 +30,7 @@ from rankwise.errors import (
     ParameterError,
     RankwiseError,
     nearest,
+    nearest_name,
 )
 from rankwise.evaluation.evaluate import check_reads_no_truth, check_whole, without_truth
 from rankwise.evaluation.plan import Plan, check_catalogue, check_sampled, plan_passes
@@ -275,6 +276,14 @@ def logged_sources(section: Any) -> list[tuple[Place, Source]]:
     return [(place, source) for place, source in named if source is not None]
 
 
+def _near_path(folder: Path, path: str) -> str | None:
+    """Return a hint with the path of a file that was probably meant; None if none is similar."""
+    inside = (folder / path).parent
+    names = [other.name for other in inside.glob("*")] if inside.is_dir() else []
+    near = nearest_name(Path(path).name, names)
+    return None if near is None else f"did you mean {(Path(path).parent / near).as_posix()!r}?"
+
+
 def check_files(
     config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors
 ) -> None:
@@ -282,8 +291,7 @@ def check_files(
     for place, source in sources_of(config, systems):
         path = folder / source.path
         if not path.exists():
-            near = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
-            mistakes.add(place, f"there is no file {source.path}", nearest(path.name, near))
+            mistakes.add(place, f"there is no file {source.path}", _near_path(folder, source.path))
         elif path.is_dir() and source.format not in (None, "parquet"):
             mistakes.add(
                 (*place, "format"), "the files of a folder tell their format", "leave format out"

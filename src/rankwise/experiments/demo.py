@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -64,16 +65,7 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
     for name, model in models.items():
         say(f"fitting and evaluating: {name} …")
         runs[name] = model.fit(split.train).recommend(users, _LENGTH)
-        results[name] = evaluate(
-            runs[name],
-            split,
-            [*_CURVES, *METRICS[2:]],
-            items=data.items,
-            users=data.users,
-            by="activity",
-            relevance_threshold=_THRESHOLD,
-            jackknife=32,
-        )
+        results[name] = _evaluated(runs[name], split, data.items, data.users)
     return Outcome(data, split, runs, results, seeds)
 
 
@@ -83,10 +75,25 @@ def _households(n_users: int) -> pl.Series:
     return pl.Series([f"h{home:04d}" for home in np.repeat(np.arange(n_users), sizes)[:n_users]])
 
 
+def _evaluated(lists: Any, split: Any, items: Any, users: Any) -> Result:
+    """Return the result of a baseline, from tables or from their files."""
+    return evaluate(
+        lists,
+        split,
+        [*_CURVES, *METRICS[2:]],
+        items=items,
+        users=users,
+        by="activity",
+        relevance_threshold=_THRESHOLD,
+        jackknife=32,
+    )
+
+
 def save(outcome: Outcome, folder: Path) -> None:
     """Write everything into a folder, as files that the command line reads.
 
-    An earlier demo in the same folder is replaced, and nothing else is touched.
+    The results that are saved were evaluated from these files, so that a report finds the tables
+    behind them. An earlier demo in the same folder is replaced, and nothing else is touched.
     """
     tables = {
         "interactions": outcome.data.interactions,
@@ -102,8 +109,10 @@ def save(outcome: Outcome, folder: Path) -> None:
         path = folder / f"{name}.csv"
         path.parent.mkdir(exist_ok=True)
         new_file(path, table.write_csv)
-    for name, result in outcome.results.items():
-        result.save(folder / "results" / name)
+    items, users = folder / "items.csv", folder / "users.csv"
+    for name in outcome.results:
+        lists = folder / "runs" / f"{name}.csv"
+        _evaluated(lists, folder / "split", items, users).save(folder / "results" / name)
     for name, result in outcome.seeds.items():
         result.save(folder / "seeds" / name)
 

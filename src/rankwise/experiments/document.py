@@ -21,6 +21,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from rankwise.errors import ConfigError, FileError
+from rankwise.tables.formats import local_file
 
 Place: TypeAlias = tuple[str | int, ...]
 """The way to a value: keys of mappings and positions in lists."""
@@ -123,8 +124,9 @@ def read_document(path: str | Path) -> Document:
         If it is no YAML, not a mapping of keys to values, or too large to be read.
     """
     name = str(path)
+    file = local_file(path)
     try:
-        data = Path(path).read_bytes()
+        data = file.read_bytes()
     except OSError as error:
         raise FileError("this file cannot be read", where=name, found=error.strerror) from error
     if len(data) > _LARGEST:

@@ -15,7 +15,6 @@ from rankwise.candidates import sampled as sampled_candidates
 from rankwise.comparison.storage import folder_names
 from rankwise.errors import EmptyError, FileError, ParameterError
 from rankwise.evaluation.evaluate import evaluate
-from rankwise.evaluation.grades import with_grades
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.experiments.experiment import Experiment
 from rankwise.experiments.schema import MODELS, Source
@@ -24,6 +23,7 @@ from rankwise.splits.reading import truth_and_train
 from rankwise.tables.columns import columns_of, shared_names
 from rankwise.tables.files import read_file, table_hash
 from rankwise.tables.formats import Declared
+from rankwise.tables.grades import with_grades
 from rankwise.tables.ids import matching
 from rankwise.tables.read import read_table
 from rankwise.tables.storage import new_file, new_folder

@@ -355,7 +355,7 @@ def _write_report(
     page = report(
         comparisons[0] if comparisons else dict(results),
         title=output.title,
-        audit=audited,
+        audit=audited if output.audit else False,
         decision=decision,
         evidence=evidence,
         recommendations=local,

@@ -22,7 +22,7 @@ from functools import cached_property, partial
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -250,8 +250,7 @@ class Report:
     @property
     def missing(self) -> dict[str, str]:
         """The sections that could not be computed, with the reasons."""
-        blocks = (block for section in self.sections for block in _every(section.blocks))
-        return {block.what: block.why for block in blocks if isinstance(block, Missing)}
+        return {block.what: block.reason for block in _missing_of(self.sections)}
 
     @property
     def figures(self) -> list[Figure]:
@@ -364,6 +363,12 @@ def _every(blocks: Sequence[Block]) -> Iterator[Block]:
             yield from (chart for chart in block.charts if isinstance(chart, Figure))
 
 
+def _missing_of(sections: Sequence[Section]) -> list[Missing]:
+    """Return the parts that could not be computed, each once."""
+    blocks = [block for section in sections for block in _every(section.blocks)]
+    return [*{block.what: block for block in blocks if isinstance(block, Missing)}.values()]
+
+
 def _shown(blocks: Sequence[Block]) -> bool:
     """Return whether a block shows anything; missing parts are listed among the gaps."""
     return any(not isinstance(block, Missing) for block in blocks)
@@ -472,11 +477,7 @@ def make_report(
         raise ParameterError(
             f"recommendations of {unknown[0]!r}, which is not a result", found=", ".join(results)
         )
-    checks = None if audit is None else getattr(audit, "table", None)
-    if audit is not None and not isinstance(checks, pl.DataFrame):
-        raise ParameterError(
-            f"audit takes what {call('audit')} returns", found=type(audit).__name__
-        )
+    checks = _checks_of(audit)
     rule = {} if decision is None else _checked_decision(decision).record["rule"]
     absent = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
     if absent:
@@ -520,10 +521,7 @@ def make_report(
     sections[at:at] = [
         Section("logged", "Policies on logged impressions", logged_blocks(log)) for log in logs
     ]
-    missing = {
-        b.what: b.why for part in sections for b in _every(part.blocks) if isinstance(b, Missing)
-    }
-    found = gaps(material, missing)
+    found = gaps(material, _missing_of(sections))
     asides = [text for each in studies if isinstance(each, ResultTable) for text in each.asides]
     try:
         first = head(material, heading, found)
@@ -531,6 +529,19 @@ def make_report(
     except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
         first = Head([heading], "", reason(error), [], [], [gap.title for gap in found[:3]])
     return Report(heading, sections, first, found, [*results], material.summaries)
+
+
+def _checks_of(audit: Any) -> pl.DataFrame | Literal[False] | None:
+    """Return the checks of an audit; None where it is to be made, False where it is not."""
+    if audit is None or isinstance(audit, bool):
+        return None if audit is not False else False
+    checks = getattr(audit, "table", None)
+    if not isinstance(checks, pl.DataFrame):
+        raise ParameterError(
+            f"audit takes what {call('audit')} returns, or whether to audit",
+            found=type(audit).__name__,
+        )
+    return checks
 
 
 def _checked_decision(decision: Any) -> Decision:
@@ -594,8 +605,9 @@ def report(
     columns : mapping of str to str or None, optional
         The columns of tables that are passed here, where their names are not recognised:
         ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.
-    audit : Audit, optional
-        The audit of the split, from `rankwise.audit`.
+    audit : Audit or bool, optional
+        The audit of the split, from `rankwise.audit`. By default training interactions and ground
+        truth are audited, if both can be read; False leaves the audit out.
     decision : Decision, optional
         The decision, from `rankwise.decide`.
     evidence : OffPolicy, MetricValidation, JudgedResult, Nulls, …, or a list of them, optional

@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -26,18 +25,21 @@ from rankwise.core.terminal import (
     percent,
 )
 from rankwise.errors import MetricError, RankwiseError
-from rankwise.messages import call, parameter
+from rankwise.messages import Message, marked
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
 from rankwise.options import Options, options_of
 from rankwise.reporting.forest import Board, Forest, Stack
+from rankwise.reporting.hints import ASK_FOR_AUDIT, EVALUATE_ON_SPLIT
 from rankwise.reporting.plots import Estimates
+from rankwise.reporting.read_again import SavedTables
 from rankwise.results.display import moment_text
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
+from rankwise.splits.audit import audit as make_audit
+from rankwise.splits.audit_parts import Audit
 from rankwise.stats.differences import Floats
-from rankwise.tables.columns import Columns
-from rankwise.tables.files import folder_of_list, is_table_folder, table_hash
+from rankwise.tables.columns import Columns, columns_of
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 
@@ -88,10 +90,23 @@ class Figure:
 
 @dataclass(frozen=True)
 class Missing:
-    """A part that could not be computed, with the reason: a grey cell."""
+    """A part that could not be computed, with the reason, and how to have it computed."""
 
     what: str
     why: str
+    hint: str = ""
+
+    @classmethod
+    def of_error(cls, what: str, error: Exception) -> Missing:
+        """Return the part that an error prevented."""
+        hint = error.hint if isinstance(error, RankwiseError) else None
+        return cls(what, _problem(error), hint or "")
+
+    @property
+    def reason(self) -> Message:
+        """The reason and the hint on one line."""
+        hint = f" ({marked(self.hint)})" if self.hint else ""
+        return Message(f"{marked(self.why)}{hint}")
 
 
 @dataclass(frozen=True)
@@ -130,13 +145,18 @@ class Section:
 
 def reason(error: Exception) -> str:
     """Return an error's message on one line, marked as internal unless a RankwiseError."""
+    return Missing.of_error("", error).reason
+
+
+def _problem(error: Exception) -> str:
+    """Return an error's message on one line, without the hint."""
     if not isinstance(error, RankwiseError):
         message = str(error).strip().splitlines()[:1]
         return ": ".join(
             ["an error inside rankwise", type(error).__name__, *(line[:200] for line in message)]
         )
-    text = f"{error.what}: {error.found}" if error.found else error.what
-    return f"{text} ({error.hint})" if error.hint else text
+    found = f": {marked(error.found)}" if error.found else ""
+    return Message(f"{marked(error.what)}{found}")
 
 
 def section(
@@ -155,7 +175,7 @@ def section(
         try:
             blocks += build(material)
         except Exception as error:  # noqa: BLE001 - the page says it; it must not be lost with it
-            blocks.append(Missing(what, reason(error)))
+            blocks.append(Missing.of_error(what, error))
     return Section(name, title, blocks)
 
 
@@ -222,18 +242,21 @@ class Lists:
         pairs = frame.select(_text("item"), pl.col(named[0]).cast(pl.String)).drop_nulls()
         return dict(pairs.rows())
 
-    def exposures(self, systems: Sequence[str], k: int) -> tuple[dict[str, Floats], dict[str, str]]:
+    def exposures(
+        self, systems: Sequence[str], k: int
+    ) -> tuple[dict[str, Floats], dict[str, RankwiseError]]:
         """Return how often each item is in the first k, by system; and why systems have none.
 
         All systems have the same items: the catalogue that they were evaluated with, otherwise
         every item that is in any list, in the ground truth or in training.
         """
-        counts, missing = {}, {}
+        counts: dict[str, pl.DataFrame] = {}
+        missing: dict[str, RankwiseError] = {}
         for system in systems:
             try:
                 counts[system] = self.top(system, k)["item"].value_counts()
             except RankwiseError as error:
-                missing[system] = reason(error)
+                missing[system] = error
         sizes = [self.results[system].counts.get("catalogue_items", 0) for system in counts]
         size = max(sizes, default=0) or self._items([count["item"] for count in counts.values()])
         exposures = {}
@@ -249,44 +272,42 @@ class Lists:
                 seen.append(getattr(self, role)["item"].unique())
         return pl.concat(seen).n_unique() if seen else 0
 
+    @cached_property
+    def audit(self) -> Audit:
+        """The audit of the split into training interactions and ground truth."""
+        train, truth = self._first("train"), self._first("truth")
+        columns = columns_of(self.columns, ["interactions"])
+        return make_audit(train, truth, columns=columns or None)
+
     def _first(self, role: TableRole) -> Table:
         """Return a table that all results share, from the first result that locates the table."""
+        if role in self._shared:
+            return self._shared[role]
         failed: RankwiseError | None = None
         for result in self.results.values():
             try:
-                return self._table(result, role, self.tables.get(role))
+                self._shared[role] = self._table(result, role, self.tables.get(role))
+                return self._shared[role]
             except RankwiseError as error:
                 failed = failed or error
         assert failed is not None
         raise failed
 
+    @cached_property
+    def _shared(self) -> dict[TableRole, Table]:
+        """The tables that were read and that all results share."""
+        return {}
+
+    @cached_property
+    def _saved(self) -> SavedTables:
+        """The tables of the results' files."""
+        return SavedTables()
+
     def _table(self, result: Result, role: TableRole, source: Any) -> Table:
         """Return a table of the caller, or read again from the file that the result names."""
-        return (
-            _read_again(result, role) if source is None else read_table(source, role, self.columns)
-        )
-
-
-def _read_again(result: Result, role: TableRole) -> Table:
-    card = result.provenance.get("inputs", {}).get(role)
-    if card is None:
-        raise MetricError(f"the result was evaluated without {role}")
-    source, digest = str(card["source"]), card.get("sha256")
-    folder = folder_of_list(source)  # of which the list had all files, if the hashes agree
-    path = folder or Path(source)
-    ask = f"pass {parameter(role)}"
-    if digest is None:
-        raise MetricError(f"{role}: a table was passed, which a result does not keep", hint=ask)
-    if not path.exists():
-        raise MetricError(f"the file of {role} is not there any more: {path}", hint=ask)
-    if folder and (not is_table_folder(folder) or table_hash(folder) != digest):
-        raise MetricError(
-            f"{role} came from a list of paths, which a result does not keep: {source}", hint=ask
-        )
-    if table_hash(path) != digest:
-        raise MetricError(f"the file of {role} was changed since the evaluation: {path}", hint=ask)
-    columns = {f"{role}.{key}": name for key, name in card["columns"].items() if key != name}
-    return read_table(str(path), role, columns or None)
+        if source is None:
+            return self._saved.read(result, role)
+        return read_table(source, role, self.columns)
 
 
 def _text(name: str) -> pl.Expr:
@@ -313,8 +334,9 @@ class ReportData:
         How the results were compared.
     lists : Lists
         The recommendation lists and tables, where they can be had.
-    audit : polars.DataFrame or None
-        The checks of an audit of the split.
+    audit : polars.DataFrame, False or None
+        The checks of an audit of the split; None for an audit of the tables behind the results, and
+        False for no audit.
     decision : Decision or None
         The decision that the page is about.
     evidence : sequence of TableView
@@ -331,7 +353,7 @@ class ReportData:
     not_compared: str
     design: Design
     lists: Lists
-    audit: pl.DataFrame | None
+    audit: pl.DataFrame | Literal[False] | None
     decision: Decision | None = None
     evidence: Sequence[TableView] = ()
     group_differences: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -472,7 +494,7 @@ def split(material: ReportData) -> list[Block]:
     if not cards:
         raise MetricError(
             "the results have no split metadata",
-            hint="evaluate on a Split, or on the folder that `rankwise split` wrote",
+            hint=EVALUATE_ON_SPLIT,
         )
     card, tested = cards[0], next(r.tested_on for r in material.results.values() if r.split)
     head = ["part", "rows", "users", "items"]
@@ -504,12 +526,10 @@ def split(material: ReportData) -> list[Block]:
 
 
 def audit(material: ReportData) -> list[Block]:
-    """Return the checks of the audit."""
-    if material.audit is None:
-        raise MetricError(
-            "the split was not audited",
-            hint=f"pass {parameter('audit')}, what {call('audit')} returns",
-        )
+    """Return the checks of the audit: as passed, or of the tables behind the results."""
+    if material.audit is False:
+        raise MetricError("the split was not audited", hint=ASK_FOR_AUDIT)
+    checks = material.lists.audit.table if material.audit is None else material.audit
     rows = [
         [
             f"{row['code']} {row['name']}",
@@ -517,9 +537,9 @@ def audit(material: ReportData) -> list[Block]:
             format_number(row["value"]),
             row["said"],
         ]
-        for row in material.audit.iter_rows(named=True)
+        for row in checks.iter_rows(named=True)
     ]
-    statuses = material.audit["status"].to_list()
+    statuses = checks["status"].to_list()
     words = (("fail", "failed"), ("warn", "warned"), ("pass", "passed"), ("not run", "not run"))
     counts = [f"{statuses.count(status)} {word}" for status, word in words if status in statuses]
     bad = "fail" in statuses or "warn" in statuses

@@ -29,7 +29,8 @@ from rankwise.findings.words import (
     places,
     verdict_tone,
 )
-from rankwise.reporting.report_data import ReportData
+from rankwise.reporting.hints import COMMANDS
+from rankwise.reporting.report_data import Missing, ReportData
 from rankwise.results.display import sample_text, split_words
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
@@ -416,7 +417,7 @@ _OFFLINE = Gap(
 )
 
 
-def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
+def gaps(material: ReportData, missing: Sequence[Missing]) -> list[Gap]:
     """Return the gaps of the report, the largest first, with commands that would fill them."""
     found: list[Gap] = []
     results = material.results
@@ -479,4 +480,10 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
         Gap(f"{listing(names, 'metrics')} not compared", f"{reason}.")
         for reason, names in reasons.items()
     ]
-    return found + [Gap(what, f"{why}.") for what, why in missing.items()]
+    return found + [_gap_of(part) for part in missing]
+
+
+def _gap_of(part: Missing) -> Gap:
+    """Return a part that could not be computed as a gap, with the command if one fills it."""
+    command = COMMANDS.get(part.hint, "")
+    return Gap(part.what, f"{part.why if command else part.reason}.", command)

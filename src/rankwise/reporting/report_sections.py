@@ -58,6 +58,7 @@ from rankwise.reporting.forest import (
     percent_axis,
     value_axis,
 )
+from rankwise.reporting.hints import ASK_FOR_COSTS, ASK_FOR_CURVES, ASK_FOR_GROUPS
 from rankwise.reporting.plots import (
     FEWEST_USERS,
     MOST_GROUPS,
@@ -603,7 +604,7 @@ def trade_offs(material: ReportData) -> list[Block]:
     if not xs:
         raise MetricError(
             "no metric of coverage, novelty, diversity or popularity bias was evaluated",
-            hint='ask for "catalog_coverage@10", "gini@10" or "novelty@10"',
+            hint=ASK_FOR_COSTS,
         )
     y, up = material.primary, material.direction(material.primary)
     baseline = material.design.baseline
@@ -714,9 +715,9 @@ def exposure(material: ReportData) -> list[Block]:
     """Return the Lorenz curves of exposure of items."""
     exposures, missing = material.lists.exposures(material.drawn.systems, material.k)
     if not exposures:
-        return [Missing("the exposure of items", next(iter(missing.values())))]
+        return [Missing.of_error("the exposure of items", next(iter(missing.values())))]
     without: list[Block] = [
-        Missing(f"the exposure of {system}", why) for system, why in missing.items()
+        Missing.of_error(f"the exposure of {system}", error) for system, error in missing.items()
     ]
     caption = f"Lorenz curves of item exposure in the top {material.k} of all lists. The nearer to "
     caption += f"the diagonal, the more evenly items are recommended.{material.left_out}"
@@ -758,8 +759,7 @@ def fairness(material: ReportData) -> list[Block]:
     if not metrics:
         raise MetricError(
             "no metric with values of groups was evaluated",
-            hint=f'ask for "group_gap(ndcg)@10" with {parameter("users")}, or "reo@10" with '
-            f"{parameter('items')}",
+            hint=ASK_FOR_GROUPS,
         )
     blocks: list[Block] = []
     for name, groups in metrics.items():
@@ -852,9 +852,7 @@ def curves(material: ReportData) -> list[Block]:
     """Return metrics against the cut-off k."""
     cells_by_name: Mapping[str, Mapping[int, str]] = curves_of(material.results)
     if not cells_by_name:
-        raise MetricError(
-            "every metric was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"'
-        )
+        raise MetricError("every metric was evaluated at one cut-off only", hint=ASK_FOR_CURVES)
     chosen = {name: _thinned(cells) for name, cells in list(cells_by_name.items())[:_PANELS]}
     marked = [name for name in (material.design.baseline, *material.ranked[:1]) if name]
     draw = partial(charts().curve_chart, banded=marked, small=True)

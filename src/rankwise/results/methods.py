@@ -71,8 +71,9 @@ def report_result(
     columns : mapping of str to str or None, optional
         The columns of tables that are passed here, where their names are not recognised:
         ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.
-    audit : Audit, optional
-        What `rankwise.audit` found in the split.
+    audit : Audit or bool, optional
+        What `rankwise.audit` found in the split. By default training interactions and ground truth
+        are audited, if both can be read; False leaves the audit out.
 
     Returns
     -------

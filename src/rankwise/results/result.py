@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +40,7 @@ from rankwise.results.intervals import (
     read_group_column,
     within,
 )
+from rankwise.results.locations import saved_inputs
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
 from rankwise.results.reuse import saved_uses
 from rankwise.results.sampling_unit import SamplingUnit
@@ -193,7 +195,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
                 found=join_names(cells or list(self.values)),
                 hint=f"take one of them, or result.table({name!r})"
                 if cells
-                else nearest(name, self.values),
+                else nearest(name, _of_same_metric(name, self.values))
+                or f"evaluate with {parameter('metrics', [name])}",
             )
         return name
 
@@ -670,7 +673,9 @@ class Result(DetailedDisplay, Mapping[str, float]):
 
         ``result.json`` names ``per_user-….parquet``, and with ``jackknife``
         ``replicates-….parquet``, with their hashes. A reader finds this result or the one that it
-        replaces, even while several processes save; tables of older results are removed.
+        replaces, even while several processes save; tables of older results are removed. For each
+        table that was read from a file, ``result.json`` has its hash and its path, absolute and
+        from the folder, so that a report can read the table again.
 
         Raises
         ------
@@ -681,6 +686,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
         frames = {"per_user": self.per_user, "replicates": self.replicates, "sliced": self.sliced}
         content = self.to_dict()
         content["provenance"] |= saved_uses(path, self.provenance, self.per_user)
+        content["provenance"]["inputs"] = saved_inputs(content["provenance"], path)
         write_folder(path, content, {n: f for n, f in frames.items() if f is not None})
         return path
 
@@ -688,6 +694,12 @@ class Result(DetailedDisplay, Mapping[str, float]):
     report = report_result
     log_mlflow = log_mlflow
     log_wandb = log_wandb
+
+
+def _of_same_metric(name: str, cells: Iterable[str]) -> list[str]:
+    """Return the values of the metric that a name has with other cut-offs or parameters."""
+    base = re.split(r"[@(\[]", name, maxsplit=1)[0]
+    return [cell for cell in cells if re.split(r"[@(\[]", cell, maxsplit=1)[0] == base]
 
 
 def knows_lists(result: Result) -> bool:

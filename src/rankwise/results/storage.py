@@ -15,6 +15,7 @@ from rankwise.errors import (
     UsageError,
 )
 from rankwise.metrics.base import parse_all
+from rankwise.results.locations import loaded_inputs
 from rankwise.results.per_user import from_per_user
 from rankwise.results.result import Result
 from rankwise.results.reuse import saved_uses
@@ -62,6 +63,7 @@ def load(folder: str | Path) -> Result:
             counts=data["counts"],
             slices=None if slices is None else _slices(slices),
             provenance=data["provenance"]
+            | {"inputs": loaded_inputs(data["provenance"], path)}
             | saved_uses(path, data["provenance"], frames["per_user"]),
             diagnostics={name: _numbers(row) for name, row in data["diagnostics"].items()},
             replicates=frames.get("replicates"),

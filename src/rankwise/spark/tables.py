@@ -40,7 +40,6 @@ from rankwise.errors import (
     RankwiseError,
     UsageError,
 )
-from rankwise.evaluation.grades import check_events, graded_columns
 from rankwise.messages import call, parameter
 from rankwise.spark.text_files import SparkFile, quoted, read_text, with_text_keys
 from rankwise.tables.columns import (
@@ -53,6 +52,7 @@ from rankwise.tables.columns import (
     plain_name,
 )
 from rankwise.tables.frames import from_frame
+from rankwise.tables.grades import check_events, graded_columns
 from rankwise.tables.read import read_table
 from rankwise.tables.table import TRAINED, Table, TableRole
 

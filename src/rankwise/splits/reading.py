@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import TimeUnit
+from rankwise.core.hashing import json_hash
 from rankwise.errors import FileError, ParameterError, nearest
 from rankwise.splits.holdout import (
     Holdout,
@@ -29,12 +31,12 @@ from rankwise.splits.splitter import Deduplicate, Filter, KCore, MinRating, MinR
 from rankwise.splits.temporal import GlobalTime, SuccessiveTargets, TimeWindows, TwoStage
 from rankwise.tables.columns import ROLES, Columns, check_columns, plain_name
 from rankwise.tables.dates import COMPACT, read_compact
-from rankwise.tables.files import is_table_folder, read_file
+from rankwise.tables.files import is_table_folder, origin_of, read_file
 from rankwise.tables.formats import Format
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.storage import file_hash, is_folder
-from rankwise.tables.table import CARD_FILE, Table, is_deep, read_card
+from rankwise.tables.table import CARD_FILE, Origin, Table, is_deep, read_card
 
 _EXAMPLE = 'write {"rule": "LeaveOut", "n": 1, "filters": [{"filter": "KCore", "k": 5}]}'
 
@@ -190,15 +192,36 @@ def read(
         raise FileError(
             "this folder cannot be read", where=str(error.filename or path), found=error.strerror
         ) from error
-    read_fold = partial(_read_fold, folds, columns, time_unit, time_format)
+    root = path if len(folds) == 1 else None
+    read_fold = partial(_read_fold, folds, columns, time_unit, time_format, root)
     return read_fold(0) if len(folds) == 1 else Folds(len(folds), read_fold)
+
+
+def split_hash(folder: str | Path) -> str:
+    """Return one hash of the files of all parts of the split in a folder.
+
+    Raises
+    ------
+    FileError
+        If there is no single split, or a file of it differs from what its card says.
+    """
+    path = Path(folder)
+    folds = _find_files(path)
+    if len(folds) > 1:
+        raise FileError("this folder holds several folds", where=str(path))
+    return _hash_of_files(path, {file: file_hash(file) for file in folds[0].files.values()})
+
+
+def _hash_of_files(folder: Path, digests: Mapping[Path, str]) -> str:
+    """Return one hash of the files of a split: their paths in its folder, and their content."""
+    return json_hash({file.relative_to(folder).as_posix(): each for file, each in digests.items()})
 
 
 def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> tuple[Any, Any]:
     """Return ground truth and training interactions; a split passed as truth gives both.
 
-    Either may be the folder of a split. ``columns`` are those of the evaluation; in a split they
-    may name the relevance.
+    Either may be the folder of a split, or its card. ``columns`` are those of the evaluation; in a
+    split they may name the relevance.
     """
     truth, train = _of_folder(truth), _of_folder(train)
     if isinstance(truth, Split):
@@ -209,6 +232,8 @@ def truth_and_train(truth: Any, train: Any, columns: Columns | None = None) -> t
 
 def _of_folder(source: Any) -> Any:
     """Return the split in a folder, or the source unchanged; raise for several folds."""
+    if is_card_file(source):
+        source = Path(source).parent
     if isinstance(source, str | Path) and is_folder(source) and not is_table_folder(source):
         source = read(source)
     if isinstance(source, Folds):
@@ -218,6 +243,11 @@ def _of_folder(source: Any) -> Any:
             hint="evaluate each: for split in folds: …; the folder DIR/0 is the first fold",
         )
     return source
+
+
+def is_card_file(source: object) -> bool:
+    """Return whether a source is the path of the card of a split."""
+    return isinstance(source, str | Path) and Path(source).name == CARD_FILE
 
 
 class _SplitFiles(NamedTuple):
@@ -319,6 +349,7 @@ def _read_fold(
     columns: Columns | None,
     unit: TimeUnit | None,
     time_format: str | None,
+    root: Path | None,
     fold: int,
 ) -> Split:
     folder, files, card = folds[fold]
@@ -330,6 +361,7 @@ def _read_fold(
         )
         for path in files.values()
     ]
+    origin, digest = _origin_of(root or folder, files, parts)
     for role in ("user", "item"):
         parts = align(parts, role)
     schema = {name: dtype for part in parts for name, dtype in part.frame.schema.items()}
@@ -353,7 +385,15 @@ def _read_fold(
             where=str(folder),
             found=str(error).splitlines()[0],
         ) from error
-    table = Table(frame, "interactions", str(folder), parts[0].format, parts[0].columns)
+    table = Table(
+        frame,
+        "interactions",
+        str(folder),
+        parts[0].format,
+        parts[0].columns,
+        sha256=digest,
+        origin=origin,
+    )
     if unit is None and time_format is None and card is not None and "time" in card:
         unit, time_format = _saved_clock(card["time"], table)
     rows = Rows(table, unit, time_format)
@@ -367,6 +407,16 @@ def _read_fold(
     split = Split(table, rows, masks, card["rule"], card["found"])
     split.__dict__["card"] = {name: value for name, value in card.items() if name != "files"}
     return split
+
+
+def _origin_of(
+    folder: Path, files: Mapping[str, Path], parts: list[Table]
+) -> tuple[Origin | None, str | None]:
+    """Return where a split is read again, and its hash; nothing if a file lies elsewhere."""
+    digests = {path: str(part.sha256) for path, part in zip(files.values(), parts, strict=True)}
+    if not all(path.is_relative_to(folder) for path in digests):
+        return None, None  # a fold that shares a file with others
+    return replace(origin_of(folder), is_split=True), _hash_of_files(folder, digests)
 
 
 def _saved_clock(time: dict[str, Any], table: Table) -> tuple[TimeUnit | None, str | None]:

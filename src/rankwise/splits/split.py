@@ -24,12 +24,13 @@ import polars as pl
 
 from rankwise.core import __version__
 from rankwise.core.arguments import FileFormat, Predicted, check_choice, check_path
+from rankwise.core.hashing import json_hash
 from rankwise.core.saved_forms import SPLIT
 from rankwise.core.terminal import TableView, html
 from rankwise.errors import OutputError, ParameterError, RankwiseError, nearest
 from rankwise.messages import parameter
 from rankwise.splits.interactions import Mask, Rows, as_polars, chunks, cut_rows
-from rankwise.tables.columns import Columns, check_finite, overrides_for
+from rankwise.tables.columns import Columns, SharedName, check_finite, overrides_for, shared_names
 from rankwise.tables.frames import from_frame, parse_numbers
 from rankwise.tables.storage import file_hash, new_folder, write_text
 from rankwise.tables.table import (
@@ -385,6 +386,11 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def hash_of_part(digest: str, kind: TableRole) -> str:
+    """Return the hash of the ground truth or of the training of a split, from that of its files."""
+    return json_hash([kind, digest])
+
+
 _MOST_FOLDS = 10  # in a notebook: each is computed for it, and leave-p-out has millions
 
 
@@ -537,14 +543,25 @@ class Split:
             if only_train
             else "rows known before the test part"
         )
-        names = {**source.columns, **overrides_for(columns, kind)}
+        chosen = overrides_for(shared_names(columns), kind)
+        names = {
+            **source.columns,
+            **{
+                column: name
+                for column, name in chosen.items()
+                if name in rows.columns or not isinstance(name, SharedName)
+            },
+        }
         table = from_frame(rows, kind, names, f"{part} of {source.source}", source.format)
         if kind == "train" and not only_train:
             table = table.with_frame(table.frame.with_columns(pl.Series(TRAINED, trained)))
         if "relevance" in table.columns and kind == "truth":
             table = table.with_frame(parse_numbers(table.frame, ["relevance"]))
             check_finite(table.frame["relevance"], "relevance", table)
-        return replace(table, is_text=source.is_text, split=self.card if kind == "truth" else None)
+        table = replace(table, is_text=source.is_text, split=self.card if kind == "truth" else None)
+        if source.origin is None or not source.origin.is_split or source.sha256 is None:
+            return table
+        return replace(table, sha256=hash_of_part(source.sha256, kind), origin=source.origin)
 
     def save(
         self,

@@ -540,7 +540,22 @@ def _chosen_column(
         return {column: name}
     if column == "request" and role == "truth":
         return {}  # the ground truth holds for all requests of a user
-    raise _unknown_column_error(f"there is no column {name!r} for the {column}", name, names, where)
+    error = _unknown_column_error(
+        f"there is no column {name!r} for the {column}", name, names, where
+    )
+    if error.hint is None and isinstance(name, SharedName):
+        raise _shared_name_error(error, column, name, role)
+    raise error
+
+
+def _shared_name_error(error: ColumnError, column: str, name: str, role: TableRole) -> ColumnError:
+    """Return the error of a name for all tables that one lacks, with the key of another table."""
+    other, words = ("recommendations", "the lists")
+    if role == "recommendations":
+        other, words = ("truth", "the ground truth")
+    every, alone = (parameter("columns", {key: str(name)}) for key in (column, f"{other}.{column}"))
+    hint = f"{every} names the column of every table; of {words} alone, it is {alone}"
+    return ColumnError(error.what, where=error.where, found=error.found, hint=hint)
 
 
 def _may_be_ambiguous(role: TableRole, column: str) -> bool:
@@ -587,7 +602,12 @@ def _merged_error(
             to_say[column] = named
     names = {f"{role}.{column}": name for column, name in to_say.items()}
     hint = f"say which: {parameter('columns', names)}"
-    if undecided and undecided[0] in to_say:
+    if len(to_say) > 1 and sorted(to_say.values()) == sorted(unread):
+        hint += ", if that is what they are"
+        if undecided[1:] and undecided[0] in to_say:
+            score = {f"{role}.{undecided[-1]}": to_say[undecided[0]]}
+            hint += f"; {parameter('columns', score)} where more is better"
+    elif undecided and undecided[0] in to_say:
         absent = {f"{role}.{undecided[-1]}": None}
         hint += f", where {parameter('columns', absent)} says that there is none"
     return ColumnError(
@@ -608,7 +628,7 @@ def _columns_named(error: ColumnError) -> dict[str, object]:
 def _columns_to_say(
     unresolved: Mapping[str, ColumnError], unread: Sequence[str], undecided: Sequence[str]
 ) -> dict[str, str]:
-    """Return the columns that the caller has to name, each with its name if only one is left.
+    """Return the columns that the caller has to name, with their names if all fit in order.
 
     ``undecided`` are columns of which one has to be there or be said to be absent.
     """
@@ -616,10 +636,12 @@ def _columns_to_say(
         column for column, error in unresolved.items() if error.what.startswith("there is no")
     ]
     to_say = dict.fromkeys(unresolved, "…")
+    if undecided and len(unread) > len(missing):
+        to_say[undecided[0]] = "…"
+    if len(missing) == len(unresolved) and len(unread) == len(to_say):
+        return dict(zip(to_say, unread, strict=True))
     if len(missing) == 1 and len(unread) == 1:
         to_say[missing[0]] = unread[0]
-    elif undecided and len(unread) > len(missing):
-        to_say[undecided[0]] = "…"
     return to_say
 
 

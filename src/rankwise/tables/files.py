@@ -53,7 +53,7 @@ from rankwise.tables.formats import (
 from rankwise.tables.frames import from_arrow, in_one_piece, parse_numbers
 from rankwise.tables.memory import from_document
 from rankwise.tables.storage import file_hash, file_state, is_folder, is_parquet, polars_path
-from rankwise.tables.table import CARD_FILE, TableRole
+from rankwise.tables.table import CARD_FILE, Origin, TableRole
 
 Projection: TypeAlias = Callable[[Mapping[str, Any]], Collection[str]]
 """Returns those of some columns, with their types, that are read."""
@@ -162,6 +162,8 @@ class RawFile:
     content: bytes | Path | None = None
     names: tuple[str, ...] = ()
     """All columns of a Parquet file, also those that were not read."""
+    origin: Origin | None = None
+    """Where it can be read again; None for pipes."""
 
     @property
     def is_text(self) -> bool:
@@ -222,7 +224,7 @@ def read_file(
             found=None if failed is None else str(failed),
             hint="read it again once it is written",
         ) from failed
-    return raw
+    return replace(raw, origin=origin_of(path, layout))
 
 
 def _from_path(
@@ -533,7 +535,9 @@ def read_parts(
         raws.append(raw)
     frame = pl.concat([raw.frame for raw in raws], rechunk=True)
     digest = _hash(folders, [raw.sha256 for raw in raws])
-    return RawFile(frame, Format("parquet"), name, digest, names=raws[0].names)
+    return RawFile(
+        frame, Format("parquet"), name, digest, names=raws[0].names, origin=origin_of(source)
+    )
 
 
 def scan_parts(
@@ -559,6 +563,20 @@ def scan_parts(
         scans.append(scan.select(first.frame.columns))
     assert first is not None
     return name, scans, first.names
+
+
+def origin_of(
+    source: str | Path | Sequence[str | Path], layout: Format | Declared | None = None
+) -> Origin:
+    """Return where a file, a folder of Parquet files, or a list of them is read again.
+
+    A list is read again from the folder of its files, if that has no others.
+    """
+    declared = layout.to_dict() if isinstance(layout, Declared) else {}
+    if isinstance(source, str | Path):
+        return Origin(os.path.abspath(source), declared)  # noqa: PTH100 - links stay as they are
+    parents = [os.path.dirname(os.path.abspath(path)) for path in source]  # noqa: PTH100, PTH120
+    return Origin(os.path.commonpath(parents), declared)
 
 
 def table_hash(source: str | Path | Sequence[str | Path]) -> str:

@@ -21,13 +21,13 @@ import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
-from rankwise.errors import FileError, ParameterError, nearest
+from rankwise.errors import FileError, ParameterError, nearest_name
 from rankwise.messages import mention
 
 _STEP = 2**24
@@ -134,7 +134,8 @@ def _near_name(path: Path) -> str | None:
     """Return a hint for a missing file: a file with a similar name, or the missing folder."""
     folder = path.parent
     if folder.is_dir():
-        return nearest(path.name, sorted(entry.name for entry in folder.iterdir()))
+        near = nearest_name(path.name, sorted(entry.name for entry in folder.iterdir()))
+        return None if near is None else f"did you mean {str(folder / near)!r}?"
     return f"there is no folder {str(folder)!r} either; relative paths are those of {os.getcwd()!r}"  # noqa: PTH109
 
 
@@ -299,6 +300,15 @@ class Declared:
     name: FormatName
     separator: str | None = None
     columns: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the format as plain values, for JSON."""
+        return {"name": self.name, "separator": self.separator, "columns": list(self.columns)}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Declared:
+        """Return the format from the values of `to_dict`."""
+        return cls(saved["name"], saved["separator"], tuple(saved["columns"]))
 
     def resolve(self, name: str, head: bytes) -> Format:
         """Return the format of the file with this name and these first bytes.

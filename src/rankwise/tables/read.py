@@ -52,6 +52,7 @@ from rankwise.tables.files import (
     RawFile,
     damaged_file_error,
     is_list_of_paths,
+    origin_of,
     read_file,
     read_parts,
     scan_parquet,
@@ -645,7 +646,7 @@ def from_file(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]
     _check_header(raw, role, overrides)
     table = from_frame(raw.frame, role, overrides, raw.name, str(raw.format))
     unread = _unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
-    table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)
+    table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread, origin=raw.origin)
     return _from_text(table, raw) if raw.is_text else table
 
 
@@ -782,7 +783,13 @@ class Chunks:
             if len(chunk):
                 table = read_table(chunk, self._role, self._columns)
                 unread = _unread_of(table, chunk.columns, self._names)
-                yield replace(table, source=self._source, format="parquet", unread=unread)
+                yield replace(
+                    table,
+                    source=self._source,
+                    format="parquet",
+                    unread=unread,
+                    origin=origin_of(self.path),
+                )
         if not self.total:
             read_table(self._files[0].collect(), self._role, self._columns)  # raises: no rows
 

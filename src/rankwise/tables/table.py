@@ -290,6 +290,30 @@ TRAINED = "trained"
 """The column that says which known rows of a split models are trained on; absent if all are."""
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a table was read from, so that it can be read again.
+
+    Attributes
+    ----------
+    path : str
+        The absolute path of a file, of the folder of a table, or of the folder of a split.
+    declared : mapping of str to value, default={}
+        The format that was declared for a file whose name and first line do not tell.
+    is_split : bool, default=False
+        Whether the path is the folder of a split, of which the table is a part.
+    """
+
+    path: str
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    is_split: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry of a table's card."""
+        declared = {"declared": dict(self.declared)} if self.declared else {}
+        return {"paths": [self.path], **declared}
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """A table with standard column names.
@@ -323,6 +347,8 @@ class Table:
     counts : mapping of str to int
         What was counted when the table was made: irregularities of lists, merged rows of a ground
         truth.
+    origin : Origin or None, default=None
+        Where the table lies, if all of it can be read again from there.
     """
 
     frame: pl.DataFrame
@@ -337,6 +363,7 @@ class Table:
     trimmed: int = 0
     empty_lists: pl.DataFrame | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
+    origin: Origin | None = None
 
     def with_ids(self, column: str, ids: pl.Series) -> Self:
         """Return the table with the ids of a column replaced."""
@@ -380,7 +407,7 @@ class Table:
 
     @property
     def card(self) -> dict[str, Any]:
-        """The table's entry in a result: source, format, rows, columns, ids and hash."""
+        """The table's entry in a result: source, format, rows, columns, ids, hash and paths."""
         ids = {
             name: str(self.frame[name].dtype)
             for name in ("user", "item")
@@ -395,6 +422,7 @@ class Table:
             "ids": ids,
             "ids_trimmed": self.trimmed,
             "sha256": self.sha256,
+            **({} if self.origin is None else {"file": self.origin.to_dict()}),
         }
 
 
