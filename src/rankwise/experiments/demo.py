@@ -65,7 +65,7 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
     for name, model in models.items():
         say(f"fitting and evaluating: {name} …")
         runs[name] = model.fit(split.train).recommend(users, _LENGTH)
-        results[name] = _evaluated(runs[name], split, data.items, data.users)
+        results[name] = _evaluate(runs[name], split, data.items, data.users)
     return Outcome(data, split, runs, results, seeds)
 
 
@@ -75,7 +75,7 @@ def _households(n_users: int) -> pl.Series:
     return pl.Series([f"h{home:04d}" for home in np.repeat(np.arange(n_users), sizes)[:n_users]])
 
 
-def _evaluated(lists: Any, split: Any, items: Any, users: Any) -> Result:
+def _evaluate(lists: Any, split: Any, items: Any, users: Any) -> Result:
     """Return the result of a baseline, from tables or from their files."""
     return evaluate(
         lists,
@@ -112,7 +112,7 @@ def save(outcome: Outcome, folder: Path) -> None:
     items, users = folder / "items.csv", folder / "users.csv"
     for name in outcome.results:
         lists = folder / "runs" / f"{name}.csv"
-        _evaluated(lists, folder / "split", items, users).save(folder / "results" / name)
+        _evaluate(lists, folder / "split", items, users).save(folder / "results" / name)
     for name, result in outcome.seeds.items():
         result.save(folder / "seeds" / name)
 
