@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import polars as pl
 import pytest
 
 import rankwise as rw
+from command_line import rankwise_here
 from rankwise.reporting import lookup, report_users
 from rankwise.reporting.lookup import Lookup, names_of_systems
 
@@ -61,12 +63,11 @@ def test_users_that_moved_most_come_first_and_the_others_by_id(report):
 
 
 def test_what_does_not_fit_is_said(monkeypatch, report):
-    monkeypatch.setattr(lookup, "MOST", 150)
     results = {name: rw.evaluate(run, TRUTH, "ndcg@2") for name, run in RUNS.items()}
     monkeypatch.setattr(
         report_users,
         "make_lookup",
-        lambda material, pair: lookup.make_lookup(material, pair, most=150),
+        lambda material, pair: lookup.make_lookup(material, pair, room=150),
     )
     small = rw.report(results, baseline="old", recommendations=RUNS, truth=TRUTH)
     block = block_of(small)
@@ -91,3 +92,18 @@ def test_a_user_without_a_value_has_none():
     }
     made = rw.report(results, baseline="new", recommendations=lists, truth=truth)
     assert users_of(block_of(made))["u2"] == [None, None, ["b"], ["a"], [], []]
+
+
+def test_a_page_may_name_no_user(tmp_path):
+    results = {name: rw.evaluate(run, TRUTH, "ndcg@2") for name, run in RUNS.items()}
+    options = {"recommendations": RUNS, "truth": TRUTH, "train": TRAIN, "show_users": False}
+    made = rw.compare(results, baseline="old")
+    for page in (rw.report(results, baseline="old", **options), made.report(**options)):
+        assert "examples" not in [part.name for part in page.sections]
+        assert 'id="lookup-data"' not in page.html
+        assert not re.search(r"\bu1\b", page.html)
+    for name, result in results.items():
+        result.save(tmp_path / name)
+    shown = rankwise_here(tmp_path, "report", "old", "new", "--no-show-users")
+    assert shown.returncode == 0
+    assert not re.search(r"\bu1\b", (tmp_path / "report.html").read_text("utf-8"))

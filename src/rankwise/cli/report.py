@@ -49,6 +49,12 @@ from rankwise.reporting.report import report
     show_default=True,
 )
 @click.option(
+    "--show-users/--no-show-users",
+    default=True,
+    help="Name users: those that moved most, and others by id, with their lists and histories.",
+    show_default=True,
+)
+@click.option(
     "--assets",
     type=PATH,
     metavar="DIR",
@@ -71,6 +77,7 @@ def report_command(
     assets: Path | None,
     *,
     audit: bool,
+    show_users: bool,
 ) -> None:
     """Write an HTML report about results: one self-contained file.
 
@@ -105,6 +112,7 @@ def report_command(
         items=items,
         columns=columns or None,
         audit=None if audit else False,
+        show_users=show_users,
     )
     page.save(output)
     if assets is not None:

@@ -356,6 +356,7 @@ def _write_report(
         comparisons[0] if comparisons else dict(results),
         title=output.title,
         audit=audited if output.audit else False,
+        show_users=output.show_users,
         decision=decision,
         evidence=evidence,
         recommendations=local,

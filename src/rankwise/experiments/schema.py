@@ -154,6 +154,10 @@ class Output(Section):
     audit: bool = Field(
         default=True, description="Audit the split for leakage, if there is training data."
     )
+    show_users: bool = Field(
+        default=True,
+        description="Name users in the report, with their lists and their training interactions.",
+    )
 
 
 class Engine(Section):

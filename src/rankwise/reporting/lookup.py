@@ -47,7 +47,7 @@ class Lookup:
         )
 
 
-def make_lookup(material: ReportData, pair: tuple[str, str], *, most: int = MOST) -> Lookup:
+def make_lookup(material: ReportData, pair: tuple[str, str], *, room: int = MOST) -> Lookup:
     """Return as many users as a page has room for, those that moved most first.
 
     Parameters
@@ -56,7 +56,7 @@ def make_lookup(material: ReportData, pair: tuple[str, str], *, most: int = MOST
         The results and their lists.
     pair : tuple of str
         The names of the baseline and of the system.
-    most : int, default=400_000
+    room : int, default=400_000
         The most characters that the data of users may have.
     """
     ordered = _values(material, pair)
@@ -72,7 +72,7 @@ def make_lookup(material: ReportData, pair: tuple[str, str], *, most: int = MOST
             *([numbers.of(item) for item in part.get(user, ())] for part in parts),
         ]
         size += len(json.dumps([user, entry], separators=(",", ":")))
-        if size + numbers.size > most:
+        if size + numbers.size > room:
             break
         ids.append(printable(user))
         users.append(entry)

@@ -168,6 +168,7 @@ def sections_of(material: ReportData) -> list[Section]:
         "decision": material.decision is not None,
         "evidence": bool(material.evidence),
         "calibration": curves,
+        "examples": material.show_users,
     }
     made = [
         section(name, title, material, parts)
@@ -459,6 +460,7 @@ def make_report(
     audit: Any = None,
     decision: Any = None,
     evidence: Any = (),
+    show_users: bool = True,
 ) -> Report:
     """Return the report of results, and of the table and design of their comparison if any.
 
@@ -511,6 +513,7 @@ def make_report(
         checks,
         decision,
         other_views,
+        show_users=show_users,
     )
     material = _with_groups(material)
     heading = (
@@ -575,6 +578,7 @@ def report(
     audit: Any = None,
     decision: Any = None,
     evidence: Any = (),
+    show_users: bool = True,
 ) -> Report:
     """Make an HTML report: the verdict, its evidence, the groups, the costs, and the gaps.
 
@@ -614,6 +618,9 @@ def report(
         Policies on logged impressions, from `rankwise.off_policy`; past launches, from
         `rankwise.validate_metrics`; human and model labels, from `rankwise.judged`; what is
         personal, from `rankwise.nulls`, which is also said below the verdict.
+    show_users : bool, default=True
+        Whether users are named: those that moved most, and others by id, with their lists and
+        their last training interactions. False for a page that leaves the team.
 
     Returns
     -------
@@ -636,7 +643,7 @@ def report(
     True
     """
     if isinstance(results, OffPolicy):
-        others = {
+        others: dict[str, Any] = {
             "primary": primary,
             "baseline": baseline,
             "recommendations": recommendations or None,
@@ -649,6 +656,7 @@ def report(
             "audit": audit,
         }
         others |= {"evidence": None if evidence == () else evidence}
+        others |= {"show_users": None if show_users else show_users}
         _check_unused(others)
         return _of_log(results, title, decision)
     named, comparison, why = _compared(results, primary, baseline)
@@ -665,6 +673,7 @@ def report(
         audit=audit,
         decision=decision,
         evidence=evidence,
+        show_users=show_users,
     )
 
 

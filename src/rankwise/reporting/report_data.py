@@ -345,6 +345,8 @@ class ReportData:
         The differences from the reference within groups, by the column of the groups.
     groups_not_compared : mapping of str to str
         Why there are none of a column.
+    show_users : bool
+        Whether users are named, with their lists and histories.
     """
 
     estimates: Estimates
@@ -358,6 +360,7 @@ class ReportData:
     evidence: Sequence[TableView] = ()
     group_differences: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     groups_not_compared: Mapping[str, str] = field(default_factory=dict)
+    show_users: bool = True
 
     @property
     def results(self) -> Mapping[str, Result]:

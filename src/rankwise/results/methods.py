@@ -59,6 +59,7 @@ def report_result(
     items: Any = None,
     columns: Columns | None = None,
     audit: Any = None,
+    show_users: bool = True,
 ) -> Report:
     """Return a page about this result alone; `rankwise.report` compares several.
 
@@ -74,6 +75,8 @@ def report_result(
     audit : Audit or bool, optional
         What `rankwise.audit` found in the split. By default training interactions and ground truth
         are audited, if both can be read; False leaves the audit out.
+    show_users : bool, default=True
+        Whether users are named, with their lists and histories.
 
     Returns
     -------
@@ -90,6 +93,7 @@ def report_result(
         tables=tables,
         columns=columns,
         audit=audit,
+        show_users=show_users,
     )
     return report
 
@@ -104,6 +108,7 @@ def report_comparison(
     items: Any = None,
     columns: Columns | None = None,
     audit: Any = None,
+    show_users: bool = True,
 ) -> Report:
     """Make an HTML report of this comparison; parameters as in `rankwise.report`."""
     tables = {"truth": truth, "train": train, "items": items}
@@ -117,6 +122,7 @@ def report_comparison(
         tables=tables,
         columns=columns,
         audit=audit,
+        show_users=show_users,
     )
     return report
 
