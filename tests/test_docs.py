@@ -41,11 +41,11 @@ def sphinx_build(source, target, *, theme=None, configuration=DOCS, **environmen
 
 
 SEARCHES = {
-    "statistical significance": "compare choice_of_test",
-    "p value": "compare choice_of_test",
-    "multiple testing": "compare choice_of_test",
-    "bootstrap": "compare choice_of_test statistics",
-    "wilcoxon": "choice_of_test",
+    "statistical significance": "compare statistics",
+    "p value": "compare statistics",
+    "multiple testing": "compare statistics",
+    "bootstrap": "compare statistics",
+    "wilcoxon": "statistics",
     "sample size": "sample_size",
     "power analysis": "sample_size",
     "non-inferiority": "decisions",
