@@ -194,3 +194,15 @@ def test_files_are_utf_8_whatever_the_locale(folder, tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert "Три" in (tmp_path / "page.html").read_bytes().decode("utf-8")
     assert "b − a" in (tmp_path / "assets" / "differences.csv").read_bytes().decode("utf-8")
+
+
+def test_a_recorded_decision_is_the_verdict_of_the_page(folder, tmp_path):
+    results = ("results/a", "results/b")
+    rule = ("--success", "recall@2", "--record", tmp_path / "decision.json")
+    decided = rankwise_here(folder, "decide", *results, *rule)
+    done = run(folder, tmp_path, *results, "--decision", tmp_path / "decision.json")
+    assert done.returncode == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    verdict = decided.stdout.split("\n\n")[0].split("  ", 1)[1]
+    assert " ".join(verdict.split()) in page
+    assert 'id="decision"' in page

@@ -138,3 +138,14 @@ def test_the_command_line(tmp_path):
     assert exported["counts"]["gain"] == 3
     refused = rankwise_here(tmp_path, *options, "--movers", "3", "--no-regression", "old.csv")
     assert refused.returncode == 2
+
+
+def test_a_user_without_a_list_is_told_from_a_list_without_hits():
+    truth = {user: {1} for user in "abc"}
+    old = rw.evaluate({user: [1] for user in truth}, truth, "mrr")
+    new = rw.evaluate({"a": [2], "c": [1]}, truth, "mrr")
+    moved = rw.compare({"old": old, "new": new}, baseline="old").movers("new")
+    lengths = {row["user"]: row["list_after"] for row in moved.table.to_dicts()}
+    assert lengths == {"a": 1, "b": 0}
+    values = {row[0]: row[2] for row in moved.views[-1].rows}
+    assert values == {"a": "0", "b": "0 (no list)"}

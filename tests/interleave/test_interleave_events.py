@@ -498,3 +498,12 @@ def test_mistakes_of_the_command_have_their_codes(tmp_path, options, code, messa
     done = rankwise_here(tmp_path, "interleaving", "events.csv", *options)
     assert done.returncode == code
     assert message in " ".join(done.stderr.split())
+
+
+def test_rewarded_items_of_no_team_are_counted():
+    rows = {"request": [1, 1, 2, 2, 3, 3], "user": [1, 1, 2, 2, 3, 3], "item": list("abababab")[:6]}
+    rows |= {"position": [1, 2] * 3, "team": ["A", "B", "B", "A", None, "A"]}
+    rows |= {"reward": [1, 0, 0, 1, 1, 0]}
+    found = rw.interleaving(rows)
+    assert found.counts["rewarded items of no team, which credit nobody"] == 1
+    assert "rewarded items of no team, which credit nobody: 1" in str(found)

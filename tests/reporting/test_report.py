@@ -952,3 +952,20 @@ def test_changed_settings_come_first_and_notes_of_all_systems_once(full, results
         own = notes.get(f"Notes of {name}", [])
         assert not set(own) & set(notes["Notes of all systems"])
         assert set(own) | set(notes["Notes of all systems"]) == set(result.notes)
+
+
+def test_users_without_a_list_are_counted_for_each_system():
+    truth = {user: {1} for user in range(40)}
+    lists = {
+        "old": {user: [1] for user in range(5, 40)},
+        "new": {user: [1] for user in range(32)},
+        "third": {user: [2] for user in range(5, 40)},
+        "whole": {user: [1] for user in truth},
+    }
+    results = {name: rw.evaluate(own, truth, "mrr") for name, own in lists.items()}
+    made = rw.report(results, baseline="old")
+    text = next(gap.text for gap in made.gaps if gap.title.endswith("without a list"))
+    said = "Of 40 users 5 get no list from old and third and 8 from new; each scores 0."
+    assert text.startswith(said)
+    method = rw.compare(results, baseline="old").export("methods")
+    assert "(5 for old and third and 8 for new) scores 0" in method

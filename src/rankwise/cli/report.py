@@ -43,6 +43,13 @@ from rankwise.reporting.report import report
 @signature_options(report, "truth", "train", "items")
 @column_option
 @click.option(
+    "--decision",
+    "decided",
+    type=PATH,
+    metavar="FILE",
+    help="The decision that the page is about, as `rankwise decide --record` wrote it.",
+)
+@click.option(
     "--audit/--no-audit",
     default=True,
     help="Audit training interactions and ground truth for leakage, where both can be read.",
@@ -51,7 +58,8 @@ from rankwise.reporting.report import report
 @click.option(
     "--show-users/--no-show-users",
     default=True,
-    help="Name users: those that moved most, and others by id, with their lists and histories.",
+    help="Whether users are named: those that moved most, and others by id, with their lists and "
+    "their last training interactions.",
     show_default=True,
 )
 @click.option(
@@ -75,6 +83,7 @@ def report_command(
     items: str | None,
     columns: dict[str, Any],
     assets: Path | None,
+    decided: Path | None,
     *,
     audit: bool,
     show_users: bool,
@@ -89,9 +98,11 @@ def report_command(
     the files of other tables. TRUTH and TRAIN may be the folder of a split.
     """
     from rankwise.comparison.comparison import Comparison
+    from rankwise.comparison.decision import Decision
     from rankwise.comparison.storage import is_comparison
     from rankwise.offpolicy.result import OffPolicy, is_off_policy
 
+    decision = None if decided is None else Decision.load(decided)
     subject: Any
     if len(systems) == 1 and is_comparison(Path(systems[0])):
         subject = Comparison.load(systems[0])
@@ -113,6 +124,7 @@ def report_command(
         columns=columns or None,
         audit=None if audit else False,
         show_users=show_users,
+        decision=decision,
     )
     page.save(output)
     if assets is not None:

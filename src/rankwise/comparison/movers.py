@@ -37,8 +37,9 @@ class Movers(TableDisplay):
     table : polars.DataFrame
         One row per user, the largest losses first, then the largest gains: ``user``, ``side``
         (``"loss"`` or ``"gain"``), columns of groups, both values (``before`` of the baseline,
-        ``after`` of the system), their ``difference``, the number of ``relevant`` items and, where
-        lists and truth were passed, the ranks of those that are listed (``ranks_before``,
+        ``after`` of the system), their ``difference``, the number of ``relevant`` items, the length
+        of both lists (``list_before``, ``list_after``; null if unknown) and, where lists and truth
+        were passed, the ranks of the relevant items that are listed (``ranks_before``,
         ``ranks_after``).
     metric, baseline, system : str
         What was compared.
@@ -112,8 +113,8 @@ class Movers(TableDisplay):
             (
                 str(row["user"]),
                 *(str(row[name]) for name in groups),
-                brief(row["before"]),
-                brief(row["after"]),
+                brief(row["before"]) + _no_list(row["list_before"]),
+                brief(row["after"]) + _no_list(row["list_after"]),
                 signed(row["difference"]),
                 _ranks_text(row) if has_ranks else str(row["relevant"]),
             )
@@ -125,7 +126,7 @@ class Movers(TableDisplay):
                 head,
                 rows,
                 self._notes,
-                left=(0, *range(1, 1 + len(groups)), len(head) - 1),
+                left=(0, *range(1, 1 + len(groups)), *([len(head) - 1] if has_ranks else [])),
                 title="The users that moved most.",
                 label="rankwise-movers",
             ),
@@ -182,6 +183,7 @@ def find_movers(
     shown = {side: rows.head(n).with_columns(side=pl.lit(side)) for side, rows in sides.items()}
     table = pl.concat([shown["loss"], shown["gain"]])
     table = _with_facts(table, both, lists, truth)
+    table = _with_lengths(table, both)
     unchanged = len(moved) - sum(map(len, sides.values()))
     return Movers(
         table,
@@ -222,6 +224,24 @@ def _with_facts(
     if lists is None and truth is None:
         return table
     return _with_ranks(table, both, lists, truth)
+
+
+def _with_lengths(table: pl.DataFrame, both: Mapping[str, Result]) -> pl.DataFrame:
+    """Return the users with the length of both lists; null where a result does not know it."""
+    dtype = table.schema["user"]
+    for result, column in zip(both.values(), ("list_before", "list_after"), strict=True):
+        units = result.units
+        if "list_length" not in units.columns or units["user"].is_duplicated().any():
+            table = table.with_columns(pl.lit(None, dtype=pl.Int64).alias(column))
+            continue
+        lengths = units.select(pl.col("user").cast(dtype), pl.col("list_length").alias(column))
+        table = table.join(lengths, on="user", how="left", maintain_order="left")
+    return table
+
+
+def _no_list(length: int | None) -> str:
+    """Return what stands behind the value of a user without a list."""
+    return " (no list)" if length == 0 else ""
 
 
 def _with_ranks(

@@ -663,15 +663,28 @@ def _population_clause(table: pl.DataFrame, design: Design, results: Mapping[str
         if left
         else ""
     )
-    without = {name: r.counts.get("users_without_list", 0) for name, r in results.items()}
-    if most := max(without.values()):
-        who = listing([name for name, count in without.items() if count])
+    if without := unserved_counts(results, "for"):
         cells = table.sort("primary", descending=True, maintain_order=True)["metric"].unique(
             maintain_order=True
         )
         said = unserved_words(results, cells.to_list(), design.missing)
-        text += f"; a {unit.row} without a list ({most:,} for {who}) {said}" if said else ""
+        text += f"; a {unit.row} without a list ({without}) {said}" if said else ""
     return f"{text}."
+
+
+def unserved_counts(results: Mapping[str, Result], words: str) -> str:
+    """Return how many users each system gives no list, as ``5 {words} a and 8 {words} b``.
+
+    Systems with equal numbers share one.
+    """
+    named: dict[int, list[str]] = {}
+    for name, result in results.items():
+        if count := result.counts.get("users_without_list", 0):
+            named.setdefault(count, []).append(name)
+    parts = [
+        f"{count:,} {words} {listing(names, named=len(names))}" for count, names in named.items()
+    ]
+    return listing(parts, named=len(parts))
 
 
 def unserved_words(

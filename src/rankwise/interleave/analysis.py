@@ -321,6 +321,8 @@ def _credits(
         frame = frame.filter("differs")
     if frame.is_empty():
         raise InputError("all rankers had the same lists", where=log.table.source)
+    of_nobody = frame.filter(pl.col("team").is_null() & (pl.col("reward") != 0))
+    counts["rewarded items of no team, which credit nobody"] = len(of_nobody)
     credit = [pl.col("reward").filter(pl.col("team") == name).sum().alias(name) for name in names]
     requests = frame.group_by("user", "request", maintain_order=True).agg(*credit)
     return requests, names, draft, {name: count for name, count in counts.items() if count}

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.paper import left_out_users, unserved_words
+from rankwise.comparison.paper import left_out_users, unserved_counts, unserved_words
 from rankwise.comparison.view import costs, system_order, verdict_sentences
 from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import brief, change, count_of, level_text, signed
@@ -423,7 +423,6 @@ def gaps(material: ReportData, missing: Sequence[Missing]) -> list[Gap]:
     results = material.results
     without = {name: r.counts.get("users_without_list", 0) for name, r in results.items()}
     if most := max(without.values(), default=0):
-        names = listing([name for name, count in without.items() if count])
         rows = material.unit.rows
         all_rows = max(r.counts.get(rows, 0) for r in results.values())
         cells = [
@@ -431,16 +430,17 @@ def gaps(material: ReportData, missing: Sequence[Missing]) -> list[Gap]:
             *(cell for cell in material.single_cells if cell != material.primary),
         ]
         said = unserved_words(results, cells, material.design.missing)
+        counts = unserved_counts(results, "from")
         text = (
-            f"{most:,} of {all_rows:,} {rows} get no list from "
-            f"{names}{f'; each {said}' if said else ''}."
+            f"Of {all_rows:,} {rows} {counts.replace(' from ', ' get no list from ', 1)}"
+            f"{f'; each {said}' if said else ''}."
         )
         text += " Add a fallback, or report them apart."
         found.append(
             Gap(
                 f"{count_of(most, material.unit.row)} without a list",
                 text,
-                "rankwise evaluate … --by history",
+                "rankwise evaluate … --population both",
             )
         )
     if material.decision is not None and (unguarded := material.decision.record.get("unguarded")):
