@@ -30,7 +30,7 @@ project = "rankwise"
 author = "The rankwise developers"
 project_copyright = author
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 default_role = "py:obj"
@@ -39,6 +39,7 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # outputs are not copied
 html_theme = "furo"
 html_title = f"rankwise {__version__}"
 html_theme_options: dict[str, Any] = {}

@@ -111,6 +111,19 @@ def test_a_search_finds_the_page_that_answers_it(site):
     assert len(missed) <= 3, "\n".join(missed)
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("site")
+def test_code_has_a_copy_button_and_output_has_none(site):
+    page = (site / "compare.html").read_text("utf-8")
+    assert "copybutton.js" in page
+    script = (site / "_static" / "copybutton.js").read_text("utf-8")
+    assert "div:not(.highlight-text) > div.highlight > pre" in script
+    assert 'class="highlight-text notranslate"' in page
+    assert "http" not in re.sub(
+        r"http://www.w3.org\S*|https?://\S*(?:LICENSE|license)\S*", "", script
+    )
+
+
 def found_pages(index, query):
     """Return pages in the order of Sphinx's searchtools.js: titles, entries and objects, then words."""
     from sphinx.search.en import SearchEnglish
