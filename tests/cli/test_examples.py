@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from itertools import chain
 
 import click
@@ -33,6 +34,12 @@ def examples():
 
 
 SHOWN = list(dict.fromkeys(chain(NEXT, *examples().values())))
+
+
+@pytest.fixture(scope="module")
+def demo_copy(saved_demo, tmp_path_factory):
+    """A copy of the demo's folder, in which commands may leave files."""
+    return shutil.copytree(saved_demo[0], tmp_path_factory.mktemp("shown") / "rankwise-demo")
 
 
 def test_the_demo(saved_demo):
@@ -97,10 +104,10 @@ def test_every_help_has_examples():
 
 
 @pytest.mark.parametrize("line", SHOWN)
-def test_shown_commands_run(saved_demo, line):
+def test_shown_commands_run(demo_copy, line):
     program, *arguments = shlex.split(line, comments=True)
     assert program == "rankwise"
-    done = rankwise_here(saved_demo[0], *arguments)
+    done = rankwise_here(demo_copy, *arguments)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
