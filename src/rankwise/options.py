@@ -121,6 +121,7 @@ ROADS: dict[Road, str] = {
 NotOn: TypeAlias = dict[Road, str]
 """The roads that refuse something, each with the reason."""
 _PIECES: NotOn = dict.fromkeys(("pieces", "chunks"), "all lists are needed at once")
+_COLUMN_OF_ITEMS: NotOn = {"command": "it takes the name of a column of --items"}
 _CHUNKS: NotOn = {"chunks": "all lists are needed at once"}
 _TENSORS: NotOn = {"torch": "tensors are read as they are"}
 _MODEL: NotOn = {"model": "a model names items itself"}
@@ -600,9 +601,7 @@ class Options(Choices):
         | _MODEL
         | _RATED
         | {"spark": "lists are of items; join them with the items first"},
-        forms=(
-            Form("codes={…}", _is_mapping, {"command": "it takes the name of a column of --items"}),
-        ),
+        forms=(Form("codes={…}", _is_mapping, _COLUMN_OF_ITEMS),),
     )
     titles: str | Mapping[Any, Any] | None = declare_option(
         None,
@@ -619,11 +618,7 @@ class Options(Choices):
         | _MODEL
         | _RATED
         | {"spark": "lists are of items; join them with the items first"},
-        forms=(
-            Form(
-                "titles={…}", _is_mapping, {"command": "it takes the name of a column of --items"}
-            ),
-        ),
+        forms=(Form("titles={…}", _is_mapping, _COLUMN_OF_ITEMS),),
     )
     same: str | Mapping[Any, Any] | None = declare_option(
         None,
@@ -640,9 +635,7 @@ class Options(Choices):
         | _MODEL
         | _RATED
         | {"spark": "join the tables with the ids that hold first"},
-        forms=(
-            Form("same={…}", _is_mapping, {"command": "it takes the name of a column of --items"}),
-        ),
+        forms=(Form("same={…}", _is_mapping, _COLUMN_OF_ITEMS),),
     )
     alternatives: str | None = declare_option(
         None,

@@ -83,7 +83,7 @@ def assert_not_worse(
     """
     __tracebackhide__ = True
     check_choice("not_shown", not_shown, NotShown)
-    outcomes = gate_outcomes(_compared(new, old, metric, margin=margin, **options))
+    outcomes = gate_outcomes(_compare(new, old, metric, margin=margin, **options))
     if holding_back(outcomes, not_shown):
         raise AssertionError(_lines(outcomes))
 
@@ -114,7 +114,7 @@ def assert_better(new: System, old: System, metric: str, **options: Any) -> None
     >>> assert_better(new, old, "recall@2")
     """
     __tracebackhide__ = True
-    outcomes = gate_outcomes(_compared(new, old, metric, margin=None, **options))
+    outcomes = gate_outcomes(_compare(new, old, metric, margin=None, **options))
     if holding_back(outcomes, "fail"):
         raise AssertionError(_lines([replace(outcome, hint="") for outcome in outcomes]))
 
@@ -158,27 +158,27 @@ def assert_ships(
     """
     __tracebackhide__ = True
     check_choice("not_shown", not_shown, NotShown)
-    decision = decide({"old": _opened(old), "new": _opened(new)}, success=success, **options)
+    decision = decide({"old": _open(old), "new": _open(new)}, success=success, **options)
     if decision.outcome == "stop" or (decision.outcome == "hold" and not_shown == "fail"):
         raise AssertionError(str(decision))
 
 
-def _compared(new: System, old: System, metric: str, **options: Any) -> Comparison:
+def _compare(new: System, old: System, metric: str, **options: Any) -> Comparison:
     """Return the comparison of a gate."""
-    systems = {"old": _opened(old), "new": _opened(new)}
+    systems = {"old": _open(old), "new": _open(new)}
     return compare(systems, baseline="old", primary=metric, metrics=[metric], **options)
 
 
-def _opened(system: Any) -> Any:
+def _open(system: Any) -> Any:
     """Return a system with its paths opened."""
     if isinstance(system, Result):  # a mapping of its values as well
         return system
     if isinstance(system, str | Path):
         return open_result(system)
     if isinstance(system, list | tuple):
-        return [_opened(each) for each in system]
+        return [_open(each) for each in system]
     if isinstance(system, Mapping):
-        return {name: _opened(each) for name, each in system.items()}
+        return {name: _open(each) for name, each in system.items()}
     return system
 
 

@@ -115,8 +115,8 @@ if TYPE_CHECKING:
     "0 (pass).",
 )
 @summary_option(
-    "With --no-regression: append the verdict, the table and the users that moved mos"
-    "t to a file, in Markdown, as for $GITHUB_STEP_SUMMARY."
+    "With --no-regression: append the verdict, the table and the users that moved most to a file, "
+    "in Markdown, as for $GITHUB_STEP_SUMMARY."
 )
 @click.option(
     "--movers",

@@ -83,8 +83,8 @@ def _move_pointer(ctx: click.Context, baseline: str, system: str, decision: Deci
     help="Write the decision as canonical JSON with a digest.",
 )
 @summary_option(
-    "Append the verdict, the table and the users that moved most to a file, in Markdo"
-    "wn, as for $GITHUB_STEP_SUMMARY."
+    "Append the verdict, the table and the users that moved most to a file, in Markdown, as for "
+    "$GITHUB_STEP_SUMMARY."
 )
 @click.pass_context
 def decide_command(

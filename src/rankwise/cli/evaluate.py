@@ -33,7 +33,6 @@ from rankwise.cli.options import (
 )
 from rankwise.cli.spelling import spelling_of
 from rankwise.messages import Message
-from rankwise.tables.storage import append_text
 
 if TYPE_CHECKING:
     from rankwise.evaluation.across_conventions import AcrossConventions
@@ -219,6 +218,8 @@ def evaluate_command(
         click.echo(f"saved to {result.save(save)}", err=True)
     shown = _respelled(ctx, result.with_intervals() if intervals else result)
     if summary is not None:
+        from rankwise.tables.storage import append_text
+
         append_text(summary, _summary(shown, required))
     # Last, because stdout may be full or gone.
     write_out(shown, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))

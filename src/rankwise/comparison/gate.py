@@ -109,7 +109,7 @@ def _outcome_of(row: dict[str, Any], comparison: Comparison) -> GateOutcome:
     means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
     numbers = [
         f"{means}, {_size_text(row, verdict.outcome, design.alpha)}",
-        "" if allowed is None else f"allowed {_allowed(margin, allowed)}",
+        "" if allowed is None else f"allowed {_margin_words(margin, allowed)}",
         design.unit.counted_in(row),
         verdict.why,
         *row["flags"],
@@ -123,7 +123,7 @@ def _outcome_of(row: dict[str, Any], comparison: Comparison) -> GateOutcome:
     )
 
 
-def _allowed(margin: float | str | None, size: float) -> str:
+def _margin_words(margin: float | str | None, size: float) -> str:
     """Return a margin as text; a share is followed by its size: ``1 % (0.000867)``."""
     return f"{margin_text(margin)} ({brief(size)})" if isinstance(margin, str) else brief(size)
 
@@ -162,7 +162,7 @@ class _Verdict:
 def _verdict(
     row: dict[str, Any], alpha: float, unit: SamplingUnit, *, has_direction: bool
 ) -> _Verdict:
-    """Return what a row shows at a level."""
+    """Return the verdict of a row at a significance level."""
     p = row["p_non_inferior"]
     if row["p"] != row["p"] or unit.users_in(row) < 2:
         why = "fewer than two users, or no variance"
@@ -184,7 +184,7 @@ def _verdict(
 
 
 def _open_verdict(row: dict[str, Any], unit: SamplingUnit) -> _Verdict:
-    """Return what is missing where a row shows neither."""
+    """Return the open verdict of a row, with the missing evidence."""
     if row["verdict"] in ("better if", "worse if"):
         condition = unit.condition(loss_text(row["condition"]))
         word = row["verdict"].removesuffix(" if")

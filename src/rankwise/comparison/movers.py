@@ -240,7 +240,7 @@ def _with_lengths(table: pl.DataFrame, both: Mapping[str, Result]) -> pl.DataFra
 
 
 def _no_list(length: int | None) -> str:
-    """Return what stands behind the value of a user without a list."""
+    """Return the mark of a user without a list."""
     return " (no list)" if length == 0 else ""
 
 

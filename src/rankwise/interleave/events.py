@@ -129,7 +129,7 @@ def read_events(
     clicks = events.frame.filter(action.is_in([*reward]))
     _check_needed(events, "exposures", impressions, names)
     _check_needed(events, "outcomes", clicks, click_names)
-    clicks = _renamed(clicks, {**click_names, "kind": _ACTION})
+    clicks = _rename(clicks, {**click_names, "kind": _ACTION})
     impressions, clicks, teamless = _in_experiment(impressions, clicks, names)
     exposures, repeated = _first_impressions(_read_exposures(impressions, names, events, shown))
     outcomes = Table(clicks, "outcomes", events.source, events.format, click_names)
@@ -284,7 +284,7 @@ def _check_needed(
     )
 
 
-def _renamed(frame: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
+def _rename(frame: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
     """Return columns under the names that they have in rankwise."""
     return pl.DataFrame({column: frame[name] for column, name in names.items()})
 
@@ -293,7 +293,7 @@ def _in_experiment(
     impressions: pl.DataFrame, clicks: pl.DataFrame, names: Mapping[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """Return impressions and clicks without queries that no team drafted, and their number."""
-    drafted = _renamed(impressions, {"request": names["request"], "team": names["team"]})
+    drafted = _rename(impressions, {"request": names["request"], "team": names["team"]})
     is_outside = drafted.select(pl.col("team").is_null().all().over("request")).to_series()
     outside = drafted["request"].filter(is_outside).unique()
     if outside.is_empty():

@@ -15,6 +15,7 @@ import polars as pl
 
 from rankwise.errors import RankwiseError
 from rankwise.messages import printable
+from rankwise.reporting.plots import paired_users
 from rankwise.reporting.report_data import Lists, ReportData
 
 MOST = 400_000
@@ -59,7 +60,10 @@ def make_lookup(material: ReportData, pair: tuple[str, str], *, room: int = MOST
     room : int, default=400_000
         The most characters that the data of users may have.
     """
-    ordered = _values(material, pair)
+    baseline, system = (material.results[name].units for name in pair)
+    paired = paired_users(system, baseline, material.primary)
+    moved = pl.col("difference").abs().fill_nan(0.0)
+    ordered = paired.sort(moved, "user", descending=[True, False])
     parts = _parts(material.lists, pair, material.k)
     numbers = _Numbers(material.lists.titles)
     ids: list[str] = []
@@ -68,8 +72,8 @@ def make_lookup(material: ReportData, pair: tuple[str, str], *, room: int = MOST
     for row in ordered.iter_rows(named=True):
         user = str(row["user"])
         entry = [
-            *(_rounded(row[name]) for name in ("baseline", "value")),
-            *([numbers.of(item) for item in part.get(user, ())] for part in parts),
+            *(_round(row[name]) for name in ("baseline", "value")),
+            *([numbers.place_of(item) for item in part.get(user, ())] for part in parts),
         ]
         size += len(json.dumps([user, entry], separators=(",", ":")))
         if size + numbers.size > room:
@@ -86,31 +90,21 @@ def make_lookup(material: ReportData, pair: tuple[str, str], *, room: int = MOST
     return Lookup(_as_script(data), len(users), len(ordered))
 
 
-def _values(material: ReportData, pair: tuple[str, str]) -> pl.DataFrame:
-    """Return both values of every user of both results, those that moved most first."""
-    cell = material.primary
-    before, after = (
-        material.results[name].units.select(pl.col("user").cast(pl.String), cell) for name in pair
-    )
-    both = before.join(after, on="user").rename({cell: "baseline", f"{cell}_right": "value"})
-    moved = (pl.col("value") - pl.col("baseline")).abs().fill_nan(0.0)
-    return both.sort(moved, "user", descending=[True, False])
-
-
 def _parts(lists: Lists, pair: tuple[str, str], k: int) -> list[Mapping[str, Sequence[str]]]:
     """Return by user the list of each system, the relevant items, and the last items before."""
-    runs = [_by_user(lists.top(name, k).sort("user", "position")) for name in pair]
-    relevant = _by_user(lists.relevant)
+    runs = [items_by_user(lists.top(name, k)) for name in pair]
+    relevant = items_by_user(lists.relevant)
     try:
-        before = _by_user(lists.history.group_by("user", maintain_order=True).tail(_BEFORE))
+        before = items_by_user(lists.history.group_by("user", maintain_order=True).tail(_BEFORE))
     except RankwiseError:
         before = {}
     return [*runs, relevant, before]
 
 
-def _by_user(rows: pl.DataFrame) -> dict[str, list[str]]:
-    grouped = rows.group_by("user", maintain_order=True).agg("item")
-    return dict(grouped.select(pl.col("user").cast(pl.String), "item").iter_rows())
+def items_by_user(rows: pl.DataFrame) -> dict[str, list[str]]:
+    """Return the items of each user, those of a list in its order."""
+    ordered = rows.sort("user", "position") if "position" in rows.columns else rows
+    return dict(ordered.group_by("user", maintain_order=True).agg("item").iter_rows())
 
 
 class _Numbers:
@@ -122,7 +116,7 @@ class _Numbers:
         self._titles = titles
         self._places: dict[str, int] = {}
 
-    def of(self, item: str) -> int:
+    def place_of(self, item: str) -> int:
         """Return the place of an item."""
         place = self._places.setdefault(item, len(self.names))
         if place == len(self.names):
@@ -133,7 +127,7 @@ class _Numbers:
         return place
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     """Return a value with as many digits as a reader may want; null for none, as JSON has it."""
     return None if value is None or value != value else float(f"{value:.{_DIGITS}g}")
 

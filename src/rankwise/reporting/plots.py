@@ -301,15 +301,20 @@ def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
     return differences
 
 
-def changed_users(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> pl.DataFrame:
-    """Return the users whose values differ: ``user``, ``value``, ``baseline``, ``difference``."""
+def paired_users(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> pl.DataFrame:
+    """Return the users of both systems: ``user``, ``value``, ``baseline``, ``difference``."""
     if not {cell} <= {*system.columns} & {*baseline.columns}:
         raise MetricError(f"{cell} has no per-user values")
     one = system.select(pl.col("user").cast(pl.String), value=cell)
     other = baseline.select(pl.col("user").cast(pl.String), baseline=cell)
     joined = one.join(other, on="user")
-    joined = joined.with_columns(difference=pl.col("value") - pl.col("baseline"))
-    return joined.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
+    return joined.with_columns(difference=pl.col("value") - pl.col("baseline"))
+
+
+def changed_users(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> pl.DataFrame:
+    """Return the users whose values differ, with the columns of `paired_users`."""
+    paired = paired_users(system, baseline, cell)
+    return paired.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
 
 
 def histogram_frame(values: Mapping[str, Floats], *, symmetric: bool = False) -> pl.DataFrame:

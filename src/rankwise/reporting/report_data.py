@@ -14,7 +14,7 @@ import polars as pl
 
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
-from rankwise.comparison.movers import positions
+from rankwise.comparison.movers import Movers, find_movers, positions
 from rankwise.core.terminal import (
     Cell,
     Marked,
@@ -315,6 +315,8 @@ def _text(name: str) -> pl.Expr:
     return pl.col(name).cast(pl.String)
 
 
+MOVERS = 5
+"""Users who gain most, and as many who lose most, that a page names."""
 _DRAWN = 12  # systems in a chart of several groups or curves: more cannot be told apart
 
 
@@ -432,6 +434,24 @@ class ReportData:
         for cell, metric in pairs:
             metrics.setdefault(cell, metric)
         return metrics
+
+    @cached_property
+    def telling_pair(self) -> tuple[str, str]:
+        """The compared pair of systems that ranks highest, to show users of."""
+        if self.pairs is None:
+            raise MetricError(self.not_compared)
+        rows = self.pairs.filter(pl.col("primary") & pl.col("wins").is_not_null())
+        if rows.is_empty():
+            raise MetricError(f"{self.primary} has no per-user values that were compared")
+        place = {name: index for index, name in enumerate(self.ranked)}
+        pairs = [(row["baseline"], row["system"]) for row in rows.iter_rows(named=True)]
+        best = min(pairs, key=lambda pair: place[pair[0]] + place[pair[1]])
+        return best if place[best[1]] < place[best[0]] else (best[1], best[0])
+
+    @cached_property
+    def moved(self) -> Movers:
+        """The users of this pair that moved most."""
+        return find_movers(self.results, self.telling_pair, self.primary, n=MOVERS)
 
     @property
     def summaries(self) -> dict[str, str]:
@@ -553,23 +573,34 @@ def audit(material: ReportData) -> list[Block]:
 
 def conventions(material: ReportData) -> list[Block]:
     """Return every setting of the evaluation, and the parameters of every metric."""
+    return [*_settings(material), *_parameters_of_metrics(material)]
+
+
+def _settings(material: ReportData) -> list[Block]:
+    """Return the settings: those that were changed, and folded those at the default."""
     settings = {name: r.provenance.get("settings", {}) for name, r in material.results.items()}
     first, *rest = ({k: v for k, v in s.items() if k != "metrics"} for s in settings.values())
     if rest and all(other == first for other in rest):
         settings = {"all systems": first}
-    keys = dict.fromkeys(key for options in settings.values() for key in options)
+
     changed: list[list[Cell]] = []
     kept: list[list[Cell]] = []
-    for key in keys:
+    for key in dict.fromkeys(key for options in settings.values() for key in options):
         if key != "metrics":
             row = [key.replace("_", " "), *(_setting_text(s.get(key)) for s in settings.values())]
             is_default = all(_is_default(key, options) for options in settings.values())
             (kept if is_default else changed).append(row)
+
     columns = ["setting", *settings]
     grids = [Grid(TableView(columns, rows, left=range(len(columns)))) for rows in (changed, kept)]
     blocks: list[Block] = [grids[0]] if changed else []
     if kept:
         blocks.append(Folded(count_of(len(kept), "setting") + " at the default", [grids[1]]))
+    return blocks
+
+
+def _parameters_of_metrics(material: ReportData) -> list[Block]:
+    """Return the parameters of every metric in full, each definition once."""
     rows = []
     for result in material.results.values():
         definitions = result.provenance.get("own_definitions", {})
@@ -580,13 +611,12 @@ def conventions(material: ReportData) -> list[Block]:
             )
             whose = "rankwise" if metric in definitions or convention == "default" else convention
             rows.append([metric, parameters or "none", whose])
-    if rows:
-        listed = [list(row) for row in dict.fromkeys(map(tuple, rows))]
-        grid = Grid(
-            TableView(["metric", "parameters in full", "definition of"], listed, left=(0, 1, 2))
-        )
-        blocks.append(Folded("Parameters of every metric", [grid]))
-    return blocks
+    if not rows:
+        return []
+
+    listed = [list(row) for row in dict.fromkeys(map(tuple, rows))]
+    head = ["metric", "parameters in full", "definition of"]
+    return [Folded("Parameters of every metric", [Grid(TableView(head, listed, left=(0, 1, 2)))])]
 
 
 def _is_default(key: str, settings: Mapping[str, Any]) -> bool:
@@ -647,7 +677,7 @@ def _card(card: Mapping[str, Any]) -> list[str]:
 
 
 def remarks(material: ReportData) -> list[Block]:
-    """Return the notes below the table of each result, those of all systems once."""
+    """Return the notes of the results, those of all systems once."""
     notes = {name: result.notes for name, result in material.results.items()}
     first = next(iter(notes.values()))
     shared = [note for note in first if all(note in own for own in notes.values())]

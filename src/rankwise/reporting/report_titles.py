@@ -12,7 +12,6 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.movers import find_movers
 from rankwise.core.terminal import brief, count_of, signed
 from rankwise.findings.finding import oriented
 from rankwise.findings.words import (
@@ -26,7 +25,6 @@ from rankwise.findings.words import (
 from rankwise.reporting.plots import FEWEST_USERS
 from rankwise.reporting.report_data import ReportData
 from rankwise.reporting.report_head import pairs_with_reference, reference
-from rankwise.reporting.report_users import most_telling_pair
 
 _WORDS = (
     "better",
@@ -48,7 +46,7 @@ def finding_of(section: str, material: ReportData) -> str:
 
 
 def _word(row: Mapping[str, Any]) -> str:
-    """Return what a title says of the verdict of a row."""
+    """Return the word of a title for the verdict of a row."""
     verdict = row["verdict"]
     if verdict in ("better if", "worse if"):
         return f"{verdict_tone(verdict)} under a condition"
@@ -126,7 +124,7 @@ def _other_metrics(material: ReportData) -> str:
 
 
 def _for_whom(material: ReportData) -> str:
-    """Return the groups whose verdict differs from that of all users."""
+    """Return the groups with another verdict than all users."""
     rows = pairs_with_reference(material)
     said = [_of_groups(material, by, rows[0]) for by in material.group_differences] if rows else []
     return "; ".join(filter(None, said))
@@ -183,14 +181,13 @@ def _costs(material: ReportData) -> str:
 
 def _examples(material: ReportData) -> str:
     """Return the user who loses most and the user who gains most."""
-    pair = most_telling_pair(material)
-    moved = find_movers(material.results, pair, material.primary, n=1)
+    moved = material.moved
     said = [
         f"{users[0]} {word} most"
         for users, word in ((moved.losses, "loses"), (moved.gains, "gains"))
         if users
     ]
-    return f"With {pair[1]}, {listing(said)}" if said else ""
+    return f"With {moved.system}, {listing(said)}" if said else ""
 
 
 _SENTENCES: dict[str, Callable[[ReportData], str]] = {

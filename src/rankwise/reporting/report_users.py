@@ -8,12 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.movers import find_movers
 from rankwise.core.terminal import Marked, TableView, format_number
-from rankwise.errors import MetricError
-from rankwise.reporting.lookup import make_lookup
+from rankwise.reporting.lookup import items_by_user, make_lookup
 from rankwise.reporting.plots import changed_users
 from rankwise.reporting.report_data import (
+    MOVERS,
     Block,
     Folded,
     Grid,
@@ -23,7 +22,6 @@ from rankwise.reporting.report_data import (
     check_lists_of_users,
 )
 
-_EXAMPLES = 5  # users who gain most, and as many who lose most
 _ITEMS = 10  # relevant items of a user that are named
 _LIST = 20  # items of a list that are shown
 
@@ -32,9 +30,8 @@ def movers(material: ReportData) -> list[Block]:
     """Return the users that moved most, with both values: lists are not needed."""
     if material.alone:
         return []
-    pair = most_telling_pair(material)
     check_lists_of_users(material, value_from_means=True)
-    found = find_movers(material.results, pair, material.primary, n=_EXAMPLES)
+    found = material.moved
     if found.table.is_empty():
         return []
     rows = found.views[-1]
@@ -49,7 +46,7 @@ def examples(material: ReportData) -> list[Block]:
     """Return the users where two systems differ most, with their lists and hits."""
     if material.alone:
         return []
-    baseline, system = most_telling_pair(material)
+    baseline, system = material.telling_pair
     cell = material.primary
     check_lists_of_users(material)
     one, other = (material.results[name].units for name in (system, baseline))
@@ -59,18 +56,18 @@ def examples(material: ReportData) -> list[Block]:
     better = material.direction(cell)
     gain = pl.col("difference") * (-1 if better is False else 1)
     chosen = pl.concat(
-        [values.filter(side > 0).sort(-side, "user").head(_EXAMPLES) for side in (gain, -gain)]
+        [values.filter(side > 0).sort(-side, "user").head(MOVERS) for side in (gain, -gain)]
     )
     lists = {
-        name: _by_user(material.lists.top(name, material.k), chosen["user"])
+        name: items_by_user(_of_users(material.lists.top(name, material.k), chosen["user"]))
         for name in (baseline, system)
     }
-    relevant = _by_user(material.lists.relevant, chosen["user"])
+    relevant = items_by_user(_of_users(material.lists.relevant, chosen["user"]))
     folded: list[Block] = [
         _example(material, row, (baseline, system), lists, relevant.get(row["user"], []))
         for row in chosen.iter_rows(named=True)
     ]
-    text = f"Up to {_EXAMPLES} users who gain with {system}, then up to {_EXAMPLES} who lose. "
+    text = f"Up to {MOVERS} users who gain with {system}, then up to {MOVERS} who lose. "
     marks = Text(f"{text}Relevant items are in bold, after ✓.")
     return [
         make_lookup(material, (baseline, system)),
@@ -78,24 +75,9 @@ def examples(material: ReportData) -> list[Block]:
     ]
 
 
-def most_telling_pair(material: ReportData) -> tuple[str, str]:
-    """Return the compared pair of systems that ranks highest, to show example users of."""
-    if material.pairs is None:
-        raise MetricError(material.not_compared)
-    rows = material.pairs.filter(pl.col("primary") & pl.col("wins").is_not_null())
-    if rows.is_empty():
-        raise MetricError(f"{material.primary} has no per-user values that were compared")
-    place = {name: index for index, name in enumerate(material.ranked)}
-    pairs = [(row["baseline"], row["system"]) for row in rows.iter_rows(named=True)]
-    best = min(pairs, key=lambda pair: place[pair[0]] + place[pair[1]])
-    return best if place[best[1]] < place[best[0]] else (best[1], best[0])
-
-
-def _by_user(rows: pl.DataFrame, users: pl.Series) -> dict[str, list[str]]:
-    inside = rows.filter(pl.col("user").is_in(users.to_list()))
-    if "position" in inside.columns:
-        inside = inside.sort("user", "position")
-    return dict(inside.group_by("user", maintain_order=True).agg("item").rows())
+def _of_users(rows: pl.DataFrame, users: pl.Series) -> pl.DataFrame:
+    """Return the rows of some users."""
+    return rows.filter(pl.col("user").is_in(users.to_list()))
 
 
 def _example(

@@ -79,6 +79,17 @@ def item_column(
     return items, items.frame[column]
 
 
+def plain_ids(name: str, values: Any, what: str) -> pl.Series:
+    """Return ids as 64-bit integers or text; raise for values of other types, or of several."""
+    try:
+        ids = pl.Series(name, values)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise IdError(f"{what} are of several types", found=str(error)[:80]) from error
+    if not (ids.dtype.is_integer() or ids.dtype == pl.String):
+        raise IdError(f"{what} are no ids", found=f"values of type {ids.dtype}")
+    return ids if ids.dtype == pl.String else ids.cast(pl.Int64)
+
+
 def _as_text(name: object) -> str:
     parts = name.tolist() if isinstance(name, np.ndarray) else name
     return _BETWEEN.join(map(str, parts)) if isinstance(parts, tuple | list) else str(parts)
@@ -162,15 +173,8 @@ class ItemNames:
         if isinstance(given, str):
             return cls._of_column(kind, given, items)
         name = [name for name, several in given.items() for _ in several]
-        try:
-            named = pl.Series("named", [item for several in given.values() for item in several])
-        except (TypeError, pl.exceptions.PolarsError) as error:
-            raise IdError(
-                f"the items of {kind} are of several types", found=str(error)[:80]
-            ) from error
-        if not (named.dtype.is_integer() or named.dtype == pl.String):
-            raise IdError(f"the items of {kind} are no ids", found=f"values of type {named.dtype}")
-        named = named if named.dtype == pl.String else named.cast(pl.Int64)
+        several_items = [item for several in given.values() for item in several]
+        named = plain_ids("named", several_items, f"the items of {kind}")
         names = _plain(kind, pl.Series("name", name, pl.String))
         return cls(kind, pl.DataFrame([names, named]).unique(maintain_order=True))
 

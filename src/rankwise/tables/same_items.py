@@ -11,8 +11,10 @@ import polars as pl
 from rankwise.core.units import unit_keys
 from rankwise.errors import IdError, ParameterError
 from rankwise.messages import mention, parameter
-from rankwise.tables.catalogue import item_column
+from rankwise.tables.catalogue import item_column, plain_ids
 from rankwise.tables.table import Recommendations, SameItems, Table, Tables
+
+_WHAT = "the ids of items that are the same"
 
 
 def same_items(same: str | Mapping[Any, Any], items: Table | None) -> SameItems:
@@ -28,12 +30,15 @@ def same_items(same: str | Mapping[Any, Any], items: Table | None) -> SameItems:
         If ids stand for one another in a circle.
     """
     if not isinstance(same, str):
-        columns = [_ids("item", [*same]), _ids("same", [*same.values()])]
-        return SameItems(_followed(pl.DataFrame(columns)))
+        columns = [
+            plain_ids("item", [*same], _WHAT),
+            plain_ids("same", [*same.values()], _WHAT),
+        ]
+        return SameItems(_follow(pl.DataFrame(columns)))
 
     table, values = item_column(items, same, f"same={same!r}")
-    pairs = pl.DataFrame([table.frame["item"], _ids("same", values)])
-    return SameItems(_followed(pairs.drop_nulls()), table.is_text)
+    pairs = pl.DataFrame([table.frame["item"], plain_ids("same", values, _WHAT)])
+    return SameItems(_follow(pairs.drop_nulls()), table.is_text)
 
 
 def rename_items(tables: Tables, same: SameItems) -> Tables:
@@ -113,25 +118,10 @@ def check_same(same: object) -> None:
         )
 
 
-def _ids(name: str, values: Any) -> pl.Series:
-    """Return ids as 64-bit integers or text."""
-    try:
-        ids = pl.Series(name, values)
-    except (TypeError, pl.exceptions.PolarsError) as error:
-        raise IdError(
-            "the ids of items that are the same are of several types", found=str(error)[:80]
-        ) from error
-    if not (ids.dtype.is_integer() or ids.dtype == pl.String):
-        raise IdError(
-            "the ids of items that are the same are no ids", found=f"values of type {ids.dtype}"
-        )
-    return ids if ids.dtype == pl.String else ids.cast(pl.Int64)
-
-
-def _followed(pairs: pl.DataFrame) -> pl.DataFrame:
+def _follow(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return pairs whose second id stands for itself.
 
-    >>> _followed(pl.DataFrame({"item": ["a", "b", "c"], "same": ["b", "c", "c"]})).rows()
+    >>> _follow(pl.DataFrame({"item": ["a", "b", "c"], "same": ["b", "c", "c"]})).rows()
     [('a', 'c'), ('b', 'c')]
     """
     if pairs.schema["item"] != pairs.schema["same"]:
