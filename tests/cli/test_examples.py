@@ -133,3 +133,4 @@ def test_inspecting_a_folder(saved_demo, folder, holds, said):
 def test_inspecting_another_folder(saved_demo):
     done = rankwise_here(saved_demo[0], "inspect", "runs")
     assert (done.returncode, "neither a saved result nor a split" in done.stderr) == (3, True)
+    assert "to inspect one table, pass its file, as runs/neighbours.csv" in done.stderr

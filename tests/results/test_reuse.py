@@ -72,13 +72,30 @@ def test_values_without_a_ground_truth_record_nothing(tmp_path):
     assert "test_set" not in rw.load(result.save(tmp_path / "out")).provenance
 
 
+def test_one_file_of_lists_is_one_system_under_all_names_and_metrics(tmp_path):
+    files = {name: tmp_path / f"{name}.csv" for name in ("lists", "others")}
+    files["lists"].write_text("user,item,rank\nann,heat,1\nbob,alien,1\n")
+    files["others"].write_text("user,item,rank\nann,jaws,1\nbob,alien,1\n")
+    truth = {"ann": {"heat"}, "bob": {"alien"}}
+
+    def saved(name, metric, folder):
+        result = rw.evaluate(files[name], truth, metric)
+        return uses(result.save(tmp_path / "results" / folder))[0]
+
+    assert saved("lists", "ndcg@1", "first") == 1
+    assert saved("lists", "recall@1", "again") == 1
+    assert saved("others", "recall@1", "second") == 2
+
+
 def test_a_comparison_of_some_of_the_systems_says_so(tmp_path):
     for at in range(5):
         system(10 + at).save(tmp_path / f"system-{at}")
     first, last = rw.load(tmp_path / "system-0"), rw.load(tmp_path / "system-4")
     note = "5 systems are saved on this test set, of which 2 are compared here"
     assert note in repr(rw.compare(first, last))
-    assert "earlier=3 corrects for the others" in repr(rw.compare(first, last))
+    assert "To correct for the others, set earlier to 3." in " ".join(
+        repr(rw.compare(first, last)).split()
+    )
     assert note in repr(rw.compare(first, last, earlier=2))
     told = repr(rw.compare(first, last, earlier=3))
     assert note not in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankwise.cli.gates import tell_gate, without_company
-from rankwise.cli.main import examples
+from rankwise.cli.main import cli, examples
 from rankwise.cli.options import (
     PATH,
     GroupedCommand,
@@ -24,6 +25,7 @@ from rankwise.cli.options import (
     summary_option,
     write_out,
 )
+from rankwise.cli.spelling import spelling_of
 from rankwise.cli.systems import (
     EVALUATE_COMMAND,
     name_and_path,
@@ -34,11 +36,13 @@ from rankwise.cli.systems import (
 from rankwise.comparison.compare import compare
 from rankwise.comparison.gate import NotShown, gate_outcomes, interim_gate_outcomes
 from rankwise.comparison.summary import gate_summary
+from rankwise.messages import Message
 from rankwise.tables.storage import append_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rankwise.comparison.comparison import Comparison
     from rankwise.results.result import Result
 
 
@@ -185,18 +189,11 @@ def compare_command(
     )
     if noise is not None:
         options["noise"] = _open_noise(noise)
-    if movers is not None and gate is not None:
-        raise click.UsageError("--movers is not for gates", ctx)
-    if looks is not None and gate is None:
-        raise click.UsageError("--looks needs --no-regression", ctx)
-    if summary is not None and gate is None:
-        raise click.UsageError("--summary needs --no-regression", ctx)
+    _check_usage(ctx, gate=gate, baseline=baseline, movers=movers, looks=looks, summary=summary)
     results = read_systems(ctx, systems, partial(read, truth=truth))
     if truth is not None and any(isinstance(r, dict) for r in results.values()):
         raise click.UsageError("--truth is for one data set: evaluate --save on each first", ctx)
     if gate is not None:
-        if baseline is not None:
-            raise click.UsageError("--no-regression is the baseline", ctx)
         baseline = "baseline" if "baseline" not in results else f"{gate} (baseline)"
         seeds = read_seeds(ctx, gate, partial(_read_baseline, read=read, truth=truth))
         results = {baseline: seeds if len(seeds) > 1 else seeds[0], **results}
@@ -206,6 +203,7 @@ def compare_command(
     )
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
+    comparison = _respelled(ctx, comparison)
     if movers is not None:
         lists = None if truth is None else dict(name_and_path(ctx, text)[:2] for text in systems)
         found = comparison.movers(n=movers, lists=lists, truth=truth, noise=options.get("noise"))
@@ -228,6 +226,38 @@ def compare_command(
     if not quiet or form != "table" or output is not None:  # else the gate says the verdict
         write_out(shown, form, output, detail)
     return tell_gate(ctx, outcomes, not_shown)
+
+
+def _check_usage(
+    ctx: click.Context,
+    *,
+    gate: str | None,
+    baseline: str | None,
+    movers: int | None,
+    looks: Path | None,
+    summary: Path | None,
+) -> None:
+    """Raise for options that cannot be combined."""
+    if gate is not None:
+        if movers is not None:
+            raise click.UsageError("--movers is not for gates", ctx)
+        if baseline is not None:
+            raise click.UsageError("--no-regression is the baseline", ctx)
+        return
+
+    for flag, value in (("--looks", looks), ("--summary", summary)):
+        if value is not None:
+            raise click.UsageError(f"{flag} needs --no-regression", ctx)
+
+
+def _respelled(ctx: click.Context, comparison: Comparison) -> Comparison:
+    """Return a comparison whose reasons name options as the command line does."""
+    spell = spelling_of(ctx.command, cli)
+    reasons = {
+        metric: Message(reason).spelled(spell)
+        for metric, reason in comparison.design.not_compared.items()
+    }
+    return replace(comparison, design=replace(comparison.design, not_compared=reasons))
 
 
 def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any) -> Result:

@@ -326,6 +326,9 @@ def _table_lines(facts: dict[str, Any], indent: str = "") -> list[str]:
     return lines
 
 
+_TABLES = (".csv", ".tsv", ".parquet", ".inter", ".txt", ".run", ".qrels")
+
+
 def _of_folder(folder: Path, columns: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a folder: a saved result, or the parts of a split."""
     from rankwise.errors import FileError
@@ -337,11 +340,13 @@ def _of_folder(folder: Path, columns: dict[str, Any]) -> dict[str, Any]:
     try:
         split = read(folder, columns=columns or None)
     except FileError as error:
+        tables = sorted(path for path in folder.iterdir() if path.suffix in _TABLES)
+        one = f"; to inspect one table, pass its file, as {tables[0]}" if tables else ""
         raise FileError(
             "this folder holds neither a saved result nor a split that can be read",
             where=error.where,
             found=f"{error.what}: {error.found}",
-            hint=error.hint,
+            hint=f"{error.hint}{one}",
         ) from error
     if isinstance(split, Folds):
         return {"folder": str(folder), "holds": f"{len(split)} folds", "fold 0": split[0].card}

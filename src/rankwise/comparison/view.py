@@ -803,8 +803,8 @@ def _reuse(design: Design) -> list[str]:
         notes.append(
             f"{uses['systems']:,} systems are saved on this test set, of which "
             f"{uses['compared']:,} are compared here: "
-            f"the best of many looks better than it is. earlier={others} corrects "
-            "for the others."
+            "the best of many looks better than it is. To correct for the others, set earlier to "
+            f"{others:,}."
         )
     return notes
 

@@ -59,7 +59,8 @@ def saved_uses(
     """Return the provenance entry of a result to be saved: the uses of its ground truth.
 
     They are those of the results and comparisons in the folder and beside it. A system is told from
-    others by the hash of its users' values.
+    others by the hash of its file of lists, else by that of its users' values: other metrics of the
+    same file are the same system.
     """
     truth, uses = truth_of(provenance), Uses.of(provenance)
     if truth is None:
@@ -70,7 +71,7 @@ def saved_uses(
             uses |= record.uses
             comparisons += not record.system
             systems |= {record.system} - {""}
-    system = _hash(per_user)
+    system = _file_of_lists(provenance) or _hash(per_user)
     uses |= Uses(max(len(systems), uses.systems) + (system not in systems), comparisons)
     return uses.recorded(system=system)
 
@@ -112,6 +113,12 @@ def _record(path: str, _state: tuple[int, int, int]) -> _Record:
         return _Record(frozenset(map(str, design["truths"])), Uses.of(design))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return _Record()
+
+
+def _file_of_lists(provenance: Mapping[str, Any]) -> str:
+    """Return the hash of the file of recommendation lists; empty if they came from elsewhere."""
+    card = provenance.get("inputs", {}).get("recommendations", {})
+    return str(card.get("sha256") or "")[:16]
 
 
 def _hash(per_user: pl.DataFrame) -> str:
