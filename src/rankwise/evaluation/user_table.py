@@ -150,7 +150,7 @@ def assign_jackknife_groups(tables: Tables, n_groups: int, threshold: float | No
         relevant = truth.with_frame(truth.relevant(threshold))
 
     def group(ids: pl.Series) -> pl.Series:
-        is_relevant = ids.is_in(relevant.frame["user"].implode())
+        is_relevant = ids.is_in(relevant.frame["user"].unique().implode())
         users = pl.DataFrame({"is_relevant": is_relevant, "hash": user_hash(ids)})
         place = pl.col("hash").rank("ordinal").over("is_relevant").cast(pl.Int64)
         before = pl.when("is_relevant").then(0).otherwise(int(is_relevant.sum()))

@@ -163,11 +163,17 @@ def with_user_column(
     """Return the users of several tables, one row per user, with a column made from their ids."""
     check_new_column(users, name, option)
     with_users = tables if users is None else [*tables, users]
-    ids = pl.concat([table.frame["user"] for table in with_users]).unique(maintain_order=True)
+    runs = [_without_repeats(table.frame["user"]) for table in with_users]
+    ids = pl.concat(runs).unique(maintain_order=True)
     frame = ids.to_frame("user").with_columns(make(ids).alias(name))
     if users is None:
         return Table(frame, "users", "users", "made of ids", {"user": "user", name: name})
     return users.with_frame(frame.join(users.frame, on="user", how="left", maintain_order="left"))
+
+
+def _without_repeats(ids: pl.Series) -> pl.Series:
+    """Return ids without those that repeat the one before: few are left of grouped rows."""
+    return ids.filter(ids.ne_missing(ids.shift()))
 
 
 TRAIN_GROUPS: tuple[TrainGroup, ...] = get_args(TrainGroup)
