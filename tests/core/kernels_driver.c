@@ -507,6 +507,25 @@ static void texts(void) {
     for (int at = 0; at < N; at++)
         check(origins[codes[at]] <= at && codes[at] < used[0], "the first row of a text");
     check(changed == expected, "changes of texts");
+
+    /* half of the rows are numbered; of the others some are known, and the rest is numbered after */
+    uint64_t slots[256] = {0};
+    int64_t others[N], again[2] = {0}, behind_pool = N * MOST;
+    int32_t found[N];
+    check(rw_text_codes(views, read, 0, N / 2, slots, 8, known, pool, behind_pool, again, origins,
+                        found) == N / 2, "half of the texts");
+    int64_t unknown = rw_text_lookup(views, read, N / 2, N, slots, 8, known, pool, found, others);
+    for (int64_t at = 0, next = 0; at < N; at++) {
+        const int is_new = at >= N / 2 && codes[at] >= again[0];
+        check(!is_new || (next < unknown && others[next] == at), "the rows of unknown texts");
+        next += is_new;
+        check(is_new || found[at] == codes[at], "the code of a known text");
+    }
+    check(rw_text_codes_at(views, read, 0, unknown, slots, 8, known, pool, behind_pool, again,
+                           origins, found, others) == unknown, "texts of some rows");
+    check(!memcmp(found, codes, sizeof codes) && again[0] == used[0], "codes of looked up texts");
+    check(!unknown || rw_text_codes_at(views, read, 0, unknown, few, 1, known, pool, 0, used, origins,
+                                       found, others) == 0, "no room for texts of some rows");
     free(buffers[0]), free(buffers[1]), free(pool);
 }
 

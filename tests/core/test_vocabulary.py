@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.core import kernels
+from rankwise.core import kernels, vocabularies
 from rankwise.core.vocabularies import (
     IntegerVocabulary,
     PlainIntegers,
@@ -63,6 +63,26 @@ def test_strings_there_and_back(columns):
     known = vocabulary.decode(every).to_list()
     ordered = [known[at] for at in np.argsort(vocabulary.sort_keys(every))]
     assert ordered == sorted(known, key=lambda text: text.encode())
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@given(
+    data=st.lists(st.text("ab\u00fc", max_size=20), min_size=1, max_size=80),
+    window=st.integers(1, 30),
+)
+def test_texts_that_are_looked_up_first_have_the_codes_of_one_pass(threads, data, window):
+    """New texts come in every window, rare and frequent, and the table grows on the way."""
+    column = pl.Series(data, dtype=pl.String)
+    expected = {text: code for code, text in enumerate(dict.fromkeys(data))}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("_HEAD", window), ("_WINDOW", 2 * window), ("_RARE", 2)):
+            patch.setattr(vocabularies, name, value)
+        vocabulary = StringVocabulary()
+        codes = vocabulary.encode(column, threads=threads)
+        again = vocabulary.encode(column[::-1], threads=threads)
+    assert codes.tolist() == [expected[text] for text in data]
+    assert again.tolist() == codes[::-1].tolist()
+    assert vocabulary.decode(np.arange(vocabulary.size)).to_list() == [*expected]
 
 
 def test_dense_integers_are_not_copied():

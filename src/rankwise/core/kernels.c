@@ -224,6 +224,68 @@ static int rw_is_known(const rw_view *known, const uint8_t *pool, const rw_view 
     return !memcmp(pool + known->tail, rw_text(view, buffers), (size_t)rw_length(view));
 }
 
+/* Where the search for a text begins, in the highest bits. Of texts of at most 12 bytes it is one
+   product of their two words, folded (Wang Yi's wyhash). Neither factor is ever 0: no length is as
+   large as the first constant has it, and no byte of UTF-8 is 0xFF. */
+static uint64_t rw_slot_hash(const rw_view *view, const uint8_t *const *buffers) {
+#ifdef __SIZEOF_INT128__
+    if (rw_length(view) <= 12) {
+        const unsigned __int128 product = (unsigned __int128)(view->head ^ 0xA0761D64FF8EBC6Bu) *
+                                          (view->tail ^ 0xE7037ED1FF9B2F4Du);
+        return (uint64_t)product ^ (uint64_t)(product >> 64);
+    }
+#endif
+    return rw_final(rw_text_hash(view, buffers));
+}
+
+static int rw_is_as_before(const rw_view *view) {
+    return view->head == view[-1].head && view->tail == view[-1].tail;
+}
+
+/* Ask ahead of time for the slots, and then for the texts, that the search for some texts begins at. */
+static void rw_hash_texts(const rw_view *views, const uint8_t *const *buffers, int64_t n,
+                          const uint64_t *slots, int64_t bits, const rw_view *known,
+                          uint64_t *hashes) {
+    for (int64_t at = 0; at < n; at++) {
+        RW_SOON(views + at);
+        hashes[at] = rw_slot_hash(views + at, buffers);
+        RW_NOW(slots + (hashes[at] >> (64 - bits)));
+    }
+    for (int64_t at = 0; at < n; at++) {
+        const uint64_t slot = slots[hashes[at] >> (64 - bits)];
+        RW_NOW(known + (slot ? (uint32_t)slot - 1 : 0));
+    }
+}
+
+/* Return the slot of a text, or the free one that it would take. */
+static uint64_t rw_slot_of(const rw_view *view, const uint8_t *const *buffers, uint64_t hash,
+                           const uint64_t *slots, int64_t bits, const rw_view *known,
+                           const uint8_t *pool) {
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    uint64_t slot = hash >> (64 - bits);
+    while (slots[slot] && ((slots[slot] ^ hash) >> 32 ||
+                           !rw_is_known(known + (uint32_t)slots[slot] - 1, pool, view, buffers)))
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+/* Write the number of a text that is new to its slot. Returns 0 if it does not fit the pool. */
+static int rw_add_text(const rw_view *view, const uint8_t *const *buffers, uint64_t hash,
+                       uint64_t *slot, rw_view *known, uint8_t *pool, int64_t room, int64_t *used) {
+    const int64_t length = rw_length(view);
+    rw_view *text = known + used[0];
+    *text = *view;
+    if (length > 12) {
+        if (used[1] + length > room)
+            return 0;
+        memcpy(pool + used[1], rw_text(view, buffers), (size_t)length);
+        text->tail = (uint64_t)used[1];
+        used[1] += length;
+    }
+    *slot = (hash >> 32 << 32) | (uint64_t)++used[0];
+    return 1;
+}
+
 /* Write the number of each text, and of a text that is new its row to `origins`. Returns the row
    before which it stopped because half the slots are taken, or because a text does not fit the
    `room` of the pool. A row with the view of the row before is the same text. The table is asked
@@ -232,53 +294,72 @@ RW_API int64_t rw_text_codes(const rw_view *views, const uint8_t *const *buffers
                              int64_t stop, uint64_t *slots, int64_t bits,
                              rw_view *known, uint8_t *pool, int64_t room, int64_t *used,
                              int64_t *origins, int32_t *codes) {
-    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    uint64_t hashes[RW_BATCH];
     for (int64_t row = first; row < stop;) {
-        uint64_t hashes[RW_BATCH];
         const int64_t start = row, end = stop - row < RW_BATCH ? stop : row + RW_BATCH;
-        if ((uint64_t)(used[0] + RW_BATCH) > (mask + 1) / 2)
+        if (used[0] + RW_BATCH > (int64_t)1 << (bits - 1))
             return row;
-        for (int64_t at = row; at < end; at++) {
-            RW_SOON(views + at);
-            hashes[at - start] = rw_final(rw_text_hash(views + at, buffers));
-            RW_NOW(slots + (hashes[at - start] >> (64 - bits)));
-        }
-        for (int64_t at = row; at < end; at++) {
-            const uint64_t slot = slots[hashes[at - start] >> (64 - bits)];
-            RW_NOW(known + (slot ? (uint32_t)slot - 1 : 0));
-        }
+        rw_hash_texts(views + row, buffers, end - row, slots, bits, known, hashes);
         for (; row < end; row++) {
-            const rw_view *view = views + row;
-            if (row > first && view->head == view[-1].head && view->tail == view[-1].tail) {
+            if (row > first && rw_is_as_before(views + row)) {
                 codes[row] = codes[row - 1];
                 continue;
             }
             const uint64_t hash = hashes[row - start];
-            uint64_t slot = hash >> (64 - bits);
-            while (slots[slot] &&
-                   ((slots[slot] ^ hash) >> 32 ||
-                    !rw_is_known(known + (uint32_t)slots[slot] - 1, pool, view, buffers)))
-                slot = (slot + 1) & mask;
-            if (slots[slot]) {
-                codes[row] = (int32_t)((uint32_t)slots[slot] - 1);
-                continue;
-            }
-            const int64_t length = rw_length(view);
-            rw_view *text = known + used[0];
-            *text = *view;
-            if (length > 12) {
-                if (used[1] + length > room)
+            uint64_t *slot =
+                slots + rw_slot_of(views + row, buffers, hash, slots, bits, known, pool);
+            if (!*slot) {
+                origins[used[0]] = row;
+                if (!rw_add_text(views + row, buffers, hash, slot, known, pool, room, used))
                     return row;
-                memcpy(pool + used[1], rw_text(view, buffers), (size_t)length);
-                text->tail = (uint64_t)used[1];
-                used[1] += length;
             }
-            codes[row] = (int32_t)used[0];
-            origins[used[0]++] = row;
-            slots[slot] = (hash >> 32 << 32) | (uint64_t)used[0];
+            codes[row] = (int32_t)((uint32_t)*slot - 1);
         }
     }
     return stop;
+}
+
+/* As `rw_text_codes`, of some rows only: those of `rows`, from place `first` up to `stop`. */
+RW_API int64_t rw_text_codes_at(const rw_view *views, const uint8_t *const *buffers, int64_t first,
+                                int64_t stop, uint64_t *slots, int64_t bits,
+                                rw_view *known, uint8_t *pool, int64_t room, int64_t *used,
+                                int64_t *origins, int32_t *codes, const int64_t *rows) {
+    for (int64_t at = first; at < stop; at++) {
+        const rw_view *view = views + rows[at];
+        if (used[0] + 1 > (int64_t)1 << (bits - 1))
+            return at;
+        const uint64_t hash = rw_slot_hash(view, buffers);
+        uint64_t *slot = slots + rw_slot_of(view, buffers, hash, slots, bits, known, pool);
+        if (!*slot) {
+            origins[used[0]] = rows[at];
+            if (!rw_add_text(view, buffers, hash, slot, known, pool, room, used))
+                return at;
+        }
+        codes[rows[at]] = (int32_t)((uint32_t)*slot - 1);
+    }
+    return stop;
+}
+
+/* Write the number of each text that is known, and the rows of all others to `rows`; returns how
+   many there are. The table stays as it is, so that several threads may look texts up. */
+RW_API int64_t rw_text_lookup(const rw_view *views, const uint8_t *const *buffers, int64_t first,
+                              int64_t stop, const uint64_t *slots, int64_t bits, rw_view *known,
+                              const uint8_t *pool, int32_t *codes, int64_t *rows) {
+    uint64_t hashes[RW_BATCH];
+    int64_t unknown = 0;
+    for (int64_t row = first; row < stop;) {
+        const int64_t start = row, end = stop - row < RW_BATCH ? stop : row + RW_BATCH;
+        rw_hash_texts(views + row, buffers, end - row, slots, bits, known, hashes);
+        for (; row < end; row++) {
+            const uint64_t hash = hashes[row - start];
+            const uint64_t slot =
+                slots[rw_slot_of(views + row, buffers, hash, slots, bits, known, pool)];
+            codes[row] = (int32_t)((uint32_t)slot - 1);
+            rows[unknown] = row;
+            unknown += !slot;
+        }
+    }
+    return unknown;
 }
 
 /* Put what `n` slots hold into a larger table of 2^bits slots, which are all 0. */

@@ -205,6 +205,16 @@ _TEXTS = (
     c_void_p,
 )  # the addresses of string views and of the buffers behind them, of Arrow
 _SHARE = c_int64, c_int64  # the first row, and the one after the last
+_TEXT_TABLE = (  # slots, bits, known texts, pool and its room, how many are used, origins, codes
+    _OUT_UINT64,
+    c_int64,
+    _OUT_UINT64,
+    _OUT_BYTES,
+    c_int64,
+    _OUT_INT64,
+    _OUT_INT64,
+    _OUT_INT32,
+)
 
 SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rw_source": ((), c_uint32),
@@ -230,18 +240,10 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
         f"rw_changes_{ids.dtype}": ((ids, *_SHARE, _OUT_INT64), c_int64) for ids in (_INT32, _INT64)
     },
     "rw_text_changes": ((*_TEXTS, *_SHARE, _OUT_INT64), c_int64),
-    "rw_text_codes": (
-        (
-            *_TEXTS,
-            *_SHARE,
-            _OUT_UINT64,
-            c_int64,
-            _OUT_UINT64,
-            _OUT_BYTES,
-            c_int64,
-            *2 * (_OUT_INT64,),
-            _OUT_INT32,
-        ),
+    "rw_text_codes": ((*_TEXTS, *_SHARE, *_TEXT_TABLE), c_int64),
+    "rw_text_codes_at": ((*_TEXTS, *_SHARE, *_TEXT_TABLE, _INT64), c_int64),
+    "rw_text_lookup": (
+        (*_TEXTS, *_SHARE, _UINT64, c_int64, _OUT_UINT64, _BYTES, _OUT_INT32, _OUT_INT64),
         c_int64,
     ),
     "rw_spread_slots": ((_UINT64, c_int64, _OUT_UINT64, c_int64), None),

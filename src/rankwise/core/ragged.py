@@ -412,7 +412,7 @@ def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[I
     with _changes_of(users) as changes:
         sample = min(_STEP, n - 1)
         if n > 1 and len(changes((0, sample))) > sample // 2:  # hardly grouped: one run per row
-            return None, vocabulary.encode(users)
+            return None, vocabulary.encode(users, threads=threads)
         # Few jobs: handing one to a thread takes as long as looking through thousands of rows.
         jobs = split_range(n - 1, max(-(-n // _MOST), min(2 * threads, -(-n // _STEP))))
         starts = np.concatenate([[0], *map_threads(changes, jobs, threads), [n]])

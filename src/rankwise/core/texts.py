@@ -81,36 +81,32 @@ class StringViews:
         count = kernels.load().rw_text_changes(self.views, self.buffers, first, stop, rows)
         return rows[:count]
 
-    def codes(
-        self,
-        share: tuple[int, int],
-        *,
-        slots: Any,
-        bits: int,
-        known: Any,
-        pool: Any,
-        used: Any,
-        origins: Any,
-        codes: Any,
-    ) -> int:
+    def number(self, share: tuple[int, int], *table: Any) -> int:
         """Write the codes of a range of rows; return the row before which the table was full.
 
-        The arrays are those of the compiled loop, which says what they hold.
+        ``table`` is what the compiled loop `rw_text_codes` takes, which says what it holds.
         """
-        row: int = kernels.load().rw_text_codes(
-            self.views,
-            self.buffers,
-            *share,
-            slots,
-            bits,
-            known,
-            pool,
-            len(pool),
-            used,
-            origins,
-            codes,
-        )
+        row: int = kernels.load().rw_text_codes(self.views, self.buffers, *share, *table)
         return row
+
+    def number_rows(self, rows: Any, first: int, *table: Any) -> int:
+        """Write the codes of some rows, from place ``first`` on; return the place of the next."""
+        place: int = kernels.load().rw_text_codes_at(
+            self.views, self.buffers, first, len(rows), *table, rows
+        )
+        return place
+
+    def look_up(self, share: tuple[int, int], *table: Any) -> Any:
+        """Write the codes of the known texts in a range of rows; return the other rows.
+
+        Returns
+        -------
+        array of int
+        """
+        first, stop = share
+        rows = np.empty(stop - first, dtype=np.int64)
+        unknown = kernels.load().rw_text_lookup(self.views, self.buffers, first, stop, *table, rows)
+        return rows[:unknown]
 
     def numbers(self, first: int, stop: int, out: Any) -> None:
         """Write the numbers of a range of ids to an array with a place for every row."""

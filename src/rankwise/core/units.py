@@ -46,7 +46,7 @@ class Units:
         """The number of units."""
         return len(self.frame)
 
-    def encode(self, ids: pl.Series) -> Codes:
+    def encode(self, ids: pl.Series, *, threads: int = 1) -> Codes:
         """Return numbers of units as they are."""
         return ids.to_numpy()
 

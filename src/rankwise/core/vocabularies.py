@@ -30,6 +30,9 @@ _FEWEST = 6  # bits of the smallest table of texts: 64 slots
 _LARGE = 16  # bits of the largest table to begin with: the second level of a cache holds it
 _MOST = 32  # bits of the largest table, whose codes still have 31 bits
 _BATCH = 32  # texts that there is always room for, as the source has it
+_HEAD = 1 << 16  # rows after which texts are looked up before they are numbered
+_WINDOW = 1 << 20  # rows that threads share
+_RARE = 16  # rows for each new text, from which on looking texts up first saves time
 
 Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
 """Codes of ids: a one-dimensional NumPy array of an integer type."""
@@ -42,8 +45,8 @@ class Vocabulary(Protocol):
     def size(self) -> int:
         """One more than the largest code assigned so far."""
 
-    def encode(self, ids: pl.Series) -> Codes:
-        """Return the code of each id; unknown ids get new codes."""
+    def encode(self, ids: pl.Series, *, threads: int = 1) -> Codes:
+        """Return the code of each id; unknown ids get new codes. Threads look up texts."""
 
     def decode(self, codes: Codes) -> pl.Series:
         """Return the id of each code."""
@@ -66,7 +69,7 @@ class PlainIntegers:
         """Any integers are no index of counts."""
         raise TypeError("plain integers are not dense")
 
-    def encode(self, ids: pl.Series) -> Codes:
+    def encode(self, ids: pl.Series, *, threads: int = 1) -> Codes:
         """Return the ids themselves, without a copy."""
         if ids.dtype == pl.UInt64:
             ids = whole_numbers(ids)
@@ -113,7 +116,7 @@ class IntegerVocabulary:
         """One more than the largest code assigned so far."""
         return self._end + len(self._outside)
 
-    def encode(self, ids: pl.Series) -> Codes:
+    def encode(self, ids: pl.Series, *, threads: int = 1) -> Codes:
         """Return the code of each id; unknown ids get new codes."""
         if not len(ids):
             return np.empty(0, dtype=np.int64)
@@ -176,7 +179,7 @@ class StringVocabulary:
         """One more than the largest code assigned so far."""
         return self._size
 
-    def encode(self, ids: pl.Series) -> Codes:
+    def encode(self, ids: pl.Series, *, threads: int = 1) -> Codes:
         """Return the code of each id; unknown ids get new codes."""
         with string_views(ids) as texts:
             if texts is None or (self._size and self._table is None):
@@ -184,7 +187,7 @@ class StringVocabulary:
 
             if self._table is None:
                 self._table = _TextTable(len(ids))
-            codes, new = self._table.encode(texts, len(ids))
+            codes, new = self._table.encode(texts, len(ids), threads)
             self._add(ids.gather(new))
         return codes
 
@@ -238,28 +241,64 @@ class _TextTable:
         self._pool = np.empty(1 << 10, dtype=np.uint8)
         self._used = np.zeros(2, dtype=np.int64)  # texts, and bytes of the pool
 
-    def encode(self, texts: StringViews, n: int) -> tuple[Codes, Any]:
-        """Return the code of each of ``n`` texts, and the rows of those that are new."""
+    def encode(self, texts: StringViews, n: int, threads: int) -> tuple[Codes, Any]:
+        """Return the code of each of ``n`` texts, and the rows of those that are new.
+
+        Where few texts are new, those that are known are looked up first, which threads can do
+        together; the others are numbered afterwards in the order of their rows, so that codes are
+        the same.
+        """
         codes = np.empty(n, dtype=np.int32)
+        head = min(n, _HEAD)
+        new = [self._number(texts, codes, range(head))]
+        seen = head
+
+        for first in range(head, n, _WINDOW):
+            rows: Any = range(first, min(first + _WINDOW, n))
+            if len(new[-1]) * _RARE <= seen:
+                rows, seen = self._unknown(texts, codes, rows, threads), len(rows)
+            else:
+                seen = len(rows)
+            new.append(self._number(texts, codes, rows))
+        return codes, np.concatenate(new)
+
+    def _unknown(self, texts: StringViews, codes: Codes, rows: range, threads: int) -> Any:
+        """Write the codes of the texts that are known, and return the other rows in order."""
+        table = self._slots, self._bits, self._known, self._pool, codes
+        parts = (
+            (rows.start + first, rows.start + stop)
+            for first, stop in kernels.split_range(len(rows), threads)
+        )
+        unknown = kernels.map_threads(lambda part: texts.look_up(part, *table), [*parts], threads)
+        return np.concatenate([*unknown])
+
+    def _number(self, texts: StringViews, codes: Codes, rows: Any) -> Any:
+        """Write the codes of a range of rows, or of an array of them; return the rows of new texts."""
+        is_range = isinstance(rows, range)
+        place, stop = (rows.start, rows.stop) if is_range else (0, len(rows))
         new: list[Any] = []
-        row = 0
-        while row < n:
+        while place < stop:
             before = int(self._used[0])
             origins = np.empty(len(self._known), dtype=np.int64)
-            row = texts.codes(
-                (row, n),
-                slots=self._slots,
-                bits=self._bits,
-                known=self._known,
-                pool=self._pool,
-                used=self._used,
-                origins=origins,
-                codes=codes,
+            table = (
+                self._slots,
+                self._bits,
+                self._known,
+                self._pool,
+                len(self._pool),
+                self._used,
+                origins,
+                codes,
+            )
+            place = (
+                texts.number((place, stop), *table)
+                if is_range
+                else texts.number_rows(rows, place, *table)
             )
             new.append(origins[before : self._used[0]])
-            if row < n:
+            if place < stop:
                 self._grow()
-        return codes, np.concatenate(new)
+        return np.concatenate(new) if new else np.empty(0, dtype=np.int64)
 
     def _grow(self) -> None:
         """Make room: more slots if half of them may be taken, and a larger pool of bytes."""

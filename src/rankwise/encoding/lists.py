@@ -185,7 +185,7 @@ def encode_lists(
     best first, as they are to keep the first of repeated items.
     """
     frame = table.frame
-    codes = ids.items.encode(frame["item"])
+    codes = ids.items.encode(frame["item"], threads=threads)
     score = frame["score"].to_numpy() if "score" in frame.columns else None
     lists = group_lists(
         frame["user"],

@@ -51,7 +51,7 @@ class QueryIds:
         """The number of queries."""
         return len(self.ids)
 
-    def encode(self, numbers: pl.Series) -> Ints:
+    def encode(self, numbers: pl.Series, *, threads: int = 1) -> Ints:
         """Return the numbers of queries, which are their codes."""
         return numbers.to_numpy()
 
