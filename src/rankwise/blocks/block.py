@@ -446,9 +446,11 @@ class Block:
     weight: Array | None = None
     user_weight: Array | None = None
     # What was found in these rows: `replace` starts anew with these, as other rows may be meant.
-    _sums: dict[Cutoffs, tuple[Array, list[Array]]] = field(
+    _sums: dict[Cutoffs, tuple[Array, Array]] = field(default_factory=dict, init=False, repr=False)
+    _places: dict[Cutoffs, tuple[Array, Array]] = field(
         default_factory=dict, init=False, repr=False
     )
+    _ideal: dict[tuple[Any, Any], Array] = field(default_factory=dict, init=False, repr=False)
     _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -560,22 +562,42 @@ class Block:
         """
         return self.sum_hits_at(values, (k,))[0]
 
-    def sum_hits_at(self, values: Array, cutoffs: Cutoffs) -> list[Array]:
-        """Return the sum of a value of every hit over each user's first ranks, by cut-off."""
-        if not is_tensor(values):
-            if cutoffs in self._sums and self._sums[cutoffs][0] is values:  # of another metric
-                return self._sums[cutoffs][1]
-            last = [self._last_rank(cutoff) for cutoff in cutoffs]
-            ascending = sorted(set(last))
-            ends = self._ends_at(tuple(ascending))
-            compiled = None if ends is None else kernels.sums(self.hits.user, values, ends)
-            if compiled is None:
-                sums = [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]
-            else:
-                sums = [compiled[ascending.index(cutoff)] for cutoff in last]
-            self._sums[cutoffs] = values, sums
-            return sums
-        return [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]
+    def sum_hits_at(self, values: Array, cutoffs: Cutoffs) -> Array:
+        """Return the sum of a value of every hit over each user's first ranks, by cut-off.
+
+        An array of shape (U,) for each cut-off; of tensors one tensor, shape (C, U).
+        """
+        if cutoffs in self._sums and self._sums[cutoffs][0] is values:  # of another metric
+            return self._sums[cutoffs][1]
+        sums = (
+            self._sum_tensor(values, cutoffs)
+            if is_tensor(values)
+            else self._sum_array(values, cutoffs)
+        )
+        self._sums[cutoffs] = values, sums
+        return sums
+
+    def _sum_array(self, values: Array, cutoffs: Cutoffs) -> list[Array]:
+        """Return sums over hits by cut-off, in one pass where there are compiled loops."""
+        last = [self._last_rank(cutoff) for cutoff in cutoffs]
+        ascending = sorted(set(last))
+        ends = self._ends_at(tuple(ascending))
+        compiled = None if ends is None else kernels.sums(self.hits.user, values, ends)
+        if compiled is None:
+            return [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]
+        return [compiled[ascending.index(cutoff)] for cutoff in last]
+
+    def _sum_tensor(self, values: Array, cutoffs: Cutoffs) -> Array:
+        """Return sums over hits, shape (C, U): each operation is for all cut-offs."""
+        xp, hits, size = self.xp, self.hits, len(cutoffs) * self.n_users
+        if cutoffs not in self._places:
+            near = xp.stack([hits.rank <= self._last_rank(cutoff) for cutoff in cutoffs])
+            first = self.n_users * xp.arange(len(cutoffs))
+            self._places[cutoffs] = near, (first[:, None] + hits.user).ravel()
+        near, places = self._places[cutoffs]
+        # a selection of near rows would wait for their number
+        within = xp.where(near, values, xp.zeros_like(values))
+        return bincount(places, within.ravel(), size).reshape(len(cutoffs), self.n_users)
 
     def sum_recommended(self, values: Array, k: int) -> Array:
         """Return the same sum of a value of every row of ``recommended``, shape (U,)."""
@@ -631,18 +653,31 @@ class Block:
         ``k`` is one cut-off, or one per user, shape (U,).
         """
         xp, ideal = self.xp, self._declared("ideal")
+        if (gain, discount) not in self._ideal:
+            self._ideal[gain, discount] = self._ideal_terms(gain, discount)
+        terms = self._ideal[gain, discount]
         if ideal == "ones":
-            # All gains are 1: the sum depends only on the number of ranks that are filled.
-            ranks = xp.arange(1, self.most_relevant + 1, dtype=xp.float64)
-            terms = gain(xp.ones_like(ranks)) * discount(ranks)
-            sums = xp.concat([xp.zeros(1, dtype=xp.float64), xp.cumulative_sum(terms)])
-            return xp.take(sums, self.relevant_in_reach(k))
-        terms = gain(ideal.gain) * discount(xp.astype(ideal.rank, xp.float64))
+            return xp.take(terms, self.relevant_in_reach(k))
         near = ideal.rank <= (k if isinstance(k, int) else xp.take(k, ideal.user))
         if is_tensor(terms):
             within = xp.where(near, terms, xp.zeros_like(terms))
             return bincount(ideal.user, within, self.n_users)
         return bincount(ideal.user[near], terms[near], self.n_users)
+
+    def _ideal_terms(
+        self, gain: Callable[[Array], Array], discount: Callable[[Array], Array]
+    ) -> Array:
+        """Return gain times discount of each row of the ideal lists.
+
+        Where all gains are 1, the sums depend only on the number of ranks that are filled: they
+        are returned in place of rows.
+        """
+        xp, ideal = self.xp, self._declared("ideal")
+        if ideal != "ones":
+            return gain(ideal.gain) * discount(xp.astype(ideal.rank, xp.float64))
+        ranks = xp.arange(1, self.most_relevant + 1, dtype=xp.float64)
+        terms = gain(xp.ones_like(ranks)) * discount(ranks)
+        return xp.concat([xp.zeros(1, dtype=xp.float64), xp.cumulative_sum(terms)])
 
     def _within(self, name: str, rows: Any, cutoff: int) -> tuple[Array | None, Array]:
         """Return the rows within a cut-off (None: all) and their users, once for all metrics."""

@@ -83,6 +83,21 @@ class Plan:
         """The metrics that are computed on blocks."""
         return list(dict.fromkeys(leaf for metric in self.metrics for leaf in metric.leaves))
 
+    @cached_property
+    def leaves_by_cutoffs(self) -> list[Metric]:
+        """The leaves, each with all its cut-offs: what these share is computed once.
+
+        Errors of metrics that rankwise does not define name the cut-off: they stay apart.
+        """
+        cutoffs: dict[tuple[Metric, bool], dict[int, None]] = {}
+        for leaf in self.leaves:
+            is_joined = leaf.is_built_in and bool(leaf.k)
+            of_leaf = cutoffs.setdefault((leaf @ () if is_joined else leaf, is_joined), {})
+            of_leaf |= dict.fromkeys(leaf.k)
+        return [
+            leaf @ tuple(ks) if is_joined else leaf for (leaf, is_joined), ks in cutoffs.items()
+        ]
+
     @property
     def reads_truth(self) -> bool:
         """Whether any metric compares lists with the ground truth."""
@@ -221,7 +236,7 @@ class Plan:
             If a metric that rankwise does not define fails for a user of the block.
         """
         columns = {"n_relevant": block.n_relevant, "list_length": block.list_length}
-        for leaf in self.leaves:
+        for leaf in self.leaves_by_cutoffs:
             rule = self.leaf_rules[leaf @ ()]
             columns |= (
                 leaf.columns(block, rule) if leaf.is_built_in else values_checked(leaf, block, rule)

@@ -593,7 +593,7 @@ class RPrecision(HitSum):
     multiple: Annotated[float, ABOVE_0] = 1.0
     without_hit: Literal["zero", "undefined"] = "zero"
 
-    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the values at every cut-off, each of shape (U,)."""
         values = super().values(block, k)
         return (

@@ -488,7 +488,7 @@ class Metric(Registered):
     measures_values: ClassVar[bool] = False
     """Whether each user's value is measured on blocks, by `values`."""
 
-    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the values of a block's users at every cut-off, each of shape (U,)."""
         raise MetricError(f"{self.name} does not measure values of users")
 

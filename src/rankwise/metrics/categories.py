@@ -200,7 +200,7 @@ class AlphaNDCG(OverCategories):
         """The categories, the judged items of the lists, and the relevant items."""
         return (*super().inputs, "judged", "relevant")
 
-    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return alpha-nDCG at each cut-off, from one ideal list, each of shape (U,)."""
         categories, rows, xp = self.categories_of(block), block.judged, block.xp
         hit = rows.relevant > 0

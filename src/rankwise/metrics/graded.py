@@ -473,7 +473,7 @@ class ERR(PerUser):
         check_grades(self, relevance, largest)
         return gain_of("exponential", relevance) / 2.0**largest
 
-    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return expected reciprocal rank at each cut-off, from one pass down the lists."""
         hits = block.hits
         stops = hits.cascade(self._stop_probability(hits.gain), max(k))
@@ -575,7 +575,7 @@ class Condensed(DerivedMetric, PerUser):
         """The judged items of the lists, and the inputs of the metric."""
         return ("judged", *super().inputs)
 
-    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+    def values(self, block: Block, k: Cutoffs) -> Array:
         """Return the values of the condensed lists at every cut-off, each of shape (U,)."""
         return self.of.values(_condense(block), k)
 

@@ -341,8 +341,8 @@ class PerUser(MeanOfUsers):
             raise MetricError(f"{self.name} does not define its value")
         return plain_values(self, block, k)
 
-    def values(self, block: Block, k: Cutoffs) -> list[Array]:
-        """Return the values at every cut-off, each of shape (U,).
+    def values(self, block: Block, k: Cutoffs) -> Array:
+        """Return the values at every cut-off: one array of shape (U,) each, or a tensor (C, U).
 
         For metrics that share work over cut-offs; by default `value` at each of them.
         """
@@ -350,10 +350,14 @@ class PerUser(MeanOfUsers):
 
     def columns(self, block: Block, rule: AveragingRule) -> dict[str, Array]:
         """Return the values at every cut-off, by cell."""
-        return {
-            cell: self.fill_undefined(values, block.n_relevant, block.list_length, rule)
-            for cell, values in zip(self.cells, self.values(block, self.ks), strict=True)
-        }
+        values = self.values(block, self.ks)
+        users = block.n_relevant, block.list_length, rule
+        if is_tensor(block.list_length):  # all cut-offs at once: a GPU waits for each operation
+            together = values if is_tensor(values) else block.xp.stack(values)
+            filled = list(self.fill_undefined(together, *users))
+        else:
+            filled = [self.fill_undefined(each, *users) for each in values]
+        return dict(zip(self.cells, filled, strict=True))
 
     def user_values(self, users: UserFrame, at: int) -> Floats:
         """Return the values at a cut-off."""
@@ -917,11 +921,14 @@ class RunningSum(PerUser):
         """Whether the norm changes no more once k exceeds the number of relevant items."""
         return True
 
-    def values(self, block: Block, k: Cutoffs) -> list[Array]:
-        """Return the values at every cut-off, each of shape (U,)."""
+    def values(self, block: Block, k: Cutoffs) -> Array:
+        """Return the values at every cut-off: one array of shape (U,) each, or a tensor (C, U)."""
         sums = block.sum_hits_at(self.terms(block), k)
-        ratios = (self.ratio(block, *one) for one in zip(sums, k, strict=True))
-        return [divide(above, below) for above, below in ratios]
+        ratios = [self.ratio(block, *one) for one in zip(sums, k, strict=True)]
+        if not is_tensor(block.list_length):
+            return [divide(above, below) for above, below in ratios]
+        above, below = (block.xp.stack(parts) for parts in zip(*ratios, strict=True))
+        return divide(above, below)
 
     def ratio(self, block: Block, sums: Array, k: int) -> tuple[Array, Array]:
         """Return numerator and denominator of every user's value, shape (U,) both."""
