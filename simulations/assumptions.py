@@ -1,6 +1,6 @@
 """Claims that rest on an assumption, and how often they are wrong where it does not hold.
 
-Prints the simulated shares of `docs/compare.md`, `docs/statistics.md` and of
+Prints the simulated shares of `docs/simulations.md` and of
 docstrings: data sets of which few are unlike the others, ranks of systems of unlike skewness, plans
 from small pilots, medians, seeds with rare failures, intervals of single means, and recall with
 weights. Run as ``python simulations/assumptions.py``; some two minutes.

@@ -1,6 +1,6 @@
 """How often words, intervals, plans, detectable differences, ranks, looks and gaps between groups are right.
 
-Prints the simulated shares that docs/statistics.md and docstrings of `rankwise.stats` state.
+Prints the simulated shares that docs/simulations.md and docstrings of `rankwise.stats` state.
 Run as ``python simulations/claims.py``; some two minutes. ``python simulations/claims.py words``
 prints the words alone: how often each is wrong, and what it costs in power.
 """

@@ -1,6 +1,6 @@
 """How often words with and without a condition are wrong, and what they find.
 
-Prints the rates that docs/statistics.md states: of a paired t test, of words for any users
+Prints the rates that docs/simulations.md states: of a paired t test, of words for any users
 (``better``, ``worse``) and of all words (``better if``, ``worse if`` besides), in worlds that are
 made to mislead them and in worlds like rankings. Run as ``python simulations/conditions.py``; some
 minutes.

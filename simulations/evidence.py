@@ -1,6 +1,6 @@
 """How often the statements of `rw.validate_metrics`, `rw.judged` and plans hold, in simulated worlds.
 
-Prints tables of docs/statistics.md. Run as ``python simulations/evidence.py launches`` (some four
+Prints tables of docs/simulations.md. Run as ``python simulations/evidence.py launches`` (some four
 minutes; ``--logs 20`` for a first look), or with ``labels``, ``rare`` or ``plans`` (some seconds).
 """
 

@@ -1,6 +1,6 @@
 """How often intervals of gaps between groups of users hold: by the jackknife, and by all pairs of groups.
 
-``python simulations/claims.py`` prints this table, which docs/statistics.md states; alone about a
+``python simulations/claims.py`` prints the table of which docs/simulations.md has a part; alone about a
 minute.
 """
 

@@ -1,6 +1,6 @@
 """How often `rw.leaderboard` separates systems that are equal.
 
-Prints the tables of docs/leaderboards.md, and how often a bootstrap of ranks separates them. Run as
+Prints the tables of docs/simulations.md, and how often a bootstrap of ranks separates them. Run as
 ``python simulations/leaderboards.py`` (some three minutes).
 """
 

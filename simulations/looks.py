@@ -1,6 +1,6 @@
 """How often looks at growing data are wrong, and how many users they need: three ways to look.
 
-``python simulations/claims.py`` prints these tables, which docs/statistics.md states; alone some ten
+``python simulations/claims.py`` prints the tables of which docs/simulations.md has a part; alone some ten
 seconds.
 """
 

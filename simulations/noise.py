@@ -1,6 +1,6 @@
 """How often the noise floor of `rw.stability` holds, and what `rw.compare` says of runs of one model.
 
-Prints the tables of docs/stability.md. Run as ``python simulations/noise.py`` (some two minutes).
+Prints the tables of docs/simulations.md. Run as ``python simulations/noise.py`` (some two minutes).
 """
 
 from __future__ import annotations

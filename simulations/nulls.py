@@ -1,6 +1,6 @@
 """How often `rw.nulls` calls lists personal, and how often its interval holds the truth.
 
-Prints the table of docs/nulls.md. Run as ``python simulations/nulls.py`` (some four minutes). With
+Prints the table of docs/simulations.md. Run as ``python simulations/nulls.py`` (some four minutes). With
 the folder of MovieTweetings it prints what is personal there, with and without what users had seen:
 
     python simulations/nulls.py ../shared/data/movietweetings-100k

@@ -1,6 +1,6 @@
 """How often the limits of `rw.rank_agreement` hold, beside those of a percentile bootstrap over users.
 
-Prints the table of docs/statistics.md. Run as ``python simulations/rank_agreement.py`` (some six
+Prints the table of docs/simulations.md. Run as ``python simulations/rank_agreement.py`` (some six
 minutes; ``--samples 20`` for a first look). Two judgments of eight systems: each user has a level
 that all systems share, and values in [0, 1].
 """

@@ -9,7 +9,7 @@ import pytest
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "significance.py"
 DOCS = EXAMPLE.parents[1] / "docs"
-TABLES = {"compare.md": 1, "statistics.md": 2, "decisions.md": 1}
+TABLES = {"compare.md": 1, "statistics.md": 1}
 """How many tables of each page the example prints."""
 
 

@@ -3,7 +3,7 @@
 A verdict without a condition holds whatever users were not sampled: it rests on Gaffke's limit,
 which allows an unseen user to lose the whole range of the metric. A conditional verdict needs the
 test of the design besides, and names the largest loss of an unseen user up to which Gaffke's limit
-shows the difference. The rule and its simulations are in `docs/statistics.md`.
+shows the difference. The rule is in `docs/statistics.md`.
 """
 
 from __future__ import annotations

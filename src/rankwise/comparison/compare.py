@@ -151,6 +151,16 @@ def compare(
     --------
     decide : Ship, hold or stop, from a comparison.
 
+    Notes
+    -----
+    Of the settings of two evaluations, those that can move a compared metric have to be equal:
+    ``catalogue`` is compared only where a metric reads it, ``ranks`` only where both results have
+    lists with rank gaps. Two stated rules of ``ties`` must be equal. A rule that only one result
+    states must not favour relevant items (``"optimistic"``, ``"pessimistic"``), and must be the
+    default where scores order the lists of the result without a stated rule. Tables are compared by
+    a digest of their rows (``result.provenance["digests"]``), whatever the format and the order of
+    rows; relevances are hashed in single precision.
+
     Examples
     --------
     >>> import rankwise as rw

@@ -75,9 +75,18 @@ class Comparison(DetailedDisplay):
     table : polars.DataFrame
         One row per metric, group of users (null without ``by``) and pair. The columns:
 
-        - both means; the ``difference`` (system minus baseline) with its confidence interval, and
-          the interval that holds for all pairs of the primary metric together (``low_together``,
-          ``high_together``, by Bonferroni); the relative ``lift`` with its interval (Fieller)
+        - both means, and the ``difference`` (system minus baseline)
+        - its interval ``low`` to ``high``, of the test and the level of the verdict: it excludes 0
+          exactly where a difference is shown for any users. ``confidence`` is its level after
+          correction: with Bonferroni that of alpha over the number of pairs, with Holm and Hochberg
+          that of the last step that rejects, with Benjamini–Hochberg that of a false coverage rate,
+          beside "equivalent" that of the two one-sided tests
+        - further intervals: of this pair alone, without correction (``low_alone``,
+          ``high_alone``); of all pairs of the primary metric together, by Bonferroni
+          (``low_together``, ``high_together``); the one-sided limits that a margin is tested
+          against (``margin_low``, ``margin_high``); of the relative ``lift`` (``lift_low``,
+          ``lift_high``, by Fieller). Tests of the median have no interval of the mean, and call no
+          system better where median and mean are on different sides of 0
         - the test, its p-value and ``p_adjusted``, which hold for any users; ``p_design`` and
           ``p_design_adjusted``, those of the test of the design, which knows nothing of users who
           were not sampled; the ``verdict`` (better, worse, different, equivalent, not shown) with
@@ -85,12 +94,13 @@ class Comparison(DetailedDisplay):
         - ``largest_loss``, the largest loss of one unseen user that the difference bears, beside
           ``loss_seen``, ``gain_seen``, ``loss_possible`` (the range) and ``loss_stated``; the
           ``condition`` of a verdict that ends with "if" (better if, worse if, different if,
-          equivalent if); the users who would show it for any users, ``users_for_any_low`` to
-          ``users_for_any_high``
+          equivalent if); the users who would show it for any users, ``users_for_any_low`` for the
+          observed gain (too few, probably) to ``users_for_any_high`` for its lower 80 % limit
         - with a margin: ``p_non_inferior``, and the ``users_needed`` to show non-inferiority
         - effect sizes d_z and Cliff's delta; wins, ties and losses; the number of users compared,
-          left out (and why), and with values that are not both 0; the minimum detectable
-          difference (power 0.8); flags
+          left out (and why), and with values that are not both 0; the ``minimum_detectable``
+          difference (power 0.8), infinite if no difference within the range of the metric would be
+          detected; flags
         - with several seeds: their number (``seeds_baseline``, ``seeds_system``), the standard
           deviation of the values between seeds (``deviation_baseline``, ``deviation_system``), the
           ``share_of_seeds`` in the variance of the difference, and ``seeds_to_halve``, the number
@@ -126,6 +136,11 @@ class Comparison(DetailedDisplay):
         best system is among those that may be the best. Empty for groups of users, for a metric
         without a better direction, and if only some pairs were tested (several seeds or data sets,
         or values that are not per-user means, against a baseline).
+
+        Against a baseline, a system that is better ranks above one that is worse. If all pairs with
+        the baseline are decided, the remaining pairs are tested as a second family, which keeps the
+        error rate of the first; otherwise systems on the same side of the baseline share their
+        ranks.
 
         Examples
         --------

@@ -190,6 +190,26 @@ def claim(
     MetricError
         If the metric has no bounds, and none are passed.
 
+    Notes
+    -----
+    Each value is anything that prints the same, and the least favourable combination counts.
+
+    *Hits*: the number of users with a hit is a whole number that prints as the value. With a and b
+    hits, at least abs(a − b) users differ, and at most as many as both allow. The p-values of the
+    paired t test and of the exact sign test grow with the number of users who differ, so the two
+    ends give the range. A difference of five users or fewer is never significant by the exact test.
+
+    *Graded values*: the variance of a mean m in [0, 1] is at most m (1 − m) n / (n − 1), that of a
+    difference δ at most (min(m + m₀, 2 − m − m₀) − δ²) n / (n − 1), which users of 0 and 1 that
+    overlap least reach. The smallest variance is 0, so graded means are never "cannot be
+    significant". Typical values give no verdict: in our data the variance of nDCG was 0.27 to 0.71
+    of the largest one.
+
+    Intervals of one mean are Clopper and Pearson's for hits, and Chernoff's for graded values,
+    which holds for every distribution. The t interval with the largest variance is the widest that
+    a paper could have printed, and no bound: for hits of 3 % of 25 users it covers 54 % of samples.
+    Two samples of users (``paired=False``) are compared by Welch's test with the largest variances.
+
     References
     ----------
     Chernoff 1952, A measure of asymptotic efficiency for tests of a hypothesis based on the sum of

@@ -195,6 +195,13 @@ def judged(
     --------
     rankwise.stats.prediction_powered : The same for arrays.
 
+    Notes
+    -----
+    Limits are those of Student's t with n − 2 degrees of freedom, and of the jackknife over labelled
+    users, which chooses the weight again without each user. The estimate is unbiased for every fixed
+    weight; choosing it on the same users costs about a tenth of a standard error. If values are
+    rare, limits are never narrower than those of a bounded mean.
+
     Examples
     --------
     >>> import rankwise as rw

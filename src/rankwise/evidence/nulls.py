@@ -197,6 +197,13 @@ def nulls(
     MetricError
         If the metric has no cut-off, or is no mean over users.
 
+    Notes
+    -----
+    The personal part and its share are means over pairs of users, in which every user gives and
+    receives equally often. The influence of a user on them has two terms, as receiver and as giver;
+    intervals are those of the mean influence, by Student's t. Below 30 users with a pair there is no
+    share. A filter by more than seen items, for example by country or age, counts as personal.
+
     Examples
     --------
     >>> import rankwise as rw

@@ -85,7 +85,14 @@ class Result(DetailedDisplay, Mapping[str, float]):
     counts : dict of str to int
         Numbers of users, rows, ties, duplicates, …: nothing is dropped without being counted.
     slices : polars.DataFrame or None
-        One row per group of users, if ``by`` was given.
+        One row per group of users, if ``by`` was given, and per slice of items or interactions. The
+        slice None holds what has no category: items that the table lacks, blank text, NaN, an empty
+        list. ``item:genre_*`` reads one column for each category, above 0 where the item has it. A
+        column whose name ends in brackets, ``price[usd]``, is read as it is; a name that has the
+        sign ``×`` stands in quotation marks in combined names. Infinite numbers are in the first or
+        last bin, and move no quartile. Times in the ground truth, also written as text, are one
+        slice per day. ``provenance["slice_digests"]`` has a digest of the slice of each row of the
+        ground truth: only equal ones are compared.
     provenance : dict
         Versions, settings, metrics with all parameters, inputs with columns and hashes, date.
     diagnostics : dict of str to dict of str to float
