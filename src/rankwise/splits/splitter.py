@@ -494,7 +494,8 @@ class SingleSplitter(Splitter):
         time_unit : {"s", "ms", "us", "ns"}, optional
             The unit of numeric timestamps; by default guessed from their magnitude. Numbers below
             100,000 are rather days, years or steps: dates and lengths in text, such as ``"7d"``,
-            then need it. The card states it.
+            then need it, as do columns of plain numbers that hold dates, or numbers ten years from
+            the rest. The card states it.
         time_format : str, optional
             The format of dates that are written as text or as whole numbers, such as
             ``"%d/%m/%Y"``. Not needed for ISO 8601, nor where one format alone fits all rows; where
