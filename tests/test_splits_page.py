@@ -59,7 +59,9 @@ def test_checks_state_the_limits_that_they_use():
     from rankwise.splits.audit_parts import Limits
 
     entries = re.split(r"^### ", describe_checks(), flags=re.MULTILINE)[1:]
-    described = re.findall(r"^    (\w+) : float.*?\n\s+((?:L\d+(?:, )?)+):", Limits.__doc__, re.M)
+    described = re.findall(
+        r"^    (\w+) : float.*?\n\s+((?:L\d+(?:, )?)+):", Limits.__doc__, re.MULTILINE
+    )
     assert len(described) == len(Limits.__dataclass_fields__)
     for name, codes in described:
         number = rf"\b{getattr(Limits(), name):g}\b"
