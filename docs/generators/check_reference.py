@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import rankwise
-from rankwise.splits.audit import CHECKS
+from rankwise.splits.audit_checks import CHECKS
 
 __all__ = ["describe_checks", "write_checks"]
 
