@@ -2,6 +2,26 @@
 
 Prints the counts that docs/audit.md states. Run as ``python simulations/audit_claims.py``; some
 three minutes. The simulation is that of the tests (``tests/clean_splits.py``).
+
+Simulated splits without leakage, with and without ratings, have 100 to 5,000 users and 150 to 5,000
+items. Items follow a Zipf law, the number of rows per user is lognormal, times are uniform, and of
+every four consecutive items the one with the smallest number comes first. The popularity of items
+is constant or drifts by a factor of up to two.
+
+A split is clean if its rule keeps its claim: on data with timestamps, rules that claim time
+(``GlobalTime``, ``TimeWindows``, ``SuccessiveTargets``, ``TwoStage``); on data without,
+``UserHoldout`` and ``UserKFold``, which claim users, and random rules, which claim nothing. Of 756
+clean splits one warned. Of 336 further splits, where all users have equally many rows or all items
+are equally popular, seven warned: equally popular items all occur in the data, and ids without gaps
+make L4 warn. On data with timestamps, rules that do not claim time warn of L3 and L8, and mostly of
+L7, L9 or L16.
+
+Leaks were planted into ten simulations with ratings and without drift, split by time: counts over
+all data, as their logarithm, rank or z-score, with noise, or cut into two classes; counts in test;
+the test item as a feature; lists of test items, and of the items that are popular in test; copied
+users; repeated rows. Of these 120 leaks, 117 are found; the three missed ones are classes that
+training counts give nearly as well. None of 1,152 lists of popular training items was mistaken for
+a leak.
 """
 
 from __future__ import annotations

@@ -1,7 +1,25 @@
 """How biased calibration errors are, and how often jackknife intervals of metrics of probabilities hold the value.
 
-Prints the tables of docs/ratings.md. Run as ``python simulations/calibration.py`` (some five
-minutes; ``--samples 50`` for a first look).
+Run as ``python simulations/calibration.py`` (some five minutes; ``--samples 50`` for a first look).
+docs/ratings.md states two of these numbers. Mean values over 200 samples of 2,000 rows, in 10 bins of
+equal mass, from 100 users:
+
+| model | value in | `ece` | `debiased=true` | `norm=l2` | `norm=l2,debiased=true` |
+|---|---|--:|--:|--:|--:|
+| calibrated | all data | 0.0018 | 0.0015 | 0.0020 | 0.0009 |
+| | 200 samples | 0.0189 | 0.0106 | 0.0240 | 0.0053 |
+| 20 % too high | all data | 0.0390 | 0.0390 | 0.0488 | 0.0488 |
+| | 200 samples | 0.0413 | 0.0372 | 0.0538 | 0.0467 |
+| 60 % too high | all data | 0.1168 | 0.1168 | 0.1460 | 0.1460 |
+| | 200 samples | 0.1170 | 0.1165 | 0.1474 | 0.1451 |
+
+Shares of the samples whose nominal 95 % jackknife interval holds the value:
+
+| model | `ece(bins=equal_mass)` | `brier` | `log_loss` | `normalised_entropy` | `calibration_ratio` |
+|---|--:|--:|--:|--:|--:|
+| calibrated | 0.395 | 0.965 | 0.970 | 0.920 | 0.980 |
+| 20 % too high | 0.970 | 0.965 | 0.965 | 0.920 | 0.980 |
+| 60 % too high | 0.980 | 0.950 | 0.950 | 0.945 | 0.980 |
 """
 
 from __future__ import annotations

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "splits.py"
 PAGE = EXAMPLE.parents[1] / "docs" / "splits.md"
+sys.path.insert(0, str(PAGE.parent / "generators"))
+
+from check_reference import describe_checks  # noqa: E402 - it lies in docs/generators
 
 
 @pytest.mark.slow
@@ -37,7 +42,7 @@ def test_the_page_names_every_rule():
 def test_every_check_has_an_anchor_and_says_what_to_do():
     import rankwise as rw
 
-    page = PAGE.with_name("audit.md").read_text(encoding="utf-8")
+    page = describe_checks()
     checks = rw.audit({"ann": [1]}, {"ann": [2]}).checks
     assert len(checks) == 24
     for check in checks:
@@ -47,3 +52,18 @@ def test_every_check_has_an_anchor_and_says_what_to_do():
         assert all(f"*{part}*" in entry for part in ("Finds", "Worst verdict", "Remedy")), (
             check.code
         )
+
+
+def test_checks_state_the_limits_that_they_use():
+    """The number of a check's entry is the default in ``Limits``; a guess of L4 states none."""
+    from rankwise.splits.audit_parts import Limits
+
+    entries = re.split(r"^### ", describe_checks(), flags=re.MULTILINE)[1:]
+    described = re.findall(
+        r"^    (\w+) : float.*?\n\s+((?:L\d+(?:, )?)+):", Limits.__doc__, re.MULTILINE
+    )
+    assert len(described) == len(Limits.__dataclass_fields__)
+    for name, codes in described:
+        number = rf"\b{getattr(Limits(), name):g}\b"
+        named = [entry for entry in entries if entry.split(":")[0] in codes.split(", ")]
+        assert name == "unseen" or any(re.search(number, entry) for entry in named), name

@@ -1,7 +1,10 @@
 """Detection of lists with sampled negatives, from counts that add up over pieces.
 
 They add up over pieces; of the items they keep the 4,096 with the smallest hashes, a random sample
-that is the same however users are divided.
+that is the same however users are divided. One limit remains in pieces: a piece counts its items
+only if its lists hold most of its relevant items and most of its users have equally many further
+items. If the remaining users are concentrated in a few pieces, lists near the limit of a tenth or a
+half may have no label.
 """
 
 from __future__ import annotations

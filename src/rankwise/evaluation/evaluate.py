@@ -478,6 +478,29 @@ def evaluate(
     Evaluator : Evaluate in chunks, on one machine or many.
     compare : Compare two results or more.
 
+    Notes
+    -----
+    Rules for lists apply in this order. Ids are replaced (``same``, ``codes``, ``titles``). Seen
+    items and items without judgement are removed (``exclude_seen``, ``judged_only``). Gaps between
+    ranks are closed or kept (``ranks``). Repeated items are dropped or keep their places
+    (``duplicates``). ``depth`` cuts.
+
+    A rating also reaches the threshold if both are equal in single precision: 0.7 stored as
+    float32 is 0.69999999 as a double, and reaches 0.7. So formats, engines and joins that change
+    the type of a column do not change results. Half precision counts as the decimal that it
+    writes.
+
+    Files of a folder, or of a list of paths, are read in the order of their paths and have the
+    same columns. Names that begin with ``_`` or ``.`` are skipped, and folders named
+    ``country=at`` give a column ``country``. Only Parquet files are read together. A result records
+    one hash of all files, in any order. Only files of this machine are opened, never URLs.
+
+    Ids of a text file are integers only if every one is written as an integer, so that ``01``
+    stays text. Blanks around ids are removed and counted. The labels of a pandas Series by user are
+    items if its values are floats; the named levels of an index are columns. One number beside a
+    list of items, as a score or a rank, is an error, while a timestamp belongs to all items.
+    Lists of a TREC run in which a lower rank has a higher score are counted.
+
     Examples
     --------
     >>> import rankwise as rw

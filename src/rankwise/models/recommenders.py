@@ -59,6 +59,9 @@ def _top_items(scores: Any, n: int, ids: Sequence[Any], seen: Any) -> list[tuple
 class Implicit:
     """Adapter for a model of implicit (0.7).
 
+    implicit pads lists with item 0, with masked items or with −1, and its neighbour models return
+    seen items with a score of 0: these items are removed.
+
     Parameters
     ----------
     model : implicit.recommender_base.RecommenderBase
@@ -121,6 +124,8 @@ class Implicit:
 class LensKit:
     """Adapter for a trained pipeline of LensKit (2025).
 
+    Its ALS folds users in from their history, so that scores are not the product of its factors.
+
     Parameters
     ----------
     pipeline : lenskit.pipeline.Pipeline
@@ -145,6 +150,8 @@ class LensKit:
 
 class RecTools:
     """Adapter for a model of RecTools (0.19).
+
+    Users unknown to RecTools are counted as failures.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,9 +27,14 @@ CHECKS: dict[str, Callable[[Parts], Check]] = {}
 def check(
     code: str, name: str, *, timed: bool = False
 ) -> Callable[[Callable[[Parts], Finding]], Callable[[Parts], Finding]]:
-    """Return a decorator that registers a check; a ``timed`` check needs timestamps to run."""
+    """Return a decorator that registers a check; a ``timed`` check needs timestamps to run.
+
+    The docstring of a check is its entry in the documentation: what it finds, its worst verdict
+    and the remedy.
+    """
 
     def register(find: Callable[[Parts], Finding]) -> Callable[[Parts], Finding]:
+        @wraps(find)
         def run(parts: Parts) -> Check:
             has_inputs = parts.has_times or not timed
             return Check(
@@ -65,7 +71,15 @@ _DAYS = 20  # days of a test below which the busiest has a large share anyway
 
 @check("L10", "popularity drift")
 def popularity_drift(parts: Parts) -> Finding:
-    """L10: whether the items that are popular in training are also popular in test."""
+    """L10: whether the items that are popular in training are also popular in test.
+
+    Finds: popularity drift: test rows hit by the ten most popular items of late training, over
+    those hit by the ten of all training.
+
+    Worst verdict: warn above 1.5, if the difference exceeds three standard errors.
+
+    Remedy: Add a baseline of recent popularity to the comparison.
+    """
     counts = (
         _counts(parts.train, "item", "train")
         .join(_counts(parts.test, "item", "test"), on="item", how="full", coalesce=True)
@@ -118,7 +132,12 @@ def _divergence(first: Any, second: Any) -> float:
 
 @check("L11", "cold users and items")
 def cold(parts: Parts) -> Finding:
-    """L11: test rows of cold-start users or items."""
+    """L11: test rows of cold-start users or items.
+
+    Worst verdict: warn above 0.2.
+
+    Remedy: Report warm and cold users side by side (`by=["history", "item:cold"]`).
+    """
     roles = ["item"] if parts.claim == "users" else PAIR  # that claim is to have cold users
     shares, is_cold = [], pl.Series([False]).new_from_index(0, len(parts.test))
     for role in roles:
@@ -146,7 +165,18 @@ def _warm(parts: Parts, role: str) -> pl.DataFrame:
 
 @check("L12", "filtered before the split")
 def filtered_before(parts: Parts) -> Finding:
-    """L12: whether a minimum-count (k-core) filter was applied before splitting."""
+    """L12: a minimum-count (k-core) filter before splitting, or a rule with `filter_on="all"`.
+
+    With such a filter, counts over all parts stop sharply at the minimum, and training counts do
+    not. Also found is training that ends before test in which every user, or every item, has a
+    test row, although a constant rate of rows would leave a few without.
+
+    Worst verdict: warn if more than 10 users or items are expected just below the minimum, or
+    without a test row, where there are none.
+
+    Remedy: Filter training alone: `filters=[KCore(5)]` in the rule. Keep users and items
+    without test rows.
+    """
     all_pairs = pl.concat([frame.select(PAIR) for frame in parts.named.values()])
     findings, looked, frames = [], [], []
     for role in PAIR:
@@ -219,7 +249,12 @@ def _missing_below(counts: Any) -> float:
 
 @check("L20", "targets in few hands")
 def heavy_targets(parts: Parts) -> Finding:
-    """L20: whether a few users, or one day, make up the test."""
+    """L20: one user, or one day, with a large share of the test rows.
+
+    Worst verdict: warn above 0.1 and 20 times the mean; a day above 0.25.
+
+    Remedy: Report the metric without them as well, or with `weights=`.
+    """
     limits = parts.limits
     users = _counts(parts.test, "user", "rows").sort("rows", "user", descending=True)
     rows = users["rows"]
@@ -246,7 +281,14 @@ _BLOCK = 3  # test-only ids from which it is no chance that they are the largest
 
 @check("L1", "same pair on both sides")
 def same_pairs(parts: Parts) -> Finding:
-    """L1: test rows whose user has the same item in training, validation or history."""
+    """L1: test rows whose user has the same item in training, validation or history.
+
+    Ids are the same if they differ by a blank, capitals, leading zeros or a trailing `.0`.
+
+    Worst verdict: fail (`repeats=True`: pass).
+
+    Remedy: Remove these rows from training, or state that items are consumed repeatedly.
+    """
     both = _known_rows(parts, PAIR)
     finding = f"{len(both):,} of {len(parts.test):,} test rows ({len(both) / len(parts.test):.2%})"
     finding += f" have their user and item among {_sizes(parts)}"
@@ -280,7 +322,12 @@ def _plain_form(name: str) -> pl.Expr:
 
 @check("L2", "same event on both sides", timed=True)
 def same_events(parts: Parts) -> Finding:
-    """L2: identical user, item and time in test and in training, validation or history."""
+    """L2: the same user, item and time in test and in training, validation or history.
+
+    Worst verdict: fail.
+
+    Remedy: Remove the copies before you split: one event is in two files.
+    """
     key = [*PAIR, "time"]
     both = _known_rows(parts, key)
     finding = (
@@ -311,7 +358,16 @@ def _sizes(parts: Parts) -> str:
 
 @check("L4", "ids known only from test")
 def drift_of_ids(parts: Parts) -> Finding:
-    """L4: ids that were encoded over training and test together."""
+    """L4: ids that were encoded over training and test together.
+
+    Finds: ids in the model's `vocabulary=` that occur only in test. Without a vocabulary, a
+    guess from ids without gaps over all parts: test-only ids are the largest, or items without
+    rows should have left gaps.
+
+    Worst verdict: fail; warn if guessed.
+
+    Remedy: Build the vocabulary from training alone, and train again.
+    """
     vocabulary = parts.extra.get("vocabulary")
     if vocabulary is None:
         return _dense_codes(parts)
@@ -385,7 +441,14 @@ def _unseen(counts: pl.Series) -> float:
 
 @check("L5", "validation and test overlap")
 def validation_overlap(parts: Parts) -> Finding:
-    """L5: validation rows that are test or training rows, or lie in the test period."""
+    """L5: validation rows that are test or training rows, or lie in the test period.
+
+    Finds: validation rows in test or training; if time is claimed, also in the test period.
+
+    Worst verdict: fail.
+
+    Remedy: Cut validation out of training, before the test period.
+    """
     if parts.validation is None:
         return not_run("validation rows")
     key = [*PAIR, "time"] if parts.has_times else PAIR
@@ -413,7 +476,16 @@ def _begin_anew(frames: Sequence[pl.DataFrame], column: str) -> bool:
 
 @check("L6", "users or sessions shared")
 def shared_users(parts: Parts) -> Finding:
-    """L6: users, or sessions, in test and in training or validation."""
+    """L6: users, or sessions, in test and in training or validation.
+
+    Finds: test users in training or validation, if users are claimed to be held out; sessions
+    of test there.
+
+    Worst verdict: fail.
+
+    Remedy: Hold out whole users (`splits.UserHoldout`), or whole sessions (`sessions=` of every
+    rule).
+    """
     sessions = [
         column
         for column in parts.train.columns
@@ -449,7 +521,14 @@ def shared_users(parts: Parts) -> Finding:
 
 @check("L14", "tuned on test")
 def tuned_on_test(parts: Parts) -> Finding:
-    """L14: runs that were selected, or stopped, on the test part."""
+    """L14: runs that were selected, or stopped, on the test part.
+
+    Finds: runs selected on test, or tested twice, in a log (`runs=`).
+
+    Worst verdict: fail; warn.
+
+    Remedy: Choose on validation, and test once. Compare all candidates in one call.
+    """
     log = parts.extra.get("runs")
     if log is None:
         return not_run(f"{parameter('runs')}, a log with columns run, part and purpose")
@@ -473,7 +552,15 @@ def tuned_on_test(parts: Parts) -> Finding:
 
 @check("L17", "candidates give answers away")
 def candidate_order(parts: Parts) -> Finding:
-    """L17: whether positions in the candidate set give the positives away."""
+    """L17: whether positions in the candidate set give the positives away.
+
+    Finds: relevant items at the start or the end of the candidate set (`candidates=`): a model
+    that gives equal scores then looks good.
+
+    Worst verdict: warn above |z| of 5.
+
+    Remedy: Shuffle each candidate set, or sort it by id.
+    """
     if parts.candidates is None:
         return not_run(f"{parameter('candidates')} in the order in which they are scored")
     ranked = parts.candidates.with_columns(
@@ -497,7 +584,17 @@ def candidate_order(parts: Parts) -> Finding:
 
 @check("L19", "leaks between two stages")
 def stage_leaks(parts: Parts) -> Finding:
-    """L19: leaks in a two-stage scheme, such as a ranker trained on the candidate model's rows."""
+    """L19: leaks in a two-stage scheme, such as a ranker trained on the candidate model's rows.
+
+    Finds: two stages (`stages=`): ranker rows that the candidate model saw, ranker users in
+    both training and validation, ranker rows missing from the rows for refitting and filtering
+    seen items.
+
+    Worst verdict: fail.
+
+    Remedy: Train the ranker on rows that the candidate model has not seen, and refit on all
+    rows of training.
+    """
     stages = parts.stages
     if "candidate_train" not in stages or "ranker_train" not in stages:
         return not_run(f"{parameter('stages')} with candidate_train and ranker_train")

@@ -27,7 +27,12 @@ _WORK = 5_000_000  # items of candidate pairs that are compared one by one
 
 @check("L21", "repeated rows in a part")
 def repeated_rows(parts: Parts) -> Finding:
-    """L21: rows that occur more than once in the same part."""
+    """L21: the same user and item twice in one part; with `repeats=True` at the same time.
+
+    Worst verdict: warn.
+
+    Remedy: Remove the copies, or state that items are consumed repeatedly.
+    """
     key = [*PAIR, "time"] if parts.repeats and parts.has_times else PAIR
     what = "events (user, item and time)" if len(key) > len(PAIR) else "pairs of user and item"
     again, findings = [], []
@@ -46,7 +51,15 @@ def repeated_rows(parts: Parts) -> Finding:
 
 @check("L24", "codes of several items")
 def shared_codes(parts: Parts) -> Finding:
-    """L24: whether a code, such as a semantic id, stands for several items."""
+    """L24: whether a code, such as a semantic id, stands for several items.
+
+    Finds: codes (`codes=`, for example semantic ids) that several items share; test rows of
+    items without a code.
+
+    Worst verdict: warn above 0.05 of the test rows.
+
+    Remedy: Give each item its code: models cannot tell items of one code apart.
+    """
     names: ItemNames | None = parts.extra.get("codes")
     if names is None:
         return not_run(f"{parameter('codes')} of the items")
@@ -70,7 +83,16 @@ def shared_codes(parts: Parts) -> Finding:
 
 @check("L15", "copies of users and items")
 def copies(parts: Parts) -> Finding:
-    """L15: users with another user's items, or nearly so, beyond chance; items listed twice."""
+    """L15: users with another user's items, or nearly so, beyond chance; items listed twice.
+
+    Finds: pairs of users with exactly the same items (3 or more), or nearly so (10 or more,
+    Jaccard index at least 0.9), beyond chance; items whose titles differ only by case and
+    punctuation.
+
+    Worst verdict: warn above 0.005.
+
+    Remedy: Merge the copies, so that none is in both parts.
+    """
     histories = _read_histories(parts)
     equal, (near, is_capped) = histories.equal(), histories.near()
     near &= ~equal

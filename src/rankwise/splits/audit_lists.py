@@ -32,7 +32,22 @@ _LISTED = 200  # different items in lists that may be those of a popularity
 
 @check("L18", "too good to be true")
 def too_good(parts: Parts) -> Finding:
-    """L18: recommendations far better than baselines, among sampled negatives, or in test order."""
+    """L18: recommendations far better than baselines, among sampled negatives, or in test order.
+
+    Finds:
+
+    - recommendations far better than the most popular test items and item neighbours, or most
+      of the way to perfect lists; `repeats=True` adds the user's most frequent items to these
+      baselines
+    - lists that look like test items among sampled negatives, whose recall is no recall of a
+      ranking
+    - lists ordered by test counts, where training orders items differently
+
+    Worst verdict: warn above 5 times, 0.5 of the way, 0.95 of the order; if lists look sampled.
+
+    Remedy: Look for test rows in the training data or the features of the model, before you
+    believe the number.
+    """
     if parts.lists is None:
         return not_run("recommendations")
     lists = _in_order(parts.lists).filter(pl.col("place") < _TOP)

@@ -46,8 +46,8 @@ _STAGES = ("candidate_train", "ranker_train", "ranker_validation")
 class Limits:
     """The thresholds above which checks warn.
 
-    At these, simulated splits without a leak seldom warn: `docs/audit.md` says how they were
-    simulated and how often that is.
+    At these, simulated splits without a leak seldom warn: ``simulations/audit_claims.py`` says how
+    they were simulated and how often that is.
 
     Attributes
     ----------

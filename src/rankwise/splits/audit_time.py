@@ -18,7 +18,12 @@ _LEAST_OF_UNIT = 0.001  # the share of rows in the smaller unit: fewer are odd d
 
 @check("L3", "training before test", timed=True)
 def boundary(parts: Parts) -> Finding:
-    """L3: training rows at or after the first test row."""
+    """L3: training rows not before the first test row, and how many at exactly its time.
+
+    Worst verdict: fail if time is claimed, else warn.
+
+    Remedy: Split at one moment for all users (`splits.GlobalTime`), or do not claim time.
+    """
     first, last = parts.test["time"].min(), parts.train["time"].max()
     late = parts.train.filter(pl.col("time") > first)
     tied = parts.train.filter(pl.col("time") == first).height
@@ -33,7 +38,16 @@ def boundary(parts: Parts) -> Finding:
 
 @check("L7", "items of the future", timed=True)
 def future_items(parts: Parts) -> Finding:
-    """L7: recommended items, or test items, that did not exist yet."""
+    """L7: recommended items, or test items, that did not exist yet.
+
+    Finds: recommendations of items that did not exist yet; without recommendations, test rows
+    of items that first appear after training.
+
+    Worst verdict: warn; test rows above 0.2.
+
+    Remedy: Train and recommend with the items that existed at the user's cut, or split at one
+    moment.
+    """
     first = pl.concat([part.select("item", "time") for part in parts.all_parts])
     first = first.group_by("item").agg(first=pl.col("time").min())
     end = parts.train["time"].max()
@@ -56,7 +70,13 @@ def future_items(parts: Parts) -> Finding:
 
 @check("L8", "leak index", timed=True)
 def future_data(parts: Parts) -> Finding:
-    """L8: the share of training rows after each test row."""
+    """L8: the leak index: the share of training rows later than a test row, averaged over test rows.
+
+    Worst verdict: fail if time is claimed, else warn.
+
+    Remedy: Split at one moment, where the claim is about the future. For a random holdout, say
+    that it does not claim time.
+    """
     train, test = (part["time"].sort().to_numpy() for part in (parts.train, parts.test))
     shares = future_shares(train, test)
     mean = float(shares.mean())
@@ -69,7 +89,12 @@ def future_data(parts: Parts) -> Finding:
 
 @check("L9", "horizon", timed=True)
 def horizon(parts: Parts) -> Finding:
-    """L9: the time between the end of training and the test rows."""
+    """L9: the time span of test over that of training, and how far test rows lie after training.
+
+    Worst verdict: warn above 0.5.
+
+    Remedy: Test a shorter period, or train the model again within it (`splits.TimeWindows`).
+    """
     test, train = parts.test["time"].to_numpy(), parts.train["time"].to_numpy()
     # Differences of Python's numbers and of floats: those of 64-bit integers may overflow.
     spans = [parts.seconds(times.max().item() - times.min().item()) for times in (test, train)]
@@ -84,7 +109,15 @@ def horizon(parts: Parts) -> Finding:
 
 @check("L16", "cut between equal times", timed=True)
 def torn(parts: Parts) -> Finding:
-    """L16: test users who are cut between rows of equal time."""
+    """L16: test users who are cut between rows of equal time.
+
+    Finds: test users whose last row before test, in training, validation or history, and first
+    test row have the same time.
+
+    Worst verdict: warn above 0.01.
+
+    Remedy: Use exact times, or cut between days.
+    """
     known = [frame.select("user", "time") for frame in parts.known if "time" in frame.columns]
     last = pl.concat(known).group_by("user").agg(last=pl.col("time").max())
     first = parts.test.group_by("user").agg(first=pl.col("time").min())
@@ -96,7 +129,15 @@ def torn(parts: Parts) -> Finding:
 
 @check("L22", "times that tell an order")
 def times_in_order(parts: Parts) -> Finding:
-    """L22: whether times can order rows: they exist, are more than one, and are in one unit."""
+    """L22: whether times can order rows: they exist, are more than one, and are in one unit.
+
+    Finds: times without an order: none at all, one for every row, seconds and milliseconds in
+    one column, or one time of many rows and users, as from an import.
+
+    Worst verdict: fail if time is claimed, else warn.
+
+    Remedy: Give each row its exact time, in one unit.
+    """
     if not parts.has_times:
         if parts.claim == "time":
             return "fail", None, "the split claims to be in time, and its rows have no times"
@@ -136,6 +177,15 @@ def order_of_rows(parts: Parts) -> Finding:
     Where users see or choose items one after the other, the same two items follow one another more
     often than in shuffled histories (Klenitskiy et al. 2024, Does It Look Sequential?). Times that
     were shuffled, rounded or given by an import have no such pairs.
+
+    Finds: times without a sequence: in users' histories the same two items are consecutive no
+    more often than in shuffled histories (20 shuffles, of at most 500,000 training rows).
+
+    Worst verdict: warn below 3 standard errors, if at least 200 repetitions are expected by
+    chance.
+
+    Remedy: Look where the times come from: an import, a rounding, a join. Do not compare
+    sequential models on them.
     """
     histories = _histories_in_time(parts.train)
     rng = np.random.default_rng(0)

@@ -489,7 +489,14 @@ class Split:
 
     @cached_property
     def card(self) -> dict[str, Any]:
-        """The card, which describes this split by plain values that are ready for JSON."""
+        """The card, which describes this split by plain values that are ready for JSON.
+
+        It has the rule with all parameters and the times of its cuts; rows, users, items, density
+        (the share of user-item pairs that occur), time range and digest of each part; the parts
+        that are `known` before test and validation; cold-start users, items and rows; the gap
+        between the parts, the distance of test rows from training, the leak index, and the share
+        of users whose cut fell between equal times. ``id`` is a hash of the digests.
+        """
         return make_card(self.rows, self.masks, self.rule, self.found)
 
     @cached_property
@@ -578,7 +585,9 @@ class Split:
             A new or empty folder. RecBole's files are named after it.
         format : {"parquet", "csv", "recbole", "elliot", "warprec"}, default="parquet"
             `rankwise.splits.read` reads all of them. RecBole, Elliot and WarpRec have files for
-            training, validation and test only, with columns user, item, rating and timestamp.
+            training, validation and test only, with columns user, item, rating (1 where there is
+            none) and timestamp (dates as seconds). Parquet and CSV keep every column, and parts of
+            any name.
         overwrite : bool, default=False
             Replace a split that the folder holds. A folder with other files is refused either way.
         """

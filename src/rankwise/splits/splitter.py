@@ -299,6 +299,21 @@ class Splitter:
         ``LeaveOut(1, sessions="session_id")`` tests the last session of each user. A session has
         the time of its first row: a split in time puts it on the side on which it begins. Ids of
         sessions may begin anew for every user.
+
+    Notes
+    -----
+    Options apply in this order: filters of ``filter_on="all"``; the rule; ``validation``;
+    ``filters`` of training rows; ``cold_users``, ``cold_items`` and ``seen``, on validation and
+    then on test.
+
+    A share r is read as the decimal that was written, so that 0.29 of 50 rows is 15, although in
+    binary 0.29·50 < 14.5. Random choices follow a hash of seed, user, item and time. Neither the
+    order of the table nor its library nor its other rows have an influence. Rows of equal user,
+    item and time are numbered in order of a hash of their remaining columns, and the number is
+    part of the hash. Times are exact to the microsecond, and dates are in UTC.
+
+    A session that begins before a split in time goes on in training. An audit then counts the
+    training rows that are not before the first test row.
     """
 
     validation: Splitter | None = None
@@ -477,12 +492,16 @@ class SingleSplitter(Splitter):
         columns : mapping of str to str or None, optional
             The column of each role, if its name is not recognised: ``{"user": "uid"}``.
         time_unit : {"s", "ms", "us", "ns"}, optional
-            The unit of numeric timestamps; by default guessed from their magnitude. The card
-            states it.
+            The unit of numeric timestamps; by default guessed from their magnitude. Numbers below
+            100,000 are rather days, years or steps: dates and lengths in text, such as ``"7d"``,
+            then need it, as do columns of plain numbers that hold dates, or numbers ten years from
+            the rest. The card states it.
         time_format : str, optional
             The format of dates that are written as text or as whole numbers, such as
             ``"%d/%m/%Y"``. Not needed for ISO 8601, nor where one format alone fits all rows; where
-            day and month could be either, an error asks for it. The card states it.
+            day and month could be either, or years have two digits, an error asks for it. Whole
+            numbers that are all dates, such as 20200914, are read as dates unless ``time_unit`` is
+            given. The card states it.
 
         Returns
         -------
