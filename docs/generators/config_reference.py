@@ -76,7 +76,8 @@ def _values(schema: Schema) -> str:
     if schema.get("type") == "object":
         inner = schema.get("additionalProperties")
         return f"mapping to: {_values(inner)}" if isinstance(inner, dict) else "mapping"
-    return {"string": "text", "boolean": "true or false"}.get(kind := schema.get("type", ""), kind)
+    kind = str(schema.get("type", ""))
+    return {"string": "text", "boolean": "true or false"}.get(kind, kind)
 
 
 def _text(description: str) -> str:
