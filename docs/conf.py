@@ -1,9 +1,9 @@
 """How the documentation is built: ``sphinx-build docs build/docs``.
 
 The pages of the metrics are written from the registry at every build, the API reference from the
-docstrings, the reference of the command line from its help texts, and the checks of the audit from
-the docstrings of their functions, so that none of them is kept by hand. Formulas become MathML,
-which browsers show without any script or network.
+docstrings, the reference of the command line from its help texts, that of configuration files from
+their schema, and the checks of the audit from the docstrings of their functions: none of them is
+kept by hand. Formulas become MathML, which browsers show without any script or network.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ sys.path.insert(0, str(HERE / "generators"))
 from api_reference import write_api  # noqa: E402 - it lies in the folder generators
 from check_reference import write_checks  # noqa: E402
 from command_reference import write_commands  # noqa: E402
+from config_reference import write_keys  # noqa: E402
 from reference import write_pages  # noqa: E402
 
 project = "rankwise"
@@ -80,6 +81,7 @@ def _write(_app: Any) -> None:
     write_api(HERE / "api")
     write_commands(HERE / "command_line.rst")
     write_checks(HERE / "audit_checks.inc")
+    write_keys(HERE / "config_keys.rst")
 
 
 def setup(app: Any) -> None:

@@ -9,7 +9,7 @@ var Scorer = {
   term: 5,
   partialTerm: 2,
   lookedUp:
-    /^(api\/|architecture|benchmarks|changelog|command_line|contributing|errors|libraries|mutants|roads)/,
+    /^(api\/|architecture|benchmarks|changelog|command_line|config_keys|contributing|errors|libraries|mutants|roads)/,
   score: ([page, title, anchor, description, score, file, kind]) =>
     score - (kind !== "object" && Scorer.lookedUp.test(page) ? 4 : 0),
 };

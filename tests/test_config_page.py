@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -30,3 +31,10 @@ def test_every_configuration_of_the_page_runs(folder, number):
     assert done.returncode == 0, done.stderr
     out = folder / read_experiment(path).config.output.folder
     assert (out / "comparison.json").is_file()
+
+
+def test_the_page_names_every_section():
+    page = (DOCS / "config.md").read_text("utf-8").split("## Sections")[1]
+    schema = json.loads((DOCS / "config.schema.json").read_text("utf-8"))
+    missing = [name for name in schema["properties"] if f"`{name}`" not in page]
+    assert missing == ["version"]

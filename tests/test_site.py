@@ -64,7 +64,7 @@ def test_code_fits_the_page(path):
 def test_every_page_is_in_the_navigation_once():
     sections, below = navigation()
     entries = [entry for entries in (*sections.values(), *below) for entry in entries]
-    generated = {"metrics/index", "api/index", "command_line"}
+    generated = {"metrics/index", "api/index", "command_line", "config_keys"}
     folders = {path.parent.name for path in PAGES.values()} - {"docs"}
     below_them = {f"{folder}/{entry}" for folder in folders for entry in entries}
     assert {*PAGES} - {"index"} <= {*entries} | below_them

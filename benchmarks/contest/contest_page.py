@@ -40,15 +40,6 @@ TASKS = {
     "search": "Factors to the best ten items, nothing measured",
 }
 USERS = {size: f"{users:,} users" for size, users in SIZES.items()}
-HEAD = (
-    "",
-    "values",
-    "import and first call",
-    "construction",
-    "later call",
-    "memory",
-    "later call, rankwise",
-)
 
 
 def write(results: Path) -> None:
@@ -58,49 +49,77 @@ def write(results: Path) -> None:
         for size in SIZES
         if (path := results / f"{size}.json").exists()
     }
-    parts = [_size(size, measured) for size, measured in found.items()]
-    write_part("benchmarks/run.py", "\n".join(parts))
+    write_part("benchmarks/run.py", tables(found))
     _chart(found).save(DOCS / "benchmarks.svg")
 
 
-def _size(size: str, measured: Found) -> str:
-    rows = measured["rows"]
-    rounds = sorted({found["rounds"] for found in measured["peers"].values() if "why" not in found})
-    runs = " or ".join(map(str, rounds)) + (" run" if rounds == [1] else " runs")
-    said = (
-        f"{rows['recs']:,} recommendations, {rows['truth']:,} rows of ground truth, "
-        f"{rows['train']:,} of training, {MOVIELENS_ITEMS:,} items. Median of {runs}, "
-        f"{measured['processors']} processors, Python {measured['python']}: "
-        f"`python benchmarks/run.py --size {size}`."
-    )
-    lines = [f"### {USERS[size]}\n", f"{said}\n"]
+def tables(found: dict[str, Found]) -> str:
+    """Return the conditions, and a table of each task with one row per peer."""
+    head = ["", "values", *(USERS[size] for size in found)]
+    largest = [*found][-1]
+    head += ["first call", "construction", "memory"]
+    lines = ["| data | recommendations | ground truth | training | items | command | median of |"]
+    lines += [f"|---|{'--:|' * 4}---|---|", *(_conditions(*size) for size in found.items()), ""]
     for task, title in TASKS.items():
-        peers = {name: found for name, found in measured["peers"].items() if found["task"] == task}
+        names = [name for name, each in found[largest]["peers"].items() if each["task"] == task]
+        lines += [f"**{title}**\n", f"| {' | '.join(head)} |", f"|---|{'--:|' * (len(head) - 1)}"]
         lines += [
-            f"**{title}**\n",
-            f"| {' | '.join(HEAD)} |",
-            f"|---|{'--:|' * (len(HEAD) - 1)}",
-            *(_row(name, found) for name, found in peers.items()),
-            "",
+            _row(name, [measured["peers"].get(name) for measured in found.values()])
+            for name in names
         ]
+        lines += [_own_row(task, [*found.values()]), ""]
     return "\n".join(lines)
 
 
-def _row(name: str, found: Found) -> str:
-    if "why" in found:
-        return f"| {NAMES[name]} | | | | {found['why']} | | |"
-    theirs, mine = found["peer"], found["rankwise"]
+def _conditions(size: str, measured: Found) -> str:
+    """Return the row of a size: its data, and how it was measured."""
+    rows = measured["rows"]
+    rounds = sorted({found["rounds"] for found in measured["peers"].values() if "why" not in found})
+    counts = (rows["recs"], rows["truth"], rows["train"], MOVIELENS_ITEMS)
+    runs = " or ".join(map(str, rounds)) + (" run" if rounds == [1] else " runs")
+    cells = [USERS[size], *(f"{count:,}" for count in counts), f"`run.py --size {size}`", runs]
+    return f"| {' | '.join(cells)} |"
+
+
+def _row(name: str, by_size: list[Found | None]) -> str:
+    """Return the row of a peer: later calls by size, and what the largest size took besides."""
+    last = by_size[-1]
+    assert last is not None  # the names are those of the largest size
+    if "why" in last:
+        return f"| {NAMES[name]} | {last['why']} |"
+    theirs, mine = last["peer"], last["rankwise"]
     start = (theirs["import"] + theirs["first call"]) / (mine["import"] + mine["first call"])
     cells = [
-        f"{NAMES[name]} {found['version']}",
-        str(len(found["metrics"])),
+        f"{NAMES[name]} {last['version']}",
+        str(len(last["metrics"])),
+        *map(_later_cell, by_size),
         _times(start),
-        _times(found["ratio"]["construction"]),
-        f"**{_times(_later(found))}**" + ("" if "later call" in theirs else " (first call)"),
-        _times(found["ratio"]["memory"]),
-        f"{1000 * mine.get('later call', mine['first call']):,.0f} ms",
+        _times(last["ratio"]["construction"]),
+        _times(last["ratio"]["memory"]),
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _later_cell(found: Found | None) -> str:
+    """Return the ratio of later calls, marked if it is that of first ones; nothing if it was not measured."""
+    if found is None or "why" in found:
+        return ""
+    return _times(_later(found)) + ("" if "later call" in found["peer"] else " first")
+
+
+def _own_row(task: str, by_size: list[Found]) -> str:
+    """Return the row of rankwise: the shortest and the longest of its later calls beside the peers."""
+    cells = ["rankwise", ""]
+    for measured in by_size:
+        own = [
+            found["rankwise"]
+            for found in measured["peers"].values()
+            if found["task"] == task and "why" not in found
+        ]
+        times = sorted(1000 * times.get("later call", times["first call"]) for times in own)
+        ends = dict.fromkeys(f"{time:,.0f}" for time in (times[0], times[-1]))
+        cells.append(f"{' to '.join(ends)} ms")
+    return f"| {' | '.join([*cells, '', '', ''])} |"
 
 
 def _later(found: Found) -> float:

@@ -237,6 +237,38 @@ def test_slates_with_independent_positions():
     assert ips["new"] == near(SLATE["iips"])
 
 
+def test_slates_agree_with_the_plain_definitions():
+    rng = np.random.default_rng(1)
+    shown = rng.integers(0, 2, (400, 2))  # of each position one of two items
+    clicks = (rng.random((400, 2)) < np.array([0.1, 0.2]) + 0.4 * shown).astype(float)
+    log = pl.DataFrame(
+        {
+            "request": np.repeat(np.arange(400), 2),
+            "position": np.tile([1, 2], 400),
+            "item": (2 * np.arange(2) + shown).ravel(),
+            "propensity": 0.5,
+            "reward": clicks.ravel(),
+        }
+    )
+    items = {"position": [1, 1, 2, 2], "item": [0, 1, 2, 3]}
+    probability, predicted = np.array([[0.1, 0.9], [0.3, 0.7]]), np.array([[0.1, 0.6], [0.3, 0.5]])
+    targets = {"new": pl.DataFrame({**items, "probability": probability.ravel()})}
+    predictions = pl.DataFrame({**items, "reward": predicted.ravel()})
+    w, q = (table[[0, 1], shown] for table in (probability / 0.5, predicted))
+    dm = np.broadcast_to((probability * predicted).sum(1), (400, 2))
+
+    result = rw.off_policy(log, targets=targets, propensities="conditional")
+    assert result["new"] == near(e.interaction(w, clicks))
+    standard = result.sensitivity.filter(method="standard")
+    assert standard["value"].item() == near(e.standard(w, clicks))
+    cascade = rw.off_policy(
+        log, targets=targets, propensities="conditional", predictions=predictions
+    )
+    assert cascade["new"] == near(e.cascade_dr(w, clicks, q, dm))
+    marginal = rw.off_policy(log, targets=targets, propensities="marginal")
+    assert marginal["new"] == near(e.independent(w, clicks))
+
+
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real logs are not here")
 @pytest.mark.parametrize("question", ["men: bts log, target uniform", "men: random log"])
 def test_real_logs(question):

@@ -2,6 +2,22 @@
 
 Install with ``pip install "rankwise[spark]"``, on the driver and on the executors.
 
+An evaluation has six stages:
+
+1. Columns are recognised from the schema, and everything that a schema can show is checked.
+2. Spark counts the popularity of items, the groups of users and, with ``jackknife``, the order of
+   users.
+3. A hash of the user id (``xxhash64``) assigns each user to a bucket. Ids are long or string;
+   further types are refused, so that ``1`` and ``"1"``, or ``0.0`` and ``-0.0``, cannot be two
+   users. A cogroup on the bucket joins the lists with one table of all further rows; adaptive
+   execution does not split a bucket.
+4. Every engine calls ``work(job, piece)``, here once per bucket. It returns a mergeable partial
+   result without users, and the columns of its users, which stay in Spark.
+5. A tree of tasks merges the partial results into one, which the driver receives. A repeated bucket
+   raises an error; tasks that Spark retries or runs twice count once.
+6. The values of all users are added up exactly and rounded once, so the mean has the same bits in
+   any order.
+
 >>> from rankwise.spark import evaluate  # doctest: +SKIP
 >>> evaluate(lists, truth, ["ndcg@10", "coverage@10"])["ndcg@10"]  # doctest: +SKIP
 0.3123

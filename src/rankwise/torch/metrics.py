@@ -87,6 +87,29 @@ class Collection(UserStates):
     InputError
         If a table cannot be read, or its ids do not match.
 
+    Notes
+    -----
+    **Waiting for the device.** `update` copies no data to the host. Ties, short lists and invalid
+    inputs are looked up a few times per block of users, for all metrics together. Metrics that go
+    through lists step by step wait more often: ``alpha_ndcg``, ``bpref``, ``calibration_error``,
+    ``category_count``, ``category_entropy``, ``err``, ``fcp``, ``rbo``, ``subtopic_recall``,
+    ``xauc`` and ``serendipity(form=history)``.
+
+    **Memory.** Beyond the inputs, memory holds one block of scores, or the shortlists of as many
+    users as have 8 million places. A copy of the block is made only where an item is masked.
+
+    **Constant scores**, as of an untrained model, are slow. With ``ties="expected"`` a tied item
+    takes one row for every rank of the list.
+
+    **Precision.** Values are computed in float64, in an order that depends only on the rows of each
+    user, so they do not change from run to run. Apple's devices have no float64 and are not
+    supported. ``set_dtype`` changes nothing.
+
+    **Checkpoints.** ``state_dict()`` has the states of the epoch so far, with a version. An object
+    with the same metrics and options loads it; if settings or tables differ, an error names the
+    setting. Users of the last update before saving are not recognised after loading if they are
+    also in a second process.
+
     See Also
     --------
     MetricModule : A single metric.
