@@ -113,7 +113,7 @@ HOMES = {
     r"of the relevant items in a list .* are the mean over all orders": "tables",
     r"1\.3 to 1\.7 times as wide": "statistics",
     r"one user in 500": "statistics",
-    r"Of 20 candidates|With 20 candidates": "statistics",
+    r"Of 20 candidates|With 20 candidates": "compare",
     r"less than its margin, overall and in every slice": "decisions",
 }
 """What is explained once, and the page; elsewhere a clause has a link to it."""
