@@ -6,6 +6,7 @@ Only what ``--help`` needs is imported here; every command imports its own work 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -139,8 +140,12 @@ def cli() -> None:
     """Evaluate recommender systems. Data goes to stdout, everything else to stderr."""
 
 
+_OBJECTS = 100_000  # new objects between two searches for garbage: imports make many, and none
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
+    gc.set_threshold(_OBJECTS)
     sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
 
 
