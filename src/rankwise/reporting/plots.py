@@ -963,42 +963,36 @@ def _slice_differences(
 
 def decision_frame(decision: Decision) -> pl.DataFrame:
     """Return the checks of a decision in shares of the baseline, one row per metric and slice."""
-    rows, below = [], []
-    for row in decision.rows:
-        name = (
-            row["metric"]
-            if row["by"] is None
-            else f"{row['metric']}, {row['by']} {group_name(row['group'])}"
-        )
-        up, mean = row["metric"] not in decision.record["lower_is_better"], row["mean_baseline"]
-        margin = row["margin"] / abs(mean) if row["margin"] and mean else None
-        allowed = 0.0 if row["role"] != "guardrail" else margin and (-margin if up else margin)
-        tone = {"✓": "better", "✕": "worse"}.get(row["said"][0], "")
-        limits_of = limits(Estimate(row["change"], row["change_low"], row["change_high"]))
-        means = f"{brief(mean)} → {brief(row['mean_system'])}"
-        text = f"{name}: {change(row['change'])}, {means}, {row['said']}"
-        rows.append(
-            {
-                "name": f"{name} ({row['users']:,})",
-                "tone": tone,
-                "right": row["said"],
-                "text": text,
-                "allowed": allowed,
-                **limits_of,
-            }
-        )
-        below.append(up)
+    lower_is_better = decision.record["lower_is_better"]
+    is_up = [row["metric"] not in lower_is_better for row in decision.rows]
+    rows = [_drawn_check(row, up=up) for row, up in zip(decision.rows, is_up, strict=True)]
     frame = _frame(rows, "name", "tone", "right", allowed=pl.Float64, **_LIMITS)
-    low, high = (
-        frame.select(each).item()
-        for each in (
-            pl.min_horizontal(pl.col("low", "allowed").min()),
-            pl.max_horizontal(pl.col("high", "allowed").max()),
-        )
-    )
-    pad = 0.08 * ((high or 0.0) - (low or 0.0)) or 0.01
-    ends = [min(low or 0.0, 0.0) - pad if up else max(high or 0.0, 0.0) + pad for up in below]
+
+    low = frame.select(pl.min_horizontal(pl.col("low", "allowed").min())).item() or 0.0
+    high = frame.select(pl.max_horizontal(pl.col("high", "allowed").max())).item() or 0.0
+    pad = 0.08 * (high - low) or 0.01
+    ends = [min(low, 0.0) - pad if up else max(high, 0.0) + pad for up in is_up]
     return frame.with_columns(bound=pl.Series(ends, dtype=pl.Float64))
+
+
+def _drawn_check(row: Mapping[str, Any], *, up: bool) -> dict[str, Any]:
+    """Return the row of a check; its margin lies below 0 if a higher value is better."""
+    name, mean = row["metric"], row["mean_baseline"]
+    if row["by"] is not None:
+        name = f"{name}, {row['by']} {group_name(row['group'])}"
+    margin = row["margin"] / abs(mean) if row["margin"] and mean else None
+    allowed: float | None = 0.0
+    if row["role"] == "guardrail":
+        allowed = margin and (-margin if up else margin)
+    means = f"{brief(mean)} → {brief(row['mean_system'])}"
+    return {
+        "name": f"{name} ({row['users']:,})",
+        "tone": {"✓": "better", "✕": "worse"}.get(row["said"][0], ""),
+        "right": row["said"],
+        "text": f"{name}: {change(row['change'])}, {means}, {row['said']}",
+        "allowed": allowed,
+        **limits(Estimate(row["change"], row["change_low"], row["change_high"])),
+    }
 
 
 def stack_frame(sides: Mapping[str, tuple[int, int, int]], noun: str = "users") -> pl.DataFrame:
