@@ -41,10 +41,11 @@ from rankwise.findings.tables import ResultTable
 from rankwise.messages import call, parameter, printable
 from rankwise.offpolicy.result import OffPolicy
 from rankwise.reporting import report_data, report_sections, report_users
+from rankwise.reporting.chart_data import Estimates, groups_of
 from rankwise.reporting.forest import Forest
 from rankwise.reporting.logged import logged_blocks, logged_gaps, logged_head, logged_sections
 from rankwise.reporting.lookup import names_of_systems
-from rankwise.reporting.plots import Estimates, charts, groups_of
+from rankwise.reporting.plots import charts
 from rankwise.reporting.report_data import (
     Block,
     Figure,

@@ -29,9 +29,9 @@ from rankwise.messages import Message, marked
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
 from rankwise.options import Options, options_of
+from rankwise.reporting.chart_data import Estimates
 from rankwise.reporting.forest import Board, Forest, Stack
 from rankwise.reporting.hints import ASK_FOR_AUDIT, EVALUATE_ON_SPLIT
-from rankwise.reporting.plots import Estimates
 from rankwise.reporting.read_again import SavedTables
 from rankwise.results.display import moment_text
 from rankwise.results.result import Result

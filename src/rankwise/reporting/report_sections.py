@@ -46,6 +46,23 @@ from rankwise.findings.words import (
 )
 from rankwise.messages import call, parameter
 from rankwise.metrics.inputs import read_label
+from rankwise.reporting.chart_data import (
+    FEWEST_USERS,
+    MOST_GROUPS,
+    SLICES,
+    Estimate,
+    curve_frame,
+    curves_of,
+    decided_limits,
+    decision_frame,
+    difference_frame,
+    groups_of,
+    limits,
+    lorenz_frame,
+    pareto_frame,
+    reliability_frame,
+    reliability_name,
+)
 from rankwise.reporting.forest import (
     Axis,
     Bar,
@@ -59,24 +76,7 @@ from rankwise.reporting.forest import (
     value_axis,
 )
 from rankwise.reporting.hints import ASK_FOR_COSTS, ASK_FOR_CURVES, ASK_FOR_GROUPS
-from rankwise.reporting.plots import (
-    FEWEST_USERS,
-    MOST_GROUPS,
-    SLICES,
-    Estimate,
-    charts,
-    curve_frame,
-    curves_of,
-    decided_limits,
-    decision_frame,
-    difference_frame,
-    groups_of,
-    limits,
-    lorenz_frame,
-    pareto_frame,
-    reliability_frame,
-    reliability_name,
-)
+from rankwise.reporting.plots import charts
 from rankwise.reporting.report_data import (
     Block,
     Figure,
