@@ -281,19 +281,17 @@ def _merged(checks: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[d
         if row["outcome"] == "failed":
             first |= {name: row[name] for name in _DECIDING}
     for row in rows.values():
-        row["role"] = (
-            "success" if row["metric"] in rule["success"] and row["by"] is None else row["role"]
-        )
+        if row["metric"] in rule["success"] and row["by"] is None:
+            row["role"] = "success"
         row["title"] = _TITLES[row["role"]]
         if row["role"] == "guardrail":
             row["title"] += f" {margin_text(rule['guardrails'][row['metric']])}"
+
     merged = _under_titles(list(rows.values()), rule)
-    for before, row in zip([None, *merged], merged, strict=False):
-        named = before is not None and all(
-            before[name] == row[name] for name in ("title", "metric")
-        )
+    for before, row in zip([{}, *merged], merged, strict=False):
+        is_named = all(before.get(name) == row[name] for name in ("title", "metric"))
         where = "" if row["by"] is None else group_words(row["by"], row["group"])
-        row["below"] = named and row["by"] is not None
+        row["below"] = is_named and row["by"] is not None
         row["name"] = where if row["below"] else ", ".join(filter(None, (row["metric"], where)))
         row["said"] = _SAID.get((row["role"], row["outcome"])) or _OTHERWISE[row["outcome"]]
     return merged

@@ -776,36 +776,51 @@ def _metric_clause(design: Design, results: Mapping[str, Result]) -> str:
 
 def _test_clause(table: pl.DataFrame, design: Design) -> str:
     """Return the test of each pair, and over how many pairs p-values are corrected."""
-    _, others = _families(table)
-    primary = table.filter(pl.col("primary"))
-    tests = tests_of(primary)
-    article = "an" if tests.startswith("exact") else "a"
-    by = f"with {article} {tests} test"
-    if tests == BOUNDED:
-        by = "by Gaffke's limit of a bounded mean, which holds for any users"
-        stated = stated_condition(design.unit, design.largest_loss, design.largest_cluster)
-        by += f" as long as {stated}, as stated beforehand," if stated and design.plans else ""
-        by += f" as long as {stated}, as stated," if stated and not design.plans else ""
     text = (
-        f"For each pair the mean difference was tested {by} (two-sided, α = {design.alpha:g}; "
-        f"{_corrected(table, design)})"
+        f"For each pair the mean difference was tested {_words_on_test(table, design)} (two-sided, "
+        f"α = {design.alpha:g}; {_corrected(table, design)})"
     )
-    text += f" within groups by {design.by}" if design.by else ""
-    further = set(table.filter(~pl.col("primary"))["metric"]) - set(primary["metric"])
-    names = [count_of(len(further), "further metric")] if further else []
-    names += ["each data set alone"] if design.data_sets else []
-    verb = "is" if len(names) == 1 and len(further) <= 1 else "are"
-    rest = (
-        f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, "
-        "Benjamini–Hochberg)"
-    )
-    conditional = ""
+    if design.by:
+        text += f" within groups by {design.by}"
+    text += f"{_exploratory_clause(table, design)}."
     if table["verdict"].is_in(CONDITIONAL).any():
-        conditional = (
+        text += (
             " Where it shows no difference and the test of the design does, the largest loss of an "
             "unseen user under which it would is reported."
         )
-    return f"{text}{rest if others and names else ''}.{conditional}"
+    return text
+
+
+def _words_on_test(table: pl.DataFrame, design: Design) -> str:
+    """Return by what the pairs of the primary metric are tested, and what was stated for it."""
+    tests = tests_of(table.filter(pl.col("primary")))
+    if tests != BOUNDED:
+        article = "an" if tests.startswith("exact") else "a"
+        return f"with {article} {tests} test"
+    words = "by Gaffke's limit of a bounded mean, which holds for any users"
+    stated = stated_condition(design.unit, design.largest_loss, design.largest_cluster)
+    if not stated:
+        return words
+    when = "as stated beforehand" if design.plans else "as stated"
+    return f"{words} as long as {stated}, {when},"
+
+
+def _exploratory_clause(table: pl.DataFrame, design: Design) -> str:
+    """Return which pairs are exploratory, as a clause; empty if none is."""
+    _, others = _families(table)
+    is_primary = pl.col("primary")
+    metrics = set(table.filter(is_primary)["metric"])
+    further = set(table.filter(~is_primary)["metric"]) - metrics
+    names = [count_of(len(further), "further metric")] if further else []
+    if design.data_sets:
+        names.append("each data set alone")
+    if not others or not names:
+        return ""
+    verb = "is" if len(names) == 1 and len(further) <= 1 else "are"
+    return (
+        f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, "
+        "Benjamini–Hochberg)"
+    )
 
 
 def _corrected(table: pl.DataFrame, design: Design) -> str:

@@ -350,29 +350,41 @@ def check_tools(config: Config, mistakes: ConfigErrors) -> None:
                 f"a report needs {', '.join(missing)}",
                 'pip install "rankwise[report]", or write report: false',
             )
-    name = config.output.report
-    if isinstance(name, str) and name.lower() in AS_BOOLEAN:
+    if isinstance(config.output.report, str):
+        _check_report_name(config.output.report, mistakes)
+    _check_engine(config, mistakes)
+
+
+def _check_report_name(name: str, mistakes: ConfigErrors) -> None:
+    """Check that the report is named as a page in the output folder."""
+    if name.lower() in AS_BOOLEAN:
         mistakes.add(
             ("output", "report"),
             f"{name!r} is text, not a boolean",
             f"write report: {AS_BOOLEAN[name.lower()]}",
         )
-    elif isinstance(name, str) and (Path(name).name != name or Path(name).suffix != ".html"):
+    elif Path(name).name != name or Path(name).suffix != ".html":
         mistakes.add(
             ("output", "report"),
             f"{name!r} is no name of a file in the output folder",
             "write report: page.html",
         )
+
+
+def _check_engine(config: Config, mistakes: ConfigErrors) -> None:
+    """Check that Spark is installed, and that the engine knows the options that are given."""
     engine = config.engine
-    if engine.name == "spark":
-        if find_spec("pyspark") is None:
-            mistakes.add(("engine",), "pyspark is missing", 'pip install "rankwise[spark]"')
-        if config.evaluation.strategy == "sampled":
-            mistakes.add(("evaluation", "strategy"), "sampling needs the engine local")
-        elif config.evaluation.candidates != "all":
-            mistakes.add(("evaluation", "candidates"), "candidate sets need the engine local")
-    elif engine.master is not None or engine.buckets is not None:
-        mistakes.add(("engine",), "master and buckets need the engine spark")
+    if engine.name != "spark":
+        if engine.master is not None or engine.buckets is not None:
+            mistakes.add(("engine",), "master and buckets need the engine spark")
+        return
+
+    if find_spec("pyspark") is None:
+        mistakes.add(("engine",), "pyspark is missing", 'pip install "rankwise[spark]"')
+    if config.evaluation.strategy == "sampled":
+        mistakes.add(("evaluation", "strategy"), "sampling needs the engine local")
+    elif config.evaluation.candidates != "all":
+        mistakes.add(("evaluation", "candidates"), "candidate sets need the engine local")
 
 
 def check_inputs(
