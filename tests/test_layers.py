@@ -376,6 +376,7 @@ def test_no_file_outside_metrics_imports_a_kind_of_metric():
             "MeanOfUsers",
             "MeanOfRows",
             "kinds",
+            "composite_kinds",
         ),
     }
     for path in FILES:

@@ -21,7 +21,8 @@ from rankwise import functional as fn
 from rankwise.errors import ParameterError
 from rankwise.metrics import registry
 from rankwise.metrics.base import direction, interval
-from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
+from rankwise.metrics.composite_kinds import Composed, Grouped
+from rankwise.metrics.kinds import Accumulated, PerUser
 from rankwise.results.values import labelled_values
 from strategies import fewer, worlds
 

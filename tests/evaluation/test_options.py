@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import rankwise as rw
-from rankwise.convention.convention import CHOICES, ENTRY_CHOICES
+from rankwise.convention.convention import CHOICES
+from rankwise.convention.entries import ENTRY_CHOICES
 from rankwise.core.populations import POPULATIONS, PopulationName, widest_population
 from rankwise.errors import ParameterError
 from rankwise.evaluation import settings

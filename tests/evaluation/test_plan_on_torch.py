@@ -15,7 +15,8 @@ from rankwise.blocks.encoded import blocks
 from rankwise.evaluation.engine import prepare
 from rankwise.evaluation.settings import Settings
 from rankwise.metrics import registry
-from rankwise.metrics.kinds import Catalogue, Grouped, Pooled
+from rankwise.metrics.composite_kinds import Grouped
+from rankwise.metrics.kinds import Catalogue, Pooled
 from rankwise.tables.read import read_tables
 from rankwise.tables.table import Tables
 from strategies import fewer, worlds

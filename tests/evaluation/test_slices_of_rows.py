@@ -11,7 +11,7 @@ import pytest
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.evaluation.truth_slices import Bins
+from rankwise.evaluation.slicing import Bins
 
 CLICKS = pl.DataFrame(
     {

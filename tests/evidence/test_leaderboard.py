@@ -247,6 +247,7 @@ def test_boards_that_are_refused():
     for source, options, said in (
         ({"a": board["s0"]}, {}, "two systems or more"),
         ({"a": 0.5, "b": 0.4}, {}, "its value on each task"),
+        ({1: board["s0"], "1": board["s1"]}, {}, "two systems would have one name"),
         (3, {}, "a mapping of systems"),
         ({"a": {"t": 1.0}, "b": {"t": 2.0}}, {}, "several tasks"),
         ({"a": {"t": 1.0}, "b": {"u": 2.0}}, {"missing": "common"}, "no task has values"),

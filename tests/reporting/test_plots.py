@@ -14,7 +14,7 @@ import vl_convert
 import rankwise as rw
 from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.reporting import charts
-from rankwise.reporting.plots import (
+from rankwise.reporting.chart_data import (
     Estimates,
     curve_frame,
     curves_of,

@@ -21,8 +21,8 @@ from rankwise.core.terminal import brief
 from rankwise.errors import OutputError, ParameterError, UsageError
 from rankwise.reporting import report as page
 from rankwise.reporting import report_data, report_sections, report_users
+from rankwise.reporting.chart_data import Estimates
 from rankwise.reporting.forest import Axis, Bar, Board, Forest, ForestRow, Stack
-from rankwise.reporting.plots import Estimates
 from rankwise.reporting.report_data import Folded, Grid, Lists, Notes, Panels, Text
 
 USERS = range(60)

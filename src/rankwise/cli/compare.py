@@ -189,15 +189,16 @@ def compare_command(
     )
     if noise is not None:
         options["noise"] = _open_noise(noise)
+
     _check_usage(ctx, gate=gate, baseline=baseline, movers=movers, looks=looks, summary=summary)
     results = read_systems(ctx, systems, partial(read, truth=truth))
-    if truth is not None and any(isinstance(r, dict) for r in results.values()):
-        raise click.UsageError("--truth is for one data set: evaluate --save on each first", ctx)
+    if truth is not None:
+        _check_one_data_set(ctx, results)
     if gate is not None:
-        baseline = "baseline" if "baseline" not in results else f"{gate} (baseline)"
         seeds = read_seeds(ctx, gate, partial(_read_baseline, read=read, truth=truth))
-        results = {baseline: seeds if len(seeds) > 1 else seeds[0], **results}
-    primary = metrics[0] if metrics else None
+        baseline, results = _add_baseline(gate, seeds, results)
+
+    primary = next(iter(metrics), None)
     comparison = compare(
         results, baseline=baseline, primary=primary, by=by, metrics=list(metrics) or None, **options
     )
@@ -205,13 +206,15 @@ def compare_command(
         click.echo(f"saved to {comparison.save(save)}", err=True)
     comparison = _respelled(ctx, comparison)
     if movers is not None:
-        lists = None if truth is None else dict(name_and_path(ctx, text)[:2] for text in systems)
+        lists = None if truth is None else _lists_by_name(ctx, systems)
         found = comparison.movers(n=movers, lists=lists, truth=truth, noise=options.get("noise"))
         if form == "table" and output is None:
-            write_out(comparison, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
+            detail = detail_of(ctx, verbose=verbose, quiet=quiet)
+            write_out(comparison, form, output, detail)
             click.echo()
         write_out(found, form, output)
         return 0
+
     detail = detail_of(ctx, verbose=verbose, quiet=quiet)
     if gate is None:
         write_out(comparison, form, output, detail)
@@ -248,6 +251,25 @@ def _check_usage(
     for flag, value in (("--looks", looks), ("--summary", summary)):
         if value is not None:
             raise click.UsageError(f"{flag} needs --no-regression", ctx)
+
+
+def _check_one_data_set(ctx: click.Context, results: dict[str, Any]) -> None:
+    """Raise if systems are on several data sets, of which one ground truth is that of one."""
+    if any(isinstance(result, dict) for result in results.values()):
+        raise click.UsageError("--truth is for one data set: evaluate --save on each first", ctx)
+
+
+def _add_baseline(
+    gate: str, seeds: list[Result], results: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the name of the baseline of a gate, and the results of all systems with it."""
+    name = "baseline" if "baseline" not in results else f"{gate} (baseline)"
+    return name, {name: seeds if len(seeds) > 1 else seeds[0], **results}
+
+
+def _lists_by_name(ctx: click.Context, systems: tuple[str, ...]) -> dict[str, str]:
+    """Return the run file of each system."""
+    return dict(name_and_path(ctx, text)[:2] for text in systems)
 
 
 def _respelled(ctx: click.Context, comparison: Comparison) -> Comparison:

@@ -174,48 +174,38 @@ def evaluate_command(
     --catalogue-size -N.
     """
     _check_outputs(ctx, run, truth, output, per_user, save)
-    required = [_gate(ctx, text) for text in gates]
-    if summary is not None and not required:
-        raise click.UsageError("--summary needs --require", ctx)
+    required = _parse_gates(ctx, gates, summary)
     options = _with_grades(ctx, given_options(ctx, options), grades)
     is_across = number is not None or str(options.get("convention")).lower() == "all"
     is_alone = not required and save is None and per_user is None and engine != "spark"
-
-    if cutoffs and (form == "trec" or is_across):
-        raise click.UsageError("-k is for -m without a cut-off, in a table of values", ctx)
-    options |= {"k": list(cutoffs)} if cutoffs else {}
-    if (per_topic or catalogue_size is not None) and form != "trec":
-        raise click.UsageError("--per-topic and --catalogue-size are of --format trec", ctx)
+    if cutoffs:
+        if form == "trec" or is_across:
+            raise click.UsageError("-k is for -m without a cut-off, in a table of values", ctx)
+        options["k"] = list(cutoffs)
 
     if form == "trec":
-        if number is not None or not is_alone:
-            raise click.UsageError(
-                "--format trec prints lines only: no --require, --save, --per-user or Spark", ctx
-            )
+        _check_prints_lines(ctx, number, is_alone=is_alone)
         lines = _trec_lines(
             ctx, run, truth, metrics, options, per_topic=per_topic, n_items=catalogue_size
         )
         write_out(lines, form, output)
         return 0
+    if per_topic or catalogue_size is not None:
+        raise click.UsageError("--per-topic and --catalogue-size are of --format trec", ctx)
 
     if is_across:
-        if not is_alone or master is not None or buckets is not None:
-            raise click.UsageError(
-                "with many conventions there is only a table: no --require, --save, --per-user or "
-                "Spark",
-                ctx,
-            )
+        _check_prints_table(ctx, master, buckets, is_alone=is_alone)
         write_out(_across(ctx, run, truth, metrics, number, options), form, output)
         return 0
 
-    if engine == "spark" and ("chunk_rows" in options or "-" in (run, truth)):
-        raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
+    _check_reads_whole_files(ctx, engine, run, truth, options)
     on_spark = spark_options(ctx, engine, master, buckets)
     result = _evaluate(ctx, run, truth, metrics, required, on_spark, options)
     if per_user is not None:
         _write_per_user(result, per_user)
     if save is not None:
         click.echo(f"saved to {result.save(save)}", err=True)
+
     shown = _respelled(ctx, result.with_intervals() if intervals else result)
     if summary is not None:
         from rankwise.tables.storage import append_text
@@ -224,6 +214,44 @@ def evaluate_command(
     # Last, because stdout may be full or gone.
     write_out(shown, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
     return _hold(result, required)
+
+
+def _parse_gates(
+    ctx: click.Context, gates: tuple[str, ...], summary: Path | None
+) -> list[tuple[str, str, float]]:
+    """Return the gates that values have to pass; raise for a summary without one."""
+    required = [_gate(ctx, text) for text in gates]
+    if summary is not None and not required:
+        raise click.UsageError("--summary needs --require", ctx)
+    return required
+
+
+def _check_prints_lines(ctx: click.Context, number: str | None, *, is_alone: bool) -> None:
+    """Raise for options that lines of trec_eval do not go with."""
+    if number is not None or not is_alone:
+        raise click.UsageError(
+            "--format trec prints lines only: no --require, --save, --per-user or Spark", ctx
+        )
+
+
+def _check_prints_table(
+    ctx: click.Context, master: str | None, buckets: int | None, *, is_alone: bool
+) -> None:
+    """Raise for options that a table of many conventions does not go with."""
+    if not is_alone or master is not None or buckets is not None:
+        raise click.UsageError(
+            "with many conventions there is only a table: no --require, --save, --per-user or "
+            "Spark",
+            ctx,
+        )
+
+
+def _check_reads_whole_files(
+    ctx: click.Context, engine: str, run: str, truth: str | None, options: dict[str, Any]
+) -> None:
+    """Raise if Spark is to read chunks, or standard input."""
+    if engine == "spark" and ("chunk_rows" in options or "-" in (run, truth)):
+        raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
 
 
 def _with_grades(

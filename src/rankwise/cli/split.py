@@ -206,17 +206,14 @@ def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
 
 
 def _made(by: str, rule: dict[str, Any], extras: dict[str, Any]) -> Splitter:
+    """Make the rule of a name from its parameters."""
     from rankwise import splits
 
     share, seed = rule.get("share", 0.2), rule.get("seed", 0)
-    if by in ("time", "two-stage"):
-        lengths = ("at", "last", "gap")
-        moment: dict[str, Any] = {name: _number(rule[name]) for name in lengths if name in rule}
-        if not {"at", "last"} & set(moment) or "share" in rule:
-            moment["share"] = share
-        if by == "two-stage":
-            return splits.TwoStage(**moment, seed=seed, **extras)
-        return splits.GlobalTime(**moment, **extras)
+    if by == "time":
+        return splits.GlobalTime(**_moment(rule, share), **extras)
+    if by == "two-stage":
+        return splits.TwoStage(**_moment(rule, share), seed=seed, **extras)
     if by == "windows":
         window, train, gap = (_number(rule.get(name)) for name in ("window", "train_span", "gap"))
         window = "7d" if window is None else window
@@ -224,14 +221,25 @@ def _made(by: str, rule: dict[str, Any], extras: dict[str, Any]) -> Splitter:
     if by == "folds":
         per_user = rule.get("per_user", False)
         return splits.KFold(rule.get("folds", 5), per_user=per_user, seed=seed, **extras)
-    if by in ("users", "items"):
-        kind = splits.UserHoldout if by == "users" else splits.ItemHoldout
-        return kind(share, seed=seed, **extras)
+    if by == "users":
+        return splits.UserHoldout(share, seed=seed, **extras)
+    if by == "items":
+        return splits.ItemHoldout(share, seed=seed, **extras)
+
     which: Any = by  # last or random
     if "n" in rule or (by == "last" and "share" not in rule):
         return splits.LeaveOut(rule.get("n", 1), which, seed=seed, **extras)
     per: Any = "user" if by == "last" or rule.get("per_user") else "rows"
     return splits.Holdout(share, per, which, seed=seed, **extras)
+
+
+def _moment(rule: dict[str, Any], share: float) -> dict[str, Any]:
+    """Return what says when the test part begins: a moment, a length, or else the share."""
+    lengths = ("at", "last", "gap")
+    moment = {name: _number(rule[name]) for name in lengths if name in rule}
+    if not {"at", "last"} & set(moment) or "share" in rule:
+        moment["share"] = share
+    return moment
 
 
 def _number(text: str | None) -> Any:

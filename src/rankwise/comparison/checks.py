@@ -128,28 +128,36 @@ def check_deterioration(
     conditions = _conditions(rows, adjusted, rule)
     found = []
     for row, p, condition in zip(rows, adjusted, conditions, strict=True):
-        finding = row.finding
-        is_worse = p < rule.alpha and not finding.is_gain and not finding.is_opposed
-        failed = is_worse and (row.metric, row.by, row.group) not in harmless
-        is_worse_if = condition is not None and not finding.is_gain and not finding.is_opposed
-        is_worse_if &= (row.metric, row.by, row.group) not in harmless
-        if not failed and not is_worse_if and row.metric not in rule.deterioration:
+        is_allowed = (row.metric, row.by, row.group) in harmless
+        shown = _shown_loss(row.finding, p, None if is_allowed else condition, rule)
+        if (shown is None or is_allowed) and row.metric not in rule.deterioration:
             continue
+
         outcome = "not shown"
-        if is_worse:  # else the loss is one that its guardrail allows
-            outcome = "failed" if failed else "passed"
-        elif not is_worse_if and not math.isnan(p) and row.users > 1:
+        if shown == "worse":
+            outcome = "passed" if is_allowed else "failed"
+        elif shown is None and not math.isnan(p) and row.users > 1:
             outcome = "no loss shown"
         deciding = _Deciding(
             p=p,
             p_name=_p_name(rows, rule),
-            limits=_limits(finding, level, rule.alpha, shown=p < rule.alpha),
+            limits=_limits(row.finding, level, rule.alpha, shown=p < rule.alpha),
             confidence=1 - level,
         )
-        shown = "worse" if is_worse else "worse if" if is_worse_if else None
         check = _check(row, "deterioration", outcome, deciding, shown=shown)
-        found.append(_under(check, condition) if is_worse_if else check)
+        found.append(_under(check, condition) if shown == "worse if" else check)
     return found
+
+
+def _shown_loss(
+    finding: Finding, p: float, condition: UnseenLosses | None, rule: Rule
+) -> str | None:
+    """Return whether a loss is shown: for any users, under a condition, or not at all."""
+    if finding.is_gain or finding.is_opposed:
+        return None
+    if p < rule.alpha:
+        return "worse"
+    return None if condition is None else "worse if"
 
 
 def open_checks(checks: Sequence[Check]) -> list[Check]:

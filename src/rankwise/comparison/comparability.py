@@ -308,29 +308,35 @@ def _check_users(results: Mapping[str, Result]) -> None:
 
 
 def _check_candidates(results: Mapping[str, Result]) -> None:
+    """Raise if results were ranked from other candidates, as far as both say from which."""
     protocols = {name: result.protocol for name, result in results.items()}
     named = {protocol for protocol in protocols.values() if protocol is not None}
     sampled = any(protocol.sampled for protocol in named)
     chosen = sampled or any(protocol.candidates == PASSED for protocol in named)
     if len(named) < 2 and not (chosen and None in protocols.values()):
         return
+
     texts = [
         f"{name}: {'not sampled' if protocol is None else protocol.label or protocol.candidates}"
         for name, protocol in protocols.items()
     ]
-    labels = [result.label for result in results.values()]
-    message = "these results were ranked from different candidates"
+    message, tables = "these results were ranked from different candidates", ""
     if sampled:
-        message = "sampled results do not compare with exact ones"
-        if all(labels):
-            message = "these results were ranked from different samples of candidates"
-    tables = ", drawn from other tables" if len(set(labels)) == 1 and sampled else ""
+        message, tables = _words_on_samples([result.label for result in results.values()])
     raise ParameterError(
         message,
         found="; ".join(texts) + tables,
         hint="rank every model from the same candidates, or correct sampled values with "
         f"rw.correct{_FORCE}",
     )
+
+
+def _words_on_samples(labels: Sequence[str]) -> tuple[str, str]:
+    """Return how sampled results differ, and that alike samples are from other tables."""
+    message = "sampled results do not compare with exact ones"
+    if all(labels):
+        message = "these results were ranked from different samples of candidates"
+    return message, ", drawn from other tables" if len(set(labels)) == 1 else ""
 
 
 def _check_truth(results: Mapping[str, Result]) -> None:
@@ -418,12 +424,13 @@ def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None
         return f"it was not evaluated in {', '.join(without)}"
     if all(result.is_mean_of_users(cell) for result in results.values()):
         return None
-    compared = groups_compared(next(iter(results.values())).metrics, cell)
-    if compared is not None and means_only is None:
-        return _why_no_groups(compared, cell, results)
-    replicates = [result.replicates for result in results.values()]
-    if means_only is None and all(r is not None and cell in r.columns for r in replicates):
-        return None
+    if means_only is None:
+        compared = groups_compared(next(iter(results.values())).metrics, cell)
+        if compared is not None:
+            return _why_no_groups(compared, cell, results)
+        if all(_is_jackknifed(cell, result) for result in results.values()):
+            return None
+
     undefined = [name for name, result in results.items() if math.isnan(result.values[cell])]
     if undefined:
         return f"it is NaN in {', '.join(undefined)}"
@@ -432,6 +439,11 @@ def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None
         what = "it is not a mean over users"
     way = means_only or f"evaluate with {parameter('jackknife', 64)}"
     return Message(f"{what} ({way})")
+
+
+def _is_jackknifed(cell: str, result: Result) -> bool:
+    """Return whether a result has the jackknife replicates of a value."""
+    return result.replicates is not None and cell in result.replicates.columns
 
 
 def _why_no_groups(

@@ -281,19 +281,17 @@ def _merged(checks: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[d
         if row["outcome"] == "failed":
             first |= {name: row[name] for name in _DECIDING}
     for row in rows.values():
-        row["role"] = (
-            "success" if row["metric"] in rule["success"] and row["by"] is None else row["role"]
-        )
+        if row["metric"] in rule["success"] and row["by"] is None:
+            row["role"] = "success"
         row["title"] = _TITLES[row["role"]]
         if row["role"] == "guardrail":
             row["title"] += f" {margin_text(rule['guardrails'][row['metric']])}"
+
     merged = _under_titles(list(rows.values()), rule)
-    for before, row in zip([None, *merged], merged, strict=False):
-        named = before is not None and all(
-            before[name] == row[name] for name in ("title", "metric")
-        )
+    for before, row in zip([{}, *merged], merged, strict=False):
+        is_named = all(before.get(name) == row[name] for name in ("title", "metric"))
         where = "" if row["by"] is None else group_words(row["by"], row["group"])
-        row["below"] = named and row["by"] is not None
+        row["below"] = is_named and row["by"] is not None
         row["name"] = where if row["below"] else ", ".join(filter(None, (row["metric"], where)))
         row["said"] = _SAID.get((row["role"], row["outcome"])) or _OTHERWISE[row["outcome"]]
     return merged
@@ -339,35 +337,45 @@ def _decision_view(
     body: list[list[Cell]] = []
     levels, last = levels_of(rows), ""
     for row in rows:
-        title = row["title"]
-        if title != last:
-            body.append([Marked(title, "bold"), *[""] * (7 if full else 4)])
-        last = title
-        name = f"{'    ' if row['below'] else '  '}{row['name']}"
-        users = f"{row['users']:,}"
-        said = Marked(row["said"], _TONES.get(row["said"][0], ""))
-        means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
-        label = f" ({row['p_name']})" if row["p_name"] else ""
-        p = p_value(row["p"]) + ("" if math.isnan(row["p"]) else label)
-        more = (
-            [signed(row["difference"], places(row)), interval_text(row, signed), p] if full else []
-        )
-        if row["outcome"] == "not checked" or NO_LIST in row["flags"]:
-            empty = "no list" if NO_LIST in row["flags"] else "no value"
-            body.append([name, users, "", empty, *([""] * len(more)), said])
-            continue
-        limits = [change(row[name], unit="") for name in ("change_low", "change_high")]
-        level = f"; {level_text(row['confidence'])}" if len(levels) > 1 else ""
-        size = f"{change(row['change'])} ({' to '.join(limits)}{level})"
-        if "–" in limits:
-            size = f"{signed(row['difference'], places(row))} ({interval_text(row, signed)}{level})"
-        body.append([name, users, means, size, *more, said])
+        if row["title"] != last:
+            last = row["title"]
+            body.append([Marked(last, "bold"), *[""] * (7 if full else 4)])
+        body.append(_decision_line(row, full=full, with_level=len(levels) > 1))
+
     interval = f"{next(iter(levels))} interval" if len(levels) == 1 else "interval"
     more = ["difference", "interval", "p"] if full else []
     head = ["", "users", "from → to", f"change ({interval})", *more, ""]
     return TableView(
         head, body, notes, caption=caption, left=(0, len(head) - 1), leaving=() if full else (1, 2)
     )
+
+
+def _decision_line(row: Mapping[str, Any], *, full: bool, with_level: bool) -> list[Cell]:
+    """Return the line of one metric and slice."""
+    name = f"{'    ' if row['below'] else '  '}{row['name']}"
+    users = f"{row['users']:,}"
+    said = Marked(row["said"], _TONES.get(row["said"][0], ""))
+    if row["outcome"] == "not checked" or NO_LIST in row["flags"]:
+        empty = "no list" if NO_LIST in row["flags"] else "no value"
+        return [name, users, "", empty, *([""] * (3 if full else 0)), said]
+
+    means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
+    difference, interval = signed(row["difference"], places(row)), interval_text(row, signed)
+    limits = [change(row[name], unit="") for name in ("change_low", "change_high")]
+    level = f"; {level_text(row['confidence'])}" if with_level else ""
+    size = f"{change(row['change'])} ({' to '.join(limits)}{level})"
+    if "–" in limits:
+        size = f"{difference} ({interval}{level})"
+    more = [difference, interval, _decision_p(row)] if full else []
+    return [name, users, means, size, *more, said]
+
+
+def _decision_p(row: Mapping[str, Any]) -> str:
+    """Return the p-value of a check, with the name of its correction if it has one."""
+    text = p_value(row["p"])
+    if math.isnan(row["p"]) or not row["p_name"]:
+        return text
+    return f"{text} ({row['p_name']})"
 
 
 def _read_decision(file: Path) -> Decision:

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Protocol
 
 import polars as pl
@@ -389,33 +390,41 @@ class LogEvidence:
             ]
             for name, rewards in self.rewards.items()
         }
-        for name in rule.metrics:
-            for by in {*rule.slices} - {finding.by for finding in known[name]}:
-                raise ParameterError(
-                    f"{name} has no slices by {by}", hint=call("off_policy", by=by)
-                )
+        _check_slices(rule, known)
+
+        rows: list[EvidenceRow] = []
         small: dict[str, None] = {}
-        rows = []
-        for finding in (finding for name in rule.metrics for finding in known[name]):
-            users = finding.effect.users or 0
+        for finding in chain.from_iterable(known[name] for name in rule.metrics):
             if finding.by is not None and finding.by not in rule.slices:
                 continue
+            users = finding.effect.users or 0
             if finding.by is not None and users < rule.min_slice_size:
                 small[f"{finding.by} {group_name(finding.group)}"] = None
             else:
                 rows.append(EvidenceRow(finding, users, finding.why))
-        others = (known[name][0] for name in self.rewards if name not in rule.metrics)
-        names = ("metric", "users", "mean_baseline", "mean_system", "difference", "low", "high")
+
+        others = [known[name][0] for name in self.rewards if name not in rule.metrics]
         return Evidence(
             rows=rows,
             small_slices=list(small),
-            unguarded=[
-                json_safe({name: values_of(finding)[name] for name in names})
-                for finding in others
-                if finding.test.verdict == "worse"
-            ],
+            unguarded=[_loss_of(other) for other in others if other.test.verdict == "worse"],
             inputs={name: rewards.inputs for name, rewards in self.rewards.items()},
         )
+
+
+def _check_slices(rule: Rule, known: Mapping[str, Sequence[Finding]]) -> None:
+    """Raise if a reward was not estimated in the slices of the rule."""
+    for name in rule.metrics:
+        for by in {*rule.slices} - {finding.by for finding in known[name]}:
+            raise ParameterError(f"{name} has no slices by {by}", hint=call("off_policy", by=by))
+
+
+def _loss_of(finding: Finding) -> dict[str, Any]:
+    """Return the values of a loss that no rule guards, as a record holds them."""
+    names = ("metric", "users", "mean_baseline", "mean_system", "difference", "low", "high")
+    values = values_of(finding)
+    loss: dict[str, Any] = json_safe({name: values[name] for name in names})
+    return loss
 
 
 def _same_margin(one: Margin, other: float | str) -> bool:

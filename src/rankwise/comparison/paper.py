@@ -56,6 +56,7 @@ from rankwise.findings.words import (
 from rankwise.messages import printable
 from rankwise.results.display import evaluated_population, relevance_rule, split_words
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.bounded_means import BOUNDED
 
 Layout: TypeAlias = Literal["systems", "pairs"]
@@ -160,34 +161,52 @@ def _cells(
     values = means_by_system(column.rows)
     best = sorted({v for v in values.values() if not is_missing(v)}, reverse=bool(column.better))
     styles = {} if column.better is None else dict(zip(best, _STYLES, strict=False))
-    raised: dict[str, list[str]] = {system: [] for system in order}
+    signs = _signs(column, order) if baseline is not None else _letters(column, order, letters)
+    texts = _texts(column, order, options)
+    return {
+        system: Marked(
+            texts[system] or "–",
+            styles.get(values.get(system, math.nan), ""),
+            ",".join(sorted(signs[system])),
+        )
+        for system in order
+    }
+
+
+def _signs(column: _Column, order: Sequence[str]) -> dict[str, list[str]]:
+    """Return the mark of each system that is compared with a baseline."""
+    signs: dict[str, list[str]] = {system: [] for system in order}
     for row in column.rows:
-        if baseline is not None:
-            sign = _SIGNS.get(row["verdict"])
-            raised[row["system"]] += [] if sign is None else [sign]
-            continue
+        if row["verdict"] in _SIGNS:
+            signs[row["system"]].append(_SIGNS[row["verdict"]])
+    return signs
+
+
+def _letters(
+    column: _Column, order: Sequence[str], letters: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Return the letters of the systems that each system is better than."""
+    beaten: dict[str, list[str]] = {system: [] for system in order}
+    for row in column.rows:
         mark = "‡" if row["verdict"] in CONDITIONAL else ""
         if row["verdict"] in ("better", "better if"):
-            raised[row["system"]].append(letters[row["baseline"]] + mark)
+            beaten[row["system"]].append(letters[row["baseline"]] + mark)
         elif row["verdict"] in ("worse", "worse if"):
-            raised[row["baseline"]].append(letters[row["system"]] + mark)
+            beaten[row["baseline"]].append(letters[row["system"]] + mark)
+    return beaten
+
+
+def _texts(column: _Column, order: Sequence[str], options: PaperOptions) -> dict[str, str]:
+    """Return each system's mean and the other values that a table of systems has of it."""
     texts = dict.fromkeys(order, "")
     for name, form in IN_SYSTEM_TABLE.items():
         for system, value in means_by_system(column.rows, name).items():
             if name == "mean":
                 texts[system] += _number(value, options.digits, percent=options.percent)
             elif not is_missing(value):
-                texts[system] += form.format(
-                    _number(value, max(options.digits - 1, 1), percent=options.percent)
-                )
-    return {
-        system: Marked(
-            texts[system] or "–",
-            styles.get(values.get(system, math.nan), ""),
-            ",".join(sorted(raised[system])),
-        )
-        for system in order
-    }
+                digits = max(options.digits - 1, 1)
+                texts[system] += form.format(_number(value, digits, percent=options.percent))
+    return texts
 
 
 def paper_view(
@@ -299,39 +318,46 @@ def _system_lines(
 ) -> list[str]:
     """Return the lines of a table of systems by metrics: one block per group or data set."""
     order, letters, baseline = _named(table, design)
-    blocks = list(dict.fromkeys(column.block for column in columns))
-    sizes = [sum(column.block == block for column in columns) for block in blocks]
-    gap = r"@{\hspace{10pt}}".join(f"*{{{size}}}{{l}}" for size in sizes)
+    blocks: dict[str, list[_Column]] = {}
+    for column in columns:
+        blocks.setdefault(column.block, []).append(column)
+    gap = r"@{\hspace{10pt}}".join(f"*{{{len(block)}}}{{l}}" for block in blocks.values())
     lines = [rf"\begin{{tabular}}{{@{{}}l{gap}@{{}}}}", r"\toprule"]
-    if blocks != [""]:
-        heads, rules, at = [], [], 2
-        for block, size in zip(blocks, sizes, strict=True):
-            unit = design.unit
-            users = {
-                int(row["users"] or 0)
-                for column in columns
-                if column.block == block
-                for row in column.rows
-            }
-            rows = f" {unit.rows}" if unit.is_of_requests else ""
-            count = f" ($n={_count(max(users))}${rows})" if len(users) == 1 else ""
-            heads.append(rf"\multicolumn{{{size}}}{{c}}{{{_tex(block)}{count}}}")
-            rules.append(rf"\cmidrule(lr){{{at}-{at + size - 1}}}")
-            at += size
-        lines += [" & " + " & ".join(heads) + r" \\", "".join(rules)]
+    if [*blocks] != [""]:
+        lines += _block_heads(blocks, design.unit)
     lines += [
-        " & ".join(["System", *(_tex(_short(column.metric)) for column in columns)]) + r" \\",
+        _line(["System", *(_tex(_short(column.metric)) for column in columns)]),
         r"\midrule",
     ]
+
     cells = [_cells(column, order, letters, baseline, options) for column in columns]
     for system in order:
-        name = _tex(system) + ("" if baseline is not None else rf" ({letters[system]})")
-        lines.append(
-            " & ".join([name, *(_latex_cell(column[system]) for column in cells)]) + r" \\"
-        )
+        name = _tex(system)
+        if baseline is None:
+            name += rf" ({letters[system]})"
+        lines.append(_line([name, *(_latex_cell(column[system]) for column in cells)]))
         if system == baseline:
             lines.append(r"\addlinespace")
     return lines
+
+
+def _line(cells: Sequence[str]) -> str:
+    """Return a line of a table from its cells."""
+    return " & ".join(cells) + r" \\"
+
+
+def _block_heads(blocks: Mapping[str, Sequence[_Column]], unit: SamplingUnit) -> list[str]:
+    """Return the heads of blocks, with the sample of each, and the rules below them."""
+    heads, rules, at = [""], [], 2
+    rows = f" {unit.rows}" if unit.is_of_requests else ""
+    for block, columns in blocks.items():
+        size = len(columns)
+        users = {int(row["users"] or 0) for column in columns for row in column.rows}
+        count = f" ($n={_count(max(users))}${rows})" if len(users) == 1 else ""
+        heads.append(rf"\multicolumn{{{size}}}{{c}}{{{_tex(block)}{count}}}")
+        rules.append(rf"\cmidrule(lr){{{at}-{at + size - 1}}}")
+        at += size
+    return [_line(heads), "".join(rules)]
 
 
 def _pair_lines(columns: Sequence[_Column]) -> list[str]:
@@ -750,36 +776,51 @@ def _metric_clause(design: Design, results: Mapping[str, Result]) -> str:
 
 def _test_clause(table: pl.DataFrame, design: Design) -> str:
     """Return the test of each pair, and over how many pairs p-values are corrected."""
-    _, others = _families(table)
-    primary = table.filter(pl.col("primary"))
-    tests = tests_of(primary)
-    article = "an" if tests.startswith("exact") else "a"
-    by = f"with {article} {tests} test"
-    if tests == BOUNDED:
-        by = "by Gaffke's limit of a bounded mean, which holds for any users"
-        stated = stated_condition(design.unit, design.largest_loss, design.largest_cluster)
-        by += f" as long as {stated}, as stated beforehand," if stated and design.plans else ""
-        by += f" as long as {stated}, as stated," if stated and not design.plans else ""
     text = (
-        f"For each pair the mean difference was tested {by} (two-sided, α = {design.alpha:g}; "
-        f"{_corrected(table, design)})"
+        f"For each pair the mean difference was tested {_words_on_test(table, design)} (two-sided, "
+        f"α = {design.alpha:g}; {_corrected(table, design)})"
     )
-    text += f" within groups by {design.by}" if design.by else ""
-    further = set(table.filter(~pl.col("primary"))["metric"]) - set(primary["metric"])
-    names = [count_of(len(further), "further metric")] if further else []
-    names += ["each data set alone"] if design.data_sets else []
-    verb = "is" if len(names) == 1 and len(further) <= 1 else "are"
-    rest = (
-        f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, "
-        "Benjamini–Hochberg)"
-    )
-    conditional = ""
+    if design.by:
+        text += f" within groups by {design.by}"
+    text += f"{_exploratory_clause(table, design)}."
     if table["verdict"].is_in(CONDITIONAL).any():
-        conditional = (
+        text += (
             " Where it shows no difference and the test of the design does, the largest loss of an "
             "unseen user under which it would is reported."
         )
-    return f"{text}{rest if others and names else ''}.{conditional}"
+    return text
+
+
+def _words_on_test(table: pl.DataFrame, design: Design) -> str:
+    """Return by what the pairs of the primary metric are tested, and what was stated for it."""
+    tests = tests_of(table.filter(pl.col("primary")))
+    if tests != BOUNDED:
+        article = "an" if tests.startswith("exact") else "a"
+        return f"with {article} {tests} test"
+    words = "by Gaffke's limit of a bounded mean, which holds for any users"
+    stated = stated_condition(design.unit, design.largest_loss, design.largest_cluster)
+    if not stated:
+        return words
+    when = "as stated beforehand" if design.plans else "as stated"
+    return f"{words} as long as {stated}, {when},"
+
+
+def _exploratory_clause(table: pl.DataFrame, design: Design) -> str:
+    """Return which pairs are exploratory, as a clause; empty if none is."""
+    _, others = _families(table)
+    is_primary = pl.col("primary")
+    metrics = set(table.filter(is_primary)["metric"])
+    further = set(table.filter(~is_primary)["metric"]) - metrics
+    names = [count_of(len(further), "further metric")] if further else []
+    if design.data_sets:
+        names.append("each data set alone")
+    if not others or not names:
+        return ""
+    verb = "is" if len(names) == 1 and len(further) <= 1 else "are"
+    return (
+        f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, "
+        "Benjamini–Hochberg)"
+    )
 
 
 def _corrected(table: pl.DataFrame, design: Design) -> str:

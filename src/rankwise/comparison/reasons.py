@@ -24,40 +24,65 @@ def explain_outcome(
     unit: SamplingUnit,
 ) -> list[str]:
     """Return the verdict in a sentence, further reasons, and the largest unguarded loss."""
-    better = [
-        check.metric for check in checks if check.role == "success" and check.outcome == "passed"
-    ]
     if outcome == "stop":
         reasons = _losses([check for check in checks if check.outcome == "failed"], rule)
     elif outcome == "ship":
-        holds = (
-            f", and {_where_rails_hold(checks, rule, small)}"
-            if rule.guardrails
-            else "; nothing else is guarded"
-        )
-        gain = f"Replace {rule.baseline} with {rule.system}: better on {listing(better, 'metrics')}"
-        stated = stated_condition(unit, rule.largest_loss, rule.largest_cluster)
-        gain += f", as long as {stated} (stated)" if stated else ""
-        reasons = [f"{gain}{holds}."]
-        reasons += _caveats_of_rails([check for check in checks if check.role == "guardrail"])
+        reasons = _explain_ship(checks, rule, small, unit)
     else:
-        gaps = [_gap(check, rule, unit) for check in open_checks(checks)]
-        names, several = listing(better or rule.success, "metrics"), len(better or rule.success) > 1
-        said = f"{names} {'are' if several else 'is'}{'' if better else ' not shown to be'} better"
-        conditional = [check for check in checks if check.shown == "better if"]
-        if conditional and not better:
-            said = "; ".join(_under_condition(check, unit) for check in conditional)
-        why = f"{said}, but {gaps.pop(0)}" if better else said
-        reasons = [
-            f"Do not replace {rule.baseline} with {rule.system} yet: {why}.",
-            *(f"{gap[0].upper()}{gap[1:]}." for gap in gaps),
-        ]
+        reasons = _explain_hold(checks, rule, unit)
     if unguarded:
-        row, more = unguarded[0], len(unguarded) - 1
-        others = f", and {more} other metric{'s' * (more > 1)}" if more else ""
-        means = f"{brief(float_of(row['mean_baseline']))} → {brief(float_of(row['mean_system']))}"
-        reasons.append(f"No rule guards {row['metric']}, which is worse: {means}{others}.")
+        reasons.append(_unguarded_loss(unguarded))
     return reasons
+
+
+def _explain_ship(
+    checks: Sequence[Check], rule: Rule, small: Sequence[str], unit: SamplingUnit
+) -> list[str]:
+    """Return what is better and which guardrails hold, then the caveats of these."""
+    better = listing(_better_metrics(checks), "metrics")
+    gain = f"Replace {rule.baseline} with {rule.system}: better on {better}"
+    stated = stated_condition(unit, rule.largest_loss, rule.largest_cluster)
+    if stated:
+        gain += f", as long as {stated} (stated)"
+
+    holds = "; nothing else is guarded"
+    if rule.guardrails:
+        holds = f", and {_where_rails_hold(checks, rule, small)}"
+    caveats = _caveats_of_rails([check for check in checks if check.role == "guardrail"])
+    return [f"{gain}{holds}.", *caveats]
+
+
+def _better_metrics(checks: Sequence[Check]) -> list[str]:
+    """Return the metrics of success that are shown to be better."""
+    return [
+        check.metric for check in checks if check.role == "success" and check.outcome == "passed"
+    ]
+
+
+def _explain_hold(checks: Sequence[Check], rule: Rule, unit: SamplingUnit) -> list[str]:
+    """Return why the system does not ship yet: what is shown of success, and each open check."""
+    better = _better_metrics(checks)
+    metrics = better or rule.success
+    are = "are" if len(metrics) > 1 else "is"
+    gaps = [_gap(check, rule, unit) for check in open_checks(checks)]
+    if better:
+        why = f"{listing(metrics, 'metrics')} {are} better, but {gaps.pop(0)}"
+    else:
+        conditional = [check for check in checks if check.shown == "better if"]
+        why = "; ".join(_under_condition(check, unit) for check in conditional)
+        why = why or f"{listing(metrics, 'metrics')} {are} not shown to be better"
+    return [
+        f"Do not replace {rule.baseline} with {rule.system} yet: {why}.",
+        *(f"{gap[0].upper()}{gap[1:]}." for gap in gaps),
+    ]
+
+
+def _unguarded_loss(unguarded: Sequence[Mapping[str, Any]]) -> str:
+    """Return the first metric that is worse without a rule that guards it."""
+    row, more = unguarded[0], len(unguarded) - 1
+    others = f", and {more} other metric{'s' * (more > 1)}" if more else ""
+    means = f"{brief(float_of(row['mean_baseline']))} → {brief(float_of(row['mean_system']))}"
+    return f"No rule guards {row['metric']}, which is worse: {means}{others}."
 
 
 def _under_condition(check: Check, unit: SamplingUnit) -> str:

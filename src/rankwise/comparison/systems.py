@@ -146,25 +146,10 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def systems_of(arguments: tuple[object, ...]) -> Systems:
     """Parse the systems of a comparison, passed one by one or as one mapping by name."""
-    several = len(arguments) > 1 or (len(arguments) == 1 and isinstance(arguments[0], Result))
-    by_name: Any = arguments[0] if len(arguments) == 1 else None
-    if several and all(isinstance(system, Result) or _is_list(system) for system in arguments):
-        by_name = {
-            mark.upper(): system
-            for mark, system in zip(marks(len(arguments)), arguments, strict=True)
-        }
-    if not isinstance(by_name, Mapping) or not by_name:
-        raise ParameterError(
-            "results to compare are passed as separate arguments, or by name",
-            found=", ".join(type(result).__name__ for result in arguments) or "nothing",
-            hint="the policies of a log are compared where they are evaluated: see its "
-            "differences, or rw.decide(…)"
-            if any(hasattr(each, "differences") for each in arguments)
-            else "pass compare(one, two), or compare({name: result, …})",
-        )
+    several = len(arguments) > 1 or isinstance(next(iter(arguments), None), Result)
     names: dict[str, dict[str, list[str]]] = {}
     results: dict[str, Result] = {}
-    for system, data_set, number, result in _each(by_name):
+    for system, data_set, number, result in _each(_systems_by_name(arguments, several=several)):
         name = ", ".join(part for part in (system, data_set, number) if part)
         if name in results:
             raise ParameterError(
@@ -174,11 +159,34 @@ def systems_of(arguments: tuple[object, ...]) -> Systems:
             )
         results[name] = result
         names.setdefault(system, {}).setdefault(data_set, []).append(name)
+
     if len(names) < 2:
         raise ParameterError("a comparison needs two results", found=f"{len(names)}")
     systems = Systems(results, names, several)
     _check_data_sets(systems)
     return systems
+
+
+def _systems_by_name(arguments: tuple[object, ...], *, several: bool) -> Mapping[Any, Any]:
+    """Return the mapping that was passed, or ``several`` arguments under the names A, B and so on."""
+    by_name: Any = arguments[0] if len(arguments) == 1 else None
+    if several and all(isinstance(system, Result) or _is_list(system) for system in arguments):
+        names = map(str.upper, marks(len(arguments)))
+        by_name = dict(zip(names, arguments, strict=True))
+    if isinstance(by_name, Mapping) and by_name:
+        return by_name
+
+    hint = "pass compare(one, two), or compare({name: result, …})"
+    if any(hasattr(system, "differences") for system in arguments):
+        hint = (
+            "the policies of a log are compared where they are evaluated: see its "
+            "differences, or rw.decide(…)"
+        )
+    raise ParameterError(
+        "results to compare are passed as separate arguments, or by name",
+        found=", ".join(type(result).__name__ for result in arguments) or "nothing",
+        hint=hint,
+    )
 
 
 def _is_list(system: object) -> bool:
@@ -191,31 +199,41 @@ def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
         several_sets = isinstance(value, Mapping) and not isinstance(value, Result)
         by_set = value if several_sets else {"": value}
         for data_set, results in by_set.items():
-            seeds = [results] if isinstance(results, Result) else results
-            named = (
-                isinstance(system, str)
-                and isinstance(data_set, str)
-                and bool(data_set) == several_sets
-            )
-            listed = (
-                _is_list(seeds)
-                and bool(seeds)
-                and all(isinstance(result, Result) for result in seeds)
-            )
-            if not named or not listed:
-                kinds = ", ".join(type(r).__name__ for r in seeds) if _is_list(seeds) else ""
-                raise ParameterError(
-                    "results to compare come as {name: result}, or {name: [one result per seed]}",
-                    found=f"{system!r}: {kinds or type(results).__name__}",
-                )
-            if len({id(result) for result in seeds}) < len(seeds):
-                raise ParameterError(
-                    "one result is given for two seeds",
-                    where=system,
-                    hint="every seed has a result of its own",
-                )
-            for at, result in enumerate(seeds, start=1):
-                yield system, data_set, f"seed {at}" if len(seeds) > 1 else "", result
+            named = isinstance(system, str) and isinstance(data_set, str)
+            if not named or bool(data_set) != several_sets:
+                raise _not_results_error(system, results)
+            for seed, result in _each_seed(system, results):
+                yield system, data_set, seed, result
+
+
+def _each_seed(system: str, results: Any) -> Iterator[tuple[str, Result]]:
+    """Yield seed and result of a system on one data set; a single seed has empty text."""
+    if isinstance(results, Result):
+        yield "", results
+        return
+
+    if not _is_list(results) or not results:
+        raise _not_results_error(system, results)
+    if not all(isinstance(result, Result) for result in results):
+        raise _not_results_error(system, results)
+    if len(set(map(id, results))) < len(results):
+        raise ParameterError(
+            "one result is given for two seeds",
+            where=system,
+            hint="every seed has a result of its own",
+        )
+    for at, result in enumerate(results, start=1):
+        yield f"seed {at}" if len(results) > 1 else "", result
+
+
+def _not_results_error(system: Any, results: Any) -> ParameterError:
+    """Return the error for a system without results, which says what it has instead."""
+    seeds = [results] if isinstance(results, Result) else results
+    kinds = ", ".join(type(seed).__name__ for seed in seeds) if _is_list(seeds) else ""
+    return ParameterError(
+        "results to compare come as {name: result}, or {name: [one result per seed]}",
+        found=f"{system!r}: {kinds or type(results).__name__}",
+    )
 
 
 def _check_data_sets(systems: Systems) -> None:
@@ -242,9 +260,7 @@ def paired_seeds(
     By default they belong together where each seed has a split of its own, or ground truths in
     which users have other numbers of relevant items.
     """
-    sets = systems.data_sets or [""]
-    counts = [{len(names) for names in systems.seeds(data_set).values()} for data_set in sets]
-    as_many = all(len(numbers) == 1 for numbers in counts) and max(map(max, counts)) > 1
+    as_many = _have_as_many_seeds(systems)
     if seeds == "paired" and not as_many:
         details = "; ".join(f"{system}: {len(names)}" for system, _, names in systems)
         raise ParameterError(
@@ -253,26 +269,32 @@ def paired_seeds(
     if force:
         return seeds == "paired"
     if seeds == "paired":
-        _check_seed_by_seed(systems, sets, cells)
+        _check_seed_by_seed(systems, cells)
         return True
+
     try:
-        for data_set in sets:
+        for data_set in systems.data_sets or [""]:
             check_comparable(systems.on(data_set), cells)
     except UsageError as error:
         if seeds == "independent" or not as_many:
             raise
         try:
-            _check_seed_by_seed(systems, sets, cells)
+            _check_seed_by_seed(systems, cells)
         except UsageError:
             raise error from None
         return True
     return False
 
 
-def _check_seed_by_seed(
-    systems: Systems, sets: Sequence[str], cells: Collection[str] | None
-) -> None:
+def _have_as_many_seeds(systems: Systems) -> bool:
+    """Return whether all systems have as many seeds on each data set, two or more on one."""
+    sets = systems.data_sets or [""]
+    counts = [{len(names) for names in systems.seeds(data_set).values()} for data_set in sets]
+    return all(len(numbers) == 1 for numbers in counts) and max(map(max, counts)) > 1
+
+
+def _check_seed_by_seed(systems: Systems, cells: Collection[str] | None) -> None:
     """Raise unless the results of all systems for one seed can be compared."""
-    for data_set in sets:
+    for data_set in systems.data_sets or [""]:
         for names in zip(*systems.seeds(data_set).values(), strict=True):
             check_comparable({name: systems.results[name] for name in names}, cells)

@@ -158,38 +158,42 @@ def _is(names: Sequence[str]) -> str:
 def _of_all_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Describe the leading system and the systems that are shown to be worse."""
     metric, leader = rows[0]["metric"], _leader(rows, design)
-    decided = [row for row in rows if row["verdict"] in _DECIDED]
-    if not decided:
+    if not any(row["verdict"] in _DECIDED for row in rows):
         return _nothing(rows)
-    verdicts = {row["baseline"]: row["verdict"] for row in rows if row["system"] == leader}
-    verdicts |= {
-        row["system"]: OPPOSITE.get(row["verdict"], row["verdict"])
-        for row in rows
-        if row["baseline"] == leader
-    }
-    beaten = [name for name, verdict in verdicts.items() if verdict.startswith("better")]
+
     candidates = [rank.system for rank in design.ranks if rank.may_be_best_if]
-    condition = _condition_of_ranks(design)
     if len(candidates) > 1:
-        names = listing(candidates, named=_NAMED + 1).replace(" and ", " or ")
-        best = f"the best system is {names}" if len(candidates) <= _NAMED + 1 else ""
-        best = best or f"the best system is one of {len(candidates)}"
-        return f"{best[0].upper()}{best[1:]} on {metric}{condition}; which one is not shown."
-    if leader is None or not beaten:
+        best = f"one of {len(candidates)}"
+        if len(candidates) <= _NAMED + 1:
+            best = listing(candidates, named=_NAMED + 1).replace(" and ", " or ")
+        condition = _condition_of_ranks(design)
+        return f"The best system is {best} on {metric}{condition}; which one is not shown."
+
+    verdicts = {} if leader is None else _verdicts_of(leader, rows)
+    beaten = [name for name, verdict in verdicts.items() if verdict.startswith("better")]
+    if not beaten:
         return f"{_count_of_pairs(rows, design)} on {metric}."
     others = [name for name in verdicts if name not in beaten]
     rest = f"; {listing(others)} {_is(others)} not shown to differ from it" if others else ""
-    only = {name: verdicts[name] for name in beaten}
-    smallest = [
+    losses = [
         row["condition"]
         for row in rows
         if row["verdict"] in DIFFERENT_IF
         and leader in (row["system"], row["baseline"])
-        and {row["system"], row["baseline"]} & only.keys()
+        and not {row["system"], row["baseline"]}.isdisjoint(beaten)
     ]
-    if smallest:
-        rest = f" if {design.unit.condition(loss_text(min(smallest)))}{rest}"
+    if losses:
+        rest = f" if {design.unit.condition(loss_text(min(losses)))}{rest}"
     return f"{leader} beats {listing(beaten, 'other systems')} on {metric}{rest}."
+
+
+def _verdicts_of(leader: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the verdict of the leader against each other system."""
+    verdicts = {row["baseline"]: row["verdict"] for row in rows if row["system"] == leader}
+    for row in rows:
+        if row["baseline"] == leader:
+            verdicts[row["system"]] = OPPOSITE.get(row["verdict"], row["verdict"])
+    return verdicts
 
 
 _ANY_USERS = ("better", "worse", "different", "equivalent")
@@ -332,36 +336,41 @@ def _condition_notes(table: pl.DataFrame, design: Design) -> list[str]:
     """Return what conditional verdicts rest on, and which pairs a t test alone would show."""
     rows = table.filter(pl.col("primary")).to_dicts() or table.to_dicts()
     conditional = [row for row in rows if row["verdict"] in CONDITIONAL]
-    notes, unit = [], design.unit
+    alone = [row for row in rows if row["verdict"] == "not shown" and _is_shown_by_t(row, design)]
+    notes = []
     if conditional:
-        losses = [row["condition"] for row in conditional]
-        cells, words = loss_in_cells(losses[0]), loss_text(losses[0])
-        if len({loss_text(loss) for loss in losses}) > 1:
-            cells = words = "L"
-        seen = max(row["loss_seen"] for row in conditional)
-        possible = conditional[0]["loss_possible"]
-        limit = "" if is_missing(possible) else f"; possible: {brief(possible)}"
-        worth = "" if unit.clusters is None else f" {unit.rows}' worth"
-        notes.append(
-            f"if ≤ {cells}: shown, unless {unit.unseen} lose more than {words}{worth} (largest "
-            f"loss among these {unit.counted_in(conditional[0])}: {brief(seen)}{limit})."
-        )
-    alone = [
-        row
-        for row in rows
-        if row["verdict"] == "not shown"
-        and not is_missing(row["p_design_adjusted"])
-        and row["p_design_adjusted"] < design.alpha
-    ]
+        notes.append(_note_on_conditions(conditional, design.unit))
     if alone:
         more = " further" if len(alone) < len(rows) else ""
         pairs = "pair" if len(alone) == 1 else "pairs"
         names = first_names([pair_name(row) for row in alone])
-        test = "a paired t test" if unit.clusters is None else "a clustered t test"
+        test = "a paired t test" if design.unit.clusters is None else "a clustered t test"
         notes.append(
             f"By {test} alone, as most tools report: {len(alone)}{more} {pairs} ({names})."
         )
     return notes
+
+
+def _is_shown_by_t(row: Mapping[str, Any], design: Design) -> bool:
+    """Return whether a t test alone would show the difference of a pair."""
+    p = row["p_design_adjusted"]
+    return not is_missing(p) and p < design.alpha
+
+
+def _note_on_conditions(rows: Sequence[Mapping[str, Any]], unit: SamplingUnit) -> str:
+    """Return which loss of the users who were not sampled would undo conditional verdicts."""
+    losses = [row["condition"] for row in rows]
+    cells, words = loss_in_cells(losses[0]), loss_text(losses[0])
+    if len(set(map(loss_text, losses))) > 1:
+        cells = words = "L"
+    seen = max(row["loss_seen"] for row in rows)
+    possible = rows[0]["loss_possible"]
+    limit = "" if is_missing(possible) else f"; possible: {brief(possible)}"
+    worth = "" if unit.clusters is None else f" {unit.rows}' worth"
+    return (
+        f"if ≤ {cells}: shown, unless {unit.unseen} lose more than {words}{worth} (largest "
+        f"loss among these {unit.counted_in(rows[0])}: {brief(seen)}{limit})."
+    )
 
 
 def _sample_counts(row: Mapping[str, Any]) -> str:
@@ -571,31 +580,54 @@ def _other_view(
 ) -> TableView:
     """Return exploratory metrics, one row each: values of systems, or changes within groups."""
     dicts = rows.to_dicts()
-    groups = design.by is not None or design.data_sets
-    pairs = list(dict.fromkeys((row["system"], row["baseline"]) for row in dicts))
+    if design.by is not None or design.data_sets:
+        by_metric = _changes_by_metric(dicts, design)
+        columns = list(dict.fromkeys(name for cells in by_metric.values() for name in cells))
+        marks = ": ▲ better, ▼ worse"
+    else:
+        by_metric = _values_by_metric(dicts, baseline)
+        present = {name for cells in by_metric.values() for name in cells}
+        columns = [name for name in order if name in present]
+        marks = "" if baseline is None else ": ▲ better, ▼ worse"
+    if marks and any(row["verdict"] in CONDITIONAL for row in dicts):
+        marks += ", △ ▽ if"
+    return TableView(
+        (f"exploratory{marks}", *columns),
+        [(name, *(cells.get(c, "") for c in columns)) for name, cells in by_metric.items()],
+    )
+
+
+def _changes_by_metric(
+    rows: Sequence[Mapping[str, Any]], design: Design
+) -> dict[str, dict[str, Cell]]:
+    """Return the change of each metric, of each pair if there are several, within each group."""
+    several = len({(row["system"], row["baseline"]) for row in rows}) > 1
     by_metric: dict[str, dict[str, Cell]] = {}
-    for row in dicts:
-        mark, tone = f" {VERDICT_MARKS.get(row['verdict'], ' ')}", verdict_tone(row["verdict"])
-        if groups:
-            name = str(row["metric"]) + ("" if len(pairs) == 1 else f", {pair_name(row)}")
-            column = (
-                "all" if design.data_sets and row["group"] is None else group_name(row["group"])
-            )
-            by_metric.setdefault(name, {})[column] = Marked(change(row["lift"]) + mark, tone)
-            continue
+    for row in rows:
+        name = f"{row['metric']}, {pair_name(row)}" if several else str(row["metric"])
+        over_all = design.data_sets and row["group"] is None
+        column = "all" if over_all else group_name(row["group"])
+        by_metric.setdefault(name, {})[column] = _with_verdict(change(row["lift"]), row)
+    return by_metric
+
+
+def _values_by_metric(
+    rows: Sequence[Mapping[str, Any]], baseline: str | None
+) -> dict[str, dict[str, Cell]]:
+    """Return the value of each system of each metric, marked if there is a baseline."""
+    by_metric: dict[str, dict[str, Cell]] = {}
+    for row in rows:
         cells = by_metric.setdefault(row["metric"], {})
         cells.setdefault(row["baseline"], brief(row["mean_baseline"]))
         value = brief(row["mean_system"])
-        cells[row["system"]] = Marked(value + mark, tone) if baseline is not None else value
-    names = dict.fromkeys(name for cells in by_metric.values() for name in cells)
-    columns = list(names) if groups else [name for name in order if name in names]
-    marks = "" if baseline is None and not groups else ": ▲ better, ▼ worse"
-    if marks and any(row["verdict"] in CONDITIONAL for row in dicts):
-        marks += ", △ ▽ if"
-    head = (f"exploratory{marks}", *columns)
-    return TableView(
-        head, [(name, *(cells.get(c, "") for c in columns)) for name, cells in by_metric.items()]
-    )
+        cells[row["system"]] = value if baseline is None else _with_verdict(value, row)
+    return by_metric
+
+
+def _with_verdict(text: str, row: Mapping[str, Any]) -> Marked:
+    """Return a text with the mark and the colour of the verdict of a row."""
+    mark = VERDICT_MARKS.get(row["verdict"], " ")
+    return Marked(f"{text} {mark}", verdict_tone(row["verdict"]))
 
 
 def pair_view(table: pl.DataFrame, design: Design) -> TableView:

@@ -40,13 +40,8 @@ from rankwise.evaluation.settings import (
     check_taken,
     takes_options,
 )
-from rankwise.evaluation.truth_slices import (
-    TruthSlices,
-    columns_of_truth,
-    crossed_users,
-    with_bins,
-    with_numbers,
-)
+from rankwise.evaluation.slicing import crossed_users, with_bins, with_numbers
+from rankwise.evaluation.truth_slices import TruthSlices, columns_of_truth
 from rankwise.evaluation.user_table import assign_jackknife_groups
 from rankwise.evaluation.users_once import UsersOnce
 from rankwise.messages import mention, parameter

@@ -253,68 +253,73 @@ def judged(
 
 def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
     """Return the two results of each system, checked to go together."""
+    humans, judges = _results_by_name(human, judge)
+    named = {f"{name} by human": result for name, result in humans.items()}
+    named |= {f"{name} by judge": result for name, result in judges.items()}
+    check_ids(named)
+    with without_force():
+        check_choices(named)
+        check_comparable(humans)
+        check_comparable(judges)
+    systems_of((named,)).by_unit()
+    for name, result in named.items():
+        _check_keeps_all_users(result, name)
+
+    pairs = {name: (result, judges[name]) for name, result in humans.items()}
+    for name, (some, every) in pairs.items():
+        _check_has_labels_of_judge(some, every, name)
+        _check_whole_users(some, every, name)
+    return pairs
+
+
+def _results_by_name(human: Any, judge: Any) -> tuple[dict[str, Result], dict[str, Result]]:
+    """Return the results of both sides by system; raise unless both have the same systems."""
     sides = [{"result": side} if isinstance(side, Result) else side for side in (human, judge)]
-    if (
-        not all(isinstance(side, Mapping) and side for side in sides)
-        or sides[0].keys() != sides[1].keys()
-    ):
+    are_named = all(isinstance(side, Mapping) and side for side in sides)
+    if not are_named or sides[0].keys() != sides[1].keys():
+        found = [str(list(s)) if isinstance(s, Mapping) else repr(s)[:40] for s in sides]
         raise ParameterError(
             "human and judge have one result per system, under the same names",
-            found=" and ".join(
-                str(list(side)) if isinstance(side, Mapping) else repr(side)[:40] for side in sides
-            ),
+            found=" and ".join(found),
         )
-    wrong = [
-        f"{name!r}: {type(r).__name__}"
-        for side in sides
-        for name, r in side.items()
-        if not isinstance(r, Result)
-    ]
+    results = [(name, result) for side in sides for name, result in side.items()]
+    wrong = [f"{name!r}: {type(r).__name__}" for name, r in results if not isinstance(r, Result)]
     if wrong:
         raise ParameterError(
             f"human and judge are results of {call('evaluate')}", found=", ".join(wrong)
         )
-    named = {
-        f"{name} by {who}": r
-        for who, side in zip(("human", "judge"), sides, strict=True)
-        for name, r in side.items()
-    }
-    check_ids(named)
-    with without_force():
-        check_choices(named)
-        for side in sides:
-            check_comparable(side)
-    systems_of((named,)).by_unit()
-    for name, result in named.items():
-        counts = result.counts
-        dropped = counts.get("truth_users_without_relevant_items", 0) - counts.get(
-            "users_without_relevant_items", 0
+    return dict(sides[0]), dict(sides[1])
+
+
+def _check_keeps_all_users(result: Result, name: str) -> None:
+    """Raise if users without a relevant item are left out, because their labels decide that."""
+    counts = result.counts
+    dropped = counts.get("truth_users_without_relevant_items", 0)
+    dropped -= counts.get("users_without_relevant_items", 0)
+    if dropped > 0:
+        raise InputError(
+            "labels decide who is evaluated, so that the labelled users are no random sample",
+            where=name,
+            found=f"{dropped:,} users without a relevant item are left out",
+            hint=_BOTH,
         )
-        if dropped > 0:
-            raise InputError(
-                "labels decide who is evaluated, so that the labelled users are no random sample",
-                where=name,
-                found=f"{dropped:,} users without a relevant item are left out",
-                hint=_BOTH,
-            )
-    pairs = {name: (result, sides[1][name]) for name, result in sides[0].items()}
-    for name, (some, every) in pairs.items():
-        absent = some.units.join(every.units, on="user", how="anti")["user"]
-        if len(absent):
-            unit = every.sampling_unit
-            example = (
-                f"a request of {users_of_requests(absent)[0]!r}"
-                if unit.is_of_requests
-                else repr(absent[0])
-            )
-            raise InputError(
-                f"the judge has to label every {unit.row} with human labels as well",
-                where=name,
-                found=f"no labels of the judge for {len(absent):,} of {len(some.units):,}, such as "
-                f"{example}",
-            )
-        _check_whole_users(some, every, name)
-    return pairs
+
+
+def _check_has_labels_of_judge(human: Result, judge: Result, name: str) -> None:
+    """Raise if the judge did not label every unit that has human labels."""
+    absent = human.units.join(judge.units, on="user", how="anti")["user"]
+    if absent.is_empty():
+        return
+    unit = judge.sampling_unit
+    example = repr(absent[0])
+    if unit.is_of_requests:
+        example = f"a request of {users_of_requests(absent)[0]!r}"
+    raise InputError(
+        f"the judge has to label every {unit.row} with human labels as well",
+        where=name,
+        found=f"no labels of the judge for {len(absent):,} of {len(human.units):,}, such as "
+        f"{example}",
+    )
 
 
 def _check_whole_users(human: Result, judge: Result, name: str) -> None:

@@ -275,6 +275,37 @@ class _Board:
 
 def _read(source: Any, metric: Any, missing: MissingCells) -> _Board:
     """Return the board of a mapping, a table or a file."""
+    cells = _cells_of(source)
+    every = list(dict.fromkeys(task for own in cells.values() for task in own))
+    gaps = _find_gaps(cells, every)
+    if gaps and missing == "error":
+        raise _missing_error(gaps)
+    tasks = [task for task in every if task not in gaps]
+    if not tasks:
+        raise ParameterError("no task has values of all systems", found=f"{len(every)} tasks")
+
+    rows: list[list[float]] = []
+    users: list[Floats] = []
+    directions: dict[str, bool] = {}
+    for task in tasks:
+        read = _read_task(task, {name: own[task] for name, own in cells.items()}, metric)
+        rows.append(read.means)
+        if read.users is not None:
+            users.append(read.users)
+        if read.is_better is not None:
+            directions[task] = read.is_better
+    return _Board(
+        systems=list(cells),
+        tasks=tasks,
+        values=np.array(rows),
+        left_out=list(gaps),
+        users=users if len(users) == len(tasks) else [],
+        directions=directions,
+    )
+
+
+def _cells_of(source: Any) -> dict[str, dict[str, Any]]:
+    """Return the values of two systems or more by task, whose names are texts."""
     cells = dict(source) if isinstance(source, Mapping) else _cells_of_table(source)
     if len(cells) < 2:
         raise ParameterError("a leaderboard has two systems or more", found=", ".join(cells))
@@ -286,37 +317,36 @@ def _read(source: Any, metric: Any, missing: MissingCells) -> _Board:
             found=type(cells[wrong[0]]).__name__,
             hint='pass {"a": {"films": 0.31, "books": 0.28}, "b": {…}}',
         )
-    names = [str(name) for name in cells]
-    every = list(dict.fromkeys(str(task) for own in cells.values() for task in own))
-    table = {str(name): {str(t): v for t, v in own.items()} for name, own in cells.items()}
-    absent = {t: [n for n in names if _is_missing(table[n].get(t))] for t in every}
-    gaps = {task: lacking for task, lacking in absent.items() if lacking}
-    if gaps and missing == "error":
-        task, lacking = next(iter(gaps.items()))
+    named = {str(name): {str(task): v for task, v in own.items()} for name, own in cells.items()}
+    if len(named) < len(cells):
         raise ParameterError(
-            "a system has no value on a task",
-            found=f"{lacking[0]} on {task}; {sum(map(len, gaps.values())):,} such cells in "
-            f"{count_of(len(gaps), 'task')}",
-            hint=f"{parameter('missing', 'common')} leaves out the tasks that some system lacks",
+            "two systems would have one name",
+            found=", ".join(map(repr, cells)),
+            hint="call the system something else",
         )
-    tasks = [task for task in every if task not in gaps]
-    if not tasks:
-        raise ParameterError("no task has values of all systems", found=f"{len(every)} tasks")
-    rows: list[list[float]] = []
-    users: list[Floats] = []
-    directions: dict[str, bool] = {}
+    return named
+
+
+def _find_gaps(
+    cells: Mapping[str, Mapping[str, Any]], tasks: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the tasks that some systems have no value on, with these systems."""
+    gaps = {}
     for task in tasks:
-        read = _read_task(task, {name: table[name][task] for name in names}, metric)
-        rows.append(read.means)
-        users += [] if read.users is None else [read.users]
-        directions |= {} if read.is_better is None else {task: read.is_better}
-    return _Board(
-        names,
-        tasks,
-        np.array(rows),
-        list(gaps),
-        users if len(users) == len(tasks) else [],
-        directions,
+        lacking = [name for name, own in cells.items() if _is_missing(own.get(task))]
+        if lacking:
+            gaps[task] = lacking
+    return gaps
+
+
+def _missing_error(gaps: Mapping[str, Sequence[str]]) -> ParameterError:
+    """Return the error about systems without a value on some tasks."""
+    task, lacking = next(iter(gaps.items()))
+    return ParameterError(
+        "a system has no value on a task",
+        found=f"{lacking[0]} on {task}; {sum(map(len, gaps.values())):,} such cells in "
+        f"{count_of(len(gaps), 'task')}",
+        hint=f"{parameter('missing', 'common')} leaves out the tasks that some system lacks",
     )
 
 

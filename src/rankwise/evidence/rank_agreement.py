@@ -508,33 +508,41 @@ def _ranks_over_requests(
 def _agreement(
     systems: list[str], orders: Sequence[_Order], cells: Sequence[str], options: Mapping[str, Any]
 ) -> RankAgreement:
+    """Return how far two orders agree, and how many users would show their clearest pair."""
     first, second = orders
-    means, shown = [order.means for order in orders], [order.shown for order in orders]
-    flags = () if any(s.any() for s in shown) else ("no pair of systems is shown to differ",)
-    users = min(order.users for order in orders)
-    tau, ap = (
-        Interval(value, *limits, options["confidence"], "orders of shown pairs", users, flags)
-        for value, limits in (
-            (kendall_tau(*means), tau_limits(*shown)),
-            (tau_ap(*means), tau_ap_limits(*shown)),
-        )
-    )
+    flags: tuple[str, ...] = ()
+    if not first.shown.any() and not second.shown.any():
+        flags = ("no pair of systems is shown to differ",)
+    users = min(first.users, second.users)
+
+    def interval(value: float, limits: tuple[float, float]) -> Interval:
+        confidence = options["confidence"]
+        return Interval(value, *limits, confidence, "orders of shown pairs", users, flags)
+
+    tau = interval(kendall_tau(first.means, second.means), tau_limits(first.shown, second.shown))
+    ap = interval(tau_ap(first.means, second.means), tau_ap_limits(first.shown, second.shown))
+
     pairs = _pairs(systems, first, second)
     agree, swapped = (int((pairs["agreement"] == kind).sum()) for kind in ("agree", "swapped"))
-    clearest = None if agree + swapped else _clearest_pair(first, second)
-    needed = None if clearest is None else _users_needed(orders, clearest)
+    share, clearest, needed = math.nan, None, None
+    if agree + swapped:
+        share = swapped / (agree + swapped)
+    else:
+        clearest = _clearest_pair(first, second)
+        needed = None if clearest is None else _users_needed(orders, clearest)
+    name = None
+    if clearest is not None and needed is not None:
+        system, baseline = (systems[at] for at in clearest)
+        name = pair_name({"system": system, "baseline": baseline})
     settings = {
         "metrics": list(cells),
         **options,
-        "clearest_pair": None
-        if clearest is None or needed is None
-        else pair_name({"system": systems[clearest[0]], "baseline": systems[clearest[1]]}),
+        "clearest_pair": name,
         "users_needed": needed,
         "users": [order.users for order in orders],
         "samples": [order.sample for order in orders],
         "left_out": list(dict.fromkeys(order.left_out for order in orders if order.left_out)),
     }
-    share = swapped / (agree + swapped) if agree + swapped else math.nan
     return RankAgreement(tau, ap, share, _table(systems, first, second), pairs, settings)
 
 

@@ -102,46 +102,66 @@ def check_named_tables(
     config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors
 ) -> None:
     """Check that the tables that are needed are named, and none twice."""
-    data = config.data
-    if config.split is None and data.interactions is not None:
-        mistakes.add(
-            ("data", "interactions"),
-            "these are split by `split`, which is missing",
-            "write split: {rule: GlobalTime, share: 0.2}",
-        )
-    if config.split is not None:
-        if data.interactions is None:
-            mistakes.add(
-                ("split",),
-                "there are no interactions to split",
-                "write data: {interactions: ratings.csv}",
-            )
-        for role in ("truth", "train"):
-            if getattr(data, role) is not None:
-                mistakes.add(("data", role), "split makes it from data.interactions")
-    fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
     trained = has_training(config, folder)
+    _check_split_tables(config, mistakes)
+    _check_baseline_tables(config, systems, mistakes, trained=trained)
+    _check_group_tables(config, systems, mistakes, trained=trained)
+
+
+def _check_split_tables(config: Config, mistakes: ConfigErrors) -> None:
+    """Check that a split has interactions, and that nothing else names what it makes."""
+    data = config.data
+    if config.split is None:
+        if data.interactions is not None:
+            mistakes.add(
+                ("data", "interactions"),
+                "these are split by `split`, which is missing",
+                "write split: {rule: GlobalTime, share: 0.2}",
+            )
+        return
+
+    if data.interactions is None:
+        mistakes.add(
+            ("split",),
+            "there are no interactions to split",
+            "write data: {interactions: ratings.csv}",
+        )
+    for role in ("truth", "train"):
+        if getattr(data, role) is not None:
+            mistakes.add(("data", role), "split makes it from data.interactions")
+
+
+def _check_baseline_tables(
+    config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors, *, trained: bool
+) -> None:
+    """Check that baselines have training interactions, and users to recommend to."""
+    fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
     if fitted and not trained:
         mistakes.add(("systems", fitted[0]), "a baseline needs training interactions", _TRAIN)
-    if fitted and data.truth is None and config.split is None:
+    if fitted and config.data.truth is None and config.split is None:
         mistakes.add(
             ("systems", fitted[0]), "a baseline needs the users of the ground truth", _TRUTH
         )
+
+
+def _check_group_tables(
+    config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors, *, trained: bool
+) -> None:
+    """Check that groups of users have the table that tells them."""
+    has_users = config.data.users is not None
     sliced = config.decision.slices if systems and config.decision is not None else None
-    groups = {
-        name
-        for one in (*listed(config.evaluation.by), *listed(sliced))
-        for name in one.split(CROSSED)
-    }
+    named = [*listed(config.evaluation.by), *listed(sliced)]
+    groups = {name for crossed in named for name in crossed.split(CROSSED)}
     by = {name for name in groups if not is_truth_slice(name)}
     of_train = by & set(get_args(TrainGroup))
-    if by - of_train and data.users is None:
+
+    if by - of_train and not has_users:
         mistakes.add(
             ("evaluation", "by"),
             "groups of users need the table of users",
             "write data: {users: users.csv}",
         )
-    may_be_a_column = {"history"} if data.users is not None else set[str]()
+    may_be_a_column = {"history"} if has_users else set[str]()
     if of_train - may_be_a_column and not trained:
         mistakes.add(
             ("evaluation", "by"),
@@ -231,36 +251,45 @@ def _check_candidates(
 
 def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:
     """Return every file that is named, and where."""
-    named = [
-        (("data", role), getattr(config.data, role)) for role in type(config.data).model_fields
-    ]
-    sources: list[tuple[Place, Source]] = [(place, s) for place, s in named if s is not None]
+    roles = type(config.data).model_fields
+    tables = [(("data", role), getattr(config.data, role)) for role in roles]
+    sources: list[tuple[Place, Source]] = [(place, s) for place, s in tables if s is not None]
     sources += [
-        (("systems", name), s)
-        for name, s in systems.items()
-        if isinstance(s, Source) and s is not config.data.recommendations
+        (("systems", name), system)
+        for name, system in systems.items()
+        if isinstance(system, Source) and system is not config.data.recommendations
     ]
-    if config.launches is not None:
-        sources.append((("launches", "table"), config.launches.table))
-    if config.stages is not None:
-        lists = config.stages.sources.items()
-        sources += [(("stages", "sources", key), source) for key, source in lists]
-        orders = [(("stages", name), getattr(config.stages, name)) for name in ("ranked", "final")]
-        sources += [(place, source) for place, source in orders if source is not None]
-    if config.judged is not None:
-        sources.append((("judged", "human"), config.judged.human))
-    if config.agreement is not None and config.agreement.truth is not None:
-        sources.append((("agreement", "truth"), config.agreement.truth))
-    if config.leaderboard is not None:
-        sources.append((("leaderboard", "table"), config.leaderboard.table))
-    if config.stability is not None:
-        sources += [
-            (("stability", "runs", at), source) for at, source in enumerate(config.stability.runs)
-        ]
+    sources += study_sources(config)
     if config.off_policy is not None:
-        sources += [
-            (("off_policy", *place), source) for place, source in logged_sources(config.off_policy)
-        ]
+        logged = logged_sources(config.off_policy)
+        sources += [(("off_policy", *place), source) for place, source in logged]
+    return sources
+
+
+_FILES_OF_STUDIES = (
+    ("launches", "table"),
+    ("stages", "sources"),
+    ("stages", "ranked"),
+    ("stages", "final"),
+    ("judged", "human"),
+    ("agreement", "truth"),
+    ("leaderboard", "table"),
+    ("stability", "runs"),
+)
+"""The sections of studies and their keys with files: one, several by name, or a list."""
+
+
+def study_sources(config: Config) -> list[tuple[Place, Source]]:
+    """Return every file of the studies, and where it is named."""
+    sources: list[tuple[Place, Source]] = []
+    for section, key in _FILES_OF_STUDIES:
+        value = getattr(getattr(config, section), key, None)
+        if isinstance(value, Source):
+            sources.append(((section, key), value))
+        elif isinstance(value, dict):
+            sources += [((section, key, name), source) for name, source in value.items()]
+        elif isinstance(value, list):
+            sources += [((section, key, at), source) for at, source in enumerate(value)]
     return sources
 
 
@@ -321,29 +350,41 @@ def check_tools(config: Config, mistakes: ConfigErrors) -> None:
                 f"a report needs {', '.join(missing)}",
                 'pip install "rankwise[report]", or write report: false',
             )
-    name = config.output.report
-    if isinstance(name, str) and name.lower() in AS_BOOLEAN:
+    if isinstance(config.output.report, str):
+        _check_report_name(config.output.report, mistakes)
+    _check_engine(config, mistakes)
+
+
+def _check_report_name(name: str, mistakes: ConfigErrors) -> None:
+    """Check that the report is named as a page in the output folder."""
+    if name.lower() in AS_BOOLEAN:
         mistakes.add(
             ("output", "report"),
             f"{name!r} is text, not a boolean",
             f"write report: {AS_BOOLEAN[name.lower()]}",
         )
-    elif isinstance(name, str) and (Path(name).name != name or Path(name).suffix != ".html"):
+    elif Path(name).name != name or Path(name).suffix != ".html":
         mistakes.add(
             ("output", "report"),
             f"{name!r} is no name of a file in the output folder",
             "write report: page.html",
         )
+
+
+def _check_engine(config: Config, mistakes: ConfigErrors) -> None:
+    """Check that Spark is installed, and that the engine knows the options that are given."""
     engine = config.engine
-    if engine.name == "spark":
-        if find_spec("pyspark") is None:
-            mistakes.add(("engine",), "pyspark is missing", 'pip install "rankwise[spark]"')
-        if config.evaluation.strategy == "sampled":
-            mistakes.add(("evaluation", "strategy"), "sampling needs the engine local")
-        elif config.evaluation.candidates != "all":
-            mistakes.add(("evaluation", "candidates"), "candidate sets need the engine local")
-    elif engine.master is not None or engine.buckets is not None:
-        mistakes.add(("engine",), "master and buckets need the engine spark")
+    if engine.name != "spark":
+        if engine.master is not None or engine.buckets is not None:
+            mistakes.add(("engine",), "master and buckets need the engine spark")
+        return
+
+    if find_spec("pyspark") is None:
+        mistakes.add(("engine",), "pyspark is missing", 'pip install "rankwise[spark]"')
+    if config.evaluation.strategy == "sampled":
+        mistakes.add(("evaluation", "strategy"), "sampling needs the engine local")
+    elif config.evaluation.candidates != "all":
+        mistakes.add(("evaluation", "candidates"), "candidate sets need the engine local")
 
 
 def check_inputs(
@@ -442,38 +483,66 @@ def check_comparisons(
         return not _is_group(first, name) and (complete or _is_evaluated(first, name))
 
     for place, options in comparisons:
-        before, means_only = len(mistakes), None if options.get("by") is None else MEANS_OF_GROUPS
-        primary, margin, names = (
-            options.get("primary"),
-            options.get("margin"),
-            listed(options.get("metrics")),
-        )
-        for key, name in [("primary", primary), *(("metrics", name) for name in names)]:
-            if name is not None and is_known(name):
-                where = (*place, key)
-                if key == "primary" and not mistakes.document.has(where):
-                    where = ("evaluation", "validation_metric")
-                mistakes.tried(
-                    where, partial(common_cells, expected, [name], name, means_only=means_only)
-                )
-        for name, size in margin.items() if isinstance(margin, Mapping) else ():
-            if is_known(name):
-                mistakes.tried(
-                    (*place, "margin", name), partial(margins_by_cell, {name: size}, first)
-                )
+        before = len(mistakes)
+        _check_compared_metrics(options, place, expected, is_known, mistakes)
+        _check_margins(options.get("margin"), place, first, is_known, mistakes)
         _check_largest_loss(options.get("largest_loss"), place, first, is_known, mistakes)
         if options.get("noise") and not mistakes.document.has(("stability",)):
             mistakes.add((*place, "noise"), "there is no section `stability` that measures it")
-        if complete and len(mistakes) == before and primary is None and not names:
-            mistakes.tried(
-                place, partial(common_cells, expected, None, None, means_only=means_only)
-            )
+
+        names_metrics = options.get("primary") is not None or listed(options.get("metrics"))
+        if not names_metrics and complete and len(mistakes) == before:
+            mistakes.tried(place, _cells_check(options, expected, None))
         named = {key: value for key, value in options.items() if key not in _NOT_CHECKED}
         mistakes.tried_together(
             place,
             named,
             lambda subset: CompareOptions(**subset).check(systems_of((expected,))),
         )
+
+
+def _check_compared_metrics(
+    options: Mapping[str, Any],
+    place: Place,
+    expected: Mapping[str, Result],
+    is_known: Callable[[str], bool],
+    mistakes: ConfigErrors,
+) -> None:
+    """Check that the metrics that a comparison names can be compared, the primary one first."""
+    named = [("primary", options.get("primary"))]
+    named += [("metrics", name) for name in listed(options.get("metrics"))]
+    for key, name in named:
+        if name is None or not is_known(name):
+            continue
+        where = (*place, key)
+        if key == "primary" and not mistakes.document.has(where):
+            where = ("evaluation", "validation_metric")
+        mistakes.tried(where, _cells_check(options, expected, name))
+
+
+def _cells_check(
+    options: Mapping[str, Any], expected: Mapping[str, Result], name: str | None
+) -> Callable[[], Any]:
+    """Return the check that a metric, or any at all, can be compared."""
+    means_only = None if options.get("by") is None else MEANS_OF_GROUPS
+    names = None if name is None else [name]
+    return partial(common_cells, expected, names, name, means_only=means_only)
+
+
+def _check_margins(
+    margin: Any,
+    place: Place,
+    first: Result,
+    is_known: Callable[[str], bool],
+    mistakes: ConfigErrors,
+) -> None:
+    """Check the margins of metrics; one for all is checked with the options."""
+    if not isinstance(margin, Mapping):
+        return
+    for name, size in margin.items():
+        if is_known(name):
+            stated = partial(margins_by_cell, {name: size}, first)
+            mistakes.tried((*place, "margin", name), stated)
 
 
 def _check_largest_loss(
@@ -737,17 +806,12 @@ def metrics_of(
         for metric in mistakes.tried(place, read) or ():
             places.setdefault(warprec.with_propensities(metric, evaluation, mistakes), place)
 
-    names = evaluation.metrics
-    for at, name in enumerate(listed(names)):
-        place: Place = (
-            ("evaluation", "metrics", at) if isinstance(names, list) else ("evaluation", "metrics")
-        )
+    for place, name in _names_of_metrics(config):
         ask(place, partial(_named, name, cutoffs, convention, strict))
     for at, metric in enumerate(evaluation.complex_metrics):
-        ask(
-            ("evaluation", "complex_metrics", at),
-            lambda m=metric: (complex_metric(m, cutoffs, convention),),  # type: ignore[misc]
-        )
+        place = ("evaluation", "complex_metrics", at)
+        ask(place, partial(_complex, metric, cutoffs, convention))
+
     primary = evaluation.validation_metric
     if primary is not None:
         place = ("evaluation", "validation_metric")
@@ -755,11 +819,30 @@ def metrics_of(
             if not any(set(metric.cells) <= set(other.cells) for other in places):
                 places[metric] = place
     if not places and len(mistakes) == before:
-        for name in DEFAULT_METRICS:
-            if convention is None or convention.means(name) is not None:
-                text = name.partition("@")[0] if cutoffs else name
-                ask(("evaluation",), partial(_named, text, cutoffs, convention))
+        for name in _default_names(cutoffs, convention):
+            ask(("evaluation",), partial(_named, name, cutoffs, convention))
     return places
+
+
+def _names_of_metrics(config: Config) -> list[tuple[Place, str]]:
+    """Return the texts of metrics, each with its place."""
+    names = config.evaluation.metrics
+    if isinstance(names, list):
+        return [(("evaluation", "metrics", at), name) for at, name in enumerate(names)]
+    return [(("evaluation", "metrics"), name) for name in listed(names)]
+
+
+def _complex(metric: Any, cutoffs: Sequence[int], convention: Convention | None) -> tuple[Metric]:
+    """Return the metric of an entry of ``complex_metrics``."""
+    return (complex_metric(metric, cutoffs, convention),)
+
+
+def _default_names(cutoffs: Sequence[int], convention: Convention | None) -> list[str]:
+    """Return the default metrics that a convention has, without cut-offs if some are given."""
+    names = [
+        name for name in DEFAULT_METRICS if convention is None or convention.means(name) is not None
+    ]
+    return [name.partition("@")[0] if cutoffs else name for name in names]
 
 
 def _named(

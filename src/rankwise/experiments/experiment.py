@@ -308,28 +308,42 @@ def _options(
     if evaluation.threshold is not None:
         options["threshold"] = evaluation.threshold
     options = warprec.with_second_keys(options, evaluation, mistakes)
-    columns = dict(options.get("columns") or {})
-    for role in type(config.data).model_fields:
-        source = getattr(config.data, role)
-        for key, name in {} if source is None else source.columns.items():
-            columns[key_of(role, key)] = name
+
+    columns = dict(options.get("columns") or {}) | _columns_of_tables(config)
     if columns:
         options["columns"] = columns
+
     groups = {name for one in comparisons for key in ("by", "clusters") if (name := one.get(key))}
     groups |= {*listed((decision or {}).get("slices"))}
     if groups:  # groups are compared where they were evaluated
-        by = listed(options.get("by"))
-        evaluated = {CROSSED.join(by)} if options.get("cross") else {*by}
-        missing = sorted(groups - evaluated)
-        if options.get("cross") and missing:
-            mistakes.add(
-                ("evaluation", "cross"),
-                f"crossed groups are evaluated together alone, and {missing[0]!r} is compared",
-                f"compare by: {CROSSED.join(by)!r}, or leave cross out",
-            )
-        else:
-            options["by"] = [*by, *missing]
+        _add_groups(options, groups, mistakes)
     return options
+
+
+def _columns_of_tables(config: Config) -> dict[str, Any]:
+    """Return the columns that single tables name, by table and role."""
+    sources = {role: getattr(config.data, role) for role in type(config.data).model_fields}
+    return {
+        key_of(role, key): name
+        for role, source in sources.items()
+        if source is not None
+        for key, name in source.columns.items()
+    }
+
+
+def _add_groups(options: dict[str, Any], groups: set[str], mistakes: ConfigErrors) -> None:
+    """Evaluate by the groups that are compared, too; crossed ones are evaluated together alone."""
+    by = listed(options.get("by"))
+    evaluated = {CROSSED.join(by)} if options.get("cross") else {*by}
+    missing = sorted(groups - evaluated)
+    if options.get("cross") and missing:
+        mistakes.add(
+            ("evaluation", "cross"),
+            f"crossed groups are evaluated together alone, and {missing[0]!r} is compared",
+            f"compare by: {CROSSED.join(by)!r}, or leave cross out",
+        )
+        return
+    options["by"] = [*by, *missing]
 
 
 def _shorthands(

@@ -24,7 +24,8 @@ from rankwise.core import __version__
 from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.errors import OutputError, RankwiseError
 from rankwise.evidence.stability import Stability
-from rankwise.experiments.checks import check_output, logged_sources
+from rankwise.experiments.checks import check_output, logged_sources, study_sources
+from rankwise.experiments.document import Place
 from rankwise.experiments.experiment import Experiment
 from rankwise.experiments.inputs import Evaluate, Inputs, Say, evaluate_locally
 from rankwise.experiments.plan import check_plan, plan_file
@@ -43,6 +44,15 @@ _HEAD = """\
 # What was run, by rankwise {version}: every option in full, and the hash of every file.
 # `rankwise run` of this file gives the same bits, or says which file has changed.
 """
+_STUDY_SECTIONS = (
+    "launches",
+    "leaderboard",
+    "nulls",
+    "stages",
+    "judged",
+    "agreement",
+    "stability",
+)
 
 
 def resolved_text(experiment: Experiment, folder: Path) -> str:
@@ -70,107 +80,121 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
 def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """Return the full configuration, with paths relative to ``folder`` and hashes of files."""
     config = experiment.config
-    data = {
-        role: _source(experiment, source, folder)
-        for role in type(config.data).model_fields
-        if role != "recommendations" and (source := getattr(config.data, role)) is not None
-    }
-    # The columns of single tables stand in the options of the evaluation.
     values: dict[str, Any] = {
         CONFIGURATION.key: CONFIGURATION.version,
-        "data": {
-            role: {k: v for k, v in source.items() if k != "columns"}
-            for role, source in data.items()
-        },
+        "data": _data_section(experiment, folder),
     }
     if experiment.splitter is not None:
-        assert config.split is not None
-        values["split"] = _plain(experiment.splitter.to_dict()) | (
-            config.split.model_dump(include={"time_unit", "time_format"}, exclude_none=True)
-        )
+        values["split"] = _split_section(experiment)
     values["systems"] = {
-        name: _source(experiment, system, folder)
-        if isinstance(system, Source)
-        else system.model_dump(exclude_none=True)
+        name: _system_entry(experiment, system, folder)
         for name, system in experiment.systems.items()
     }
-    values["evaluation"] = {
-        "metrics": experiment.metrics,
-        **{name: _plain(value) for name, value in experiment.options.items()},
-    }
-    evaluation = config.evaluation
-    if experiment.sampled:
-        keys = ("strategy", "num_negatives", "negative_sampling", "neg_alpha", "seed")
-        values["evaluation"] |= {key: getattr(evaluation, key) for key in keys}
-    if experiment.candidates != "all":
-        values["evaluation"]["candidates"] = experiment.candidates
+    values["evaluation"] = _evaluation_section(experiment)
     values["comparison"] = [
         _plain({**_defaults(compare), **options}) for options in experiment.comparisons
     ]
     if experiment.decision is not None:
-        values["decision"] = {
-            name: value
-            for name, value in _plain({**_defaults(decide), **experiment.decision}).items()
-            if value is not None
-        }
-    if config.launches is not None:
-        table = _source(experiment, config.launches.table, folder)
-        values["launches"] = {**config.launches.model_dump(exclude_none=True), "table": table}
-    if config.leaderboard is not None:
-        table = _source(experiment, config.leaderboard.table, folder)
-        values["leaderboard"] = {**config.leaderboard.model_dump(exclude_none=True), "table": table}
-    if config.nulls is not None:
-        values["nulls"] = config.nulls.model_dump(exclude_none=True)
-    if config.stages is not None:
-        values["stages"] = _stages_section(experiment, config.stages, folder)
-    if config.judged is not None:
-        human = _source(experiment, config.judged.human, folder)
-        values["judged"] = {**config.judged.model_dump(exclude_none=True), "human": human}
-    if config.agreement is not None:
-        values["agreement"] = config.agreement.model_dump(exclude_none=True)
-        if config.agreement.truth is not None:
-            values["agreement"]["truth"] = _source(experiment, config.agreement.truth, folder)
-    if config.stability is not None:
-        values["stability"] = {
-            **config.stability.model_dump(exclude_none=True),
-            "runs": [_source(experiment, run, folder) for run in config.stability.runs],
-        }
+        options = _plain({**_defaults(decide), **experiment.decision})
+        values["decision"] = {k: value for k, value in options.items() if value is not None}
+
+    values |= _study_sections(experiment, folder)
     if config.off_policy is not None:
         values["off_policy"] = _logged_section(experiment, config.off_policy, folder)
-    output = config.output.model_dump(exclude_none=True)
-    values["output"] = output | {"folder": "rerun"}
-    if config.evaluation.save_per_user and config.output.per_user is None:
-        values["output"]["per_user"] = "csv"
+
+    values["output"] = _output_section(experiment)
     values["engine"] = config.engine.model_dump(exclude_none=True)
     return values
 
 
-def _stages_section(experiment: Experiment, section: Any, folder: Path) -> dict[str, Any]:
-    """Return the section of stages with its files as they are now."""
-    values: dict[str, Any] = section.model_dump(exclude_none=True)
-    values["sources"] = {
-        name: _source(experiment, source, folder) for name, source in section.sources.items()
+def _data_section(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """Return the tables without their columns, which are among the options of the evaluation."""
+    data = experiment.config.data
+    entries = {
+        role: _source(experiment, source, folder)
+        for role in type(data).model_fields
+        if role != "recommendations" and (source := getattr(data, role)) is not None
     }
-    for name in ("ranked", "final"):
-        if getattr(section, name) is not None:
-            values[name] = _source(experiment, getattr(section, name), folder)
+    for entry in entries.values():
+        entry.pop("columns", None)
+    return entries
+
+
+def _split_section(experiment: Experiment) -> dict[str, Any]:
+    """Return the rule of the split with all its parameters, and the clock of its table."""
+    split = experiment.config.split
+    assert split is not None
+    assert experiment.splitter is not None
+    clock = split.model_dump(include={"time_unit", "time_format"}, exclude_none=True)
+    rule: dict[str, Any] = _plain(experiment.splitter.to_dict())
+    return rule | clock
+
+
+def _system_entry(experiment: Experiment, system: Any, folder: Path) -> dict[str, Any]:
+    """Return a system: its file, or the model with its parameters."""
+    if isinstance(system, Source):
+        return _source(experiment, system, folder)
+    entry: dict[str, Any] = system.model_dump(exclude_none=True)
+    return entry
+
+
+def _evaluation_section(experiment: Experiment) -> dict[str, Any]:
+    """Return the metrics and their options, with those of samples if they are drawn."""
+    options = {name: _plain(value) for name, value in experiment.options.items()}
+    values = {"metrics": experiment.metrics, **options}
+    if experiment.sampled:
+        keys = ("strategy", "num_negatives", "negative_sampling", "neg_alpha", "seed")
+        values |= {key: getattr(experiment.config.evaluation, key) for key in keys}
+    if experiment.candidates != "all":
+        values["candidates"] = experiment.candidates
+    return values
+
+
+def _study_sections(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """Return the sections of studies with their files as they are now."""
+    config = experiment.config
+    sections = {name: getattr(config, name) for name in _STUDY_SECTIONS}
+    values = {
+        name: section.model_dump(exclude_none=True)
+        for name, section in sections.items()
+        if section is not None
+    }
+    for place, source in study_sources(config):
+        _set_at(values, place, _source(experiment, source, folder))
+    return values
+
+
+def _output_section(experiment: Experiment) -> dict[str, Any]:
+    """Return the output, to another folder, with the table that WarpRec's name asks for."""
+    config = experiment.config
+    values: dict[str, Any] = config.output.model_dump(exclude_none=True)
+    values["folder"] = "rerun"
+    if config.evaluation.save_per_user and config.output.per_user is None:
+        values["per_user"] = "csv"
     return values
 
 
 def _logged_section(experiment: Experiment, section: Any, folder: Path) -> dict[str, Any]:
     """Return the section of logged requests with its files as they are now."""
-    values: Any = _plain(section.model_dump(exclude_none=True))
+    values: dict[str, Any] = _plain(section.model_dump(exclude_none=True))
     for place, source in logged_sources(section):
-        inner = values
-        for name in place[:-1]:
-            inner = inner[name]
-        entry, last = _source(experiment, source, folder), place[-1]
-        kind = next(
-            (kind for kind in ("probabilities", "lists", "scores") if kind in inner[last]), None
-        )
-        inner[last] = entry if kind is None else inner[last] | {kind: entry}
-    made: dict[str, Any] = values
-    return made
+        entry = _source(experiment, source, folder)
+        policy = _value_at(values, place)
+        kinds = [kind for kind in ("probabilities", "lists", "scores") if kind in policy]
+        _set_at(values, (*place, *kinds[:1]), entry)
+    return values
+
+
+def _value_at(values: Any, place: Place) -> Any:
+    """Return the value at a place of a configuration."""
+    for name in place:
+        values = values[name]
+    return values
+
+
+def _set_at(values: Any, place: Place, value: Any) -> None:
+    """Set the value at a place of a configuration."""
+    _value_at(values, place[:-1])[place[-1]] = value
 
 
 def _defaults(function: Callable[..., Any]) -> dict[str, Any]:

@@ -74,33 +74,35 @@ def finding_view(
     """
     shown = [column for column in columns if column.head not in hidden]
     texts = [[_cell(column, row, level) for column in shown] for row in rows]
-    kept = [
-        at
-        for at, column in enumerate(shown)
-        if column.head in _ALWAYS or any(line[at] not in ("–", "", "None") for line in texts)
-    ]
+    kept = [at for at, column in enumerate(shown) if _has_values(column, [t[at] for t in texts])]
     columns_kept = [shown[at] for at in kept]
     names = heads or {}
     head = (corner, *(names.get(column.head, column.head) for column in columns_kept))
+
     body: list[list[Cell]] = [
         [first, *(cells.get(column.head, "") for column in columns_kept)] for first, cells in above
     ]
     body += [[name(row), *(line[at] for at in kept)] for row, line in zip(rows, texts, strict=True)]
-    leaving = sorted(
-        (
-            at
-            for at, column in enumerate(columns_kept, 1)
-            if column.leaves and column.head not in staying
-        ),
-        key=lambda at: (-columns_kept[at - 1].leaves, -at),
-    )
     return TableView(
         head,
         body,
         notes,
         left=(0, len(head) - 1),
-        leaving=leaving if may_leave else (),
+        leaving=_leaving(columns_kept, staying) if may_leave else (),
     )
+
+
+def _has_values(column: Column, texts: Sequence[Cell]) -> bool:
+    """Return whether a column is shown: always, or because a finding has a value of it."""
+    return column.head in _ALWAYS or any(text not in ("–", "", "None") for text in texts)
+
+
+def _leaving(columns: Sequence[Column], staying: Collection[str]) -> list[int]:
+    """Return the places of the columns that leave a narrow terminal, the first to leave first."""
+    places = [
+        at for at, column in enumerate(columns, 1) if column.leaves and column.head not in staying
+    ]
+    return sorted(places, key=lambda at: (-columns[at - 1].leaves, -at))
 
 
 def _cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:

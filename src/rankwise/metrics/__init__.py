@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from rankwise.metrics.base import preset as preset
     from rankwise.metrics.categories import *
     from rankwise.metrics.composed import *
+    from rankwise.metrics.composite_kinds import Composed as Composed
+    from rankwise.metrics.composite_kinds import Grouped as Grouped
+    from rankwise.metrics.composite_kinds import OverUsers as OverUsers
     from rankwise.metrics.confusion import *
     from rankwise.metrics.coverage import *
     from rankwise.metrics.debiased import *
@@ -42,11 +45,8 @@ if TYPE_CHECKING:
     from rankwise.metrics.item_fairness import *
     from rankwise.metrics.kinds import Accumulated as Accumulated
     from rankwise.metrics.kinds import Catalogue as Catalogue
-    from rankwise.metrics.kinds import Composed as Composed
-    from rankwise.metrics.kinds import Grouped as Grouped
     from rankwise.metrics.kinds import GroupRates as GroupRates
     from rankwise.metrics.kinds import HitSum as HitSum
-    from rankwise.metrics.kinds import OverUsers as OverUsers
     from rankwise.metrics.kinds import PerUser as PerUser
     from rankwise.metrics.kinds import Pooled as Pooled
     from rankwise.metrics.kinds import RunningSum as RunningSum
@@ -66,11 +66,11 @@ FOR_AUTHORS = {
     "Metric": "rankwise.metrics.base",
     "Accumulated": "rankwise.metrics.kinds",
     "Catalogue": "rankwise.metrics.kinds",
-    "Composed": "rankwise.metrics.kinds",
+    "Composed": "rankwise.metrics.composite_kinds",
     "GroupRates": "rankwise.metrics.kinds",
-    "Grouped": "rankwise.metrics.kinds",
+    "Grouped": "rankwise.metrics.composite_kinds",
     "HitSum": "rankwise.metrics.kinds",
-    "OverUsers": "rankwise.metrics.kinds",
+    "OverUsers": "rankwise.metrics.composite_kinds",
     "PerUser": "rankwise.metrics.kinds",
     "Pooled": "rankwise.metrics.kinds",
     "RunningSum": "rankwise.metrics.kinds",

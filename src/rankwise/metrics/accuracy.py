@@ -34,14 +34,8 @@ from rankwise.metrics.arithmetic import (
     running_count,
 )
 from rankwise.metrics.base import Metric, metric, preset, show_value
-from rankwise.metrics.kinds import (
-    Composed,
-    HitSum,
-    PerUser,
-    RunningSum,
-    ShareOfRelevant,
-    at_cutoffs,
-)
+from rankwise.metrics.composite_kinds import Composed
+from rankwise.metrics.kinds import HitSum, PerUser, RunningSum, ShareOfRelevant, at_cutoffs
 
 __all__ = [
     "ARHR",

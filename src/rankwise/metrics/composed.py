@@ -22,10 +22,11 @@ from rankwise.functional.accuracy import as_written
 from rankwise.metrics.accuracy import Recall
 from rankwise.metrics.arithmetic import ABOVE_0, IN_CLOSED_0_1, IN_LEFT_OPEN_0_1
 from rankwise.metrics.base import Metric, metric
+from rankwise.metrics.composite_kinds import Composed, OverUsers
 from rankwise.metrics.coverage import ItemCoverage
 from rankwise.metrics.diversity import Gini, ShannonEntropy
 from rankwise.metrics.graded import NDCG
-from rankwise.metrics.kinds import Composed, OverUsers, at_cutoffs
+from rankwise.metrics.kinds import at_cutoffs
 
 __all__ = [
     "Complement",

@@ -23,8 +23,9 @@ from rankwise.errors import ParameterError
 from rankwise.metrics.accuracy import Recall
 from rankwise.metrics.arithmetic import divide, matthews_correlation, n_in_top, or_nan, ratio
 from rankwise.metrics.base import Metric, metric
+from rankwise.metrics.composite_kinds import DerivedMetric
 from rankwise.metrics.inputs import Input
-from rankwise.metrics.kinds import DerivedMetric, PerUser, Pooled, Sums
+from rankwise.metrics.kinds import PerUser, Pooled, Sums
 
 __all__ = ["FN", "FP", "TN", "TP", "FallOut", "ListAccuracy", "MatthewsCorrelation", "MicroAverage"]
 

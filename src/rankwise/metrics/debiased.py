@@ -37,9 +37,10 @@ from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.accuracy import Recall
 from rankwise.metrics.arithmetic import IN_LEFT_OPEN_0_1, NOT_NEGATIVE, discount
 from rankwise.metrics.base import Metric, ValueKind, metric, preset
+from rankwise.metrics.composite_kinds import DerivedMetric
 from rankwise.metrics.graded import DCG
 from rankwise.metrics.inputs import CatalogueSums, Input, RelevantCount
-from rankwise.metrics.kinds import DerivedMetric, Pooled, RunningSum, Sums, Weightable
+from rankwise.metrics.kinds import Pooled, RunningSum, Sums, Weightable
 
 __all__ = [
     "IPS",

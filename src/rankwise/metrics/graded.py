@@ -34,8 +34,9 @@ from rankwise.metrics.arithmetic import (
     running_sum,
 )
 from rankwise.metrics.base import Metric, metric, preset, show_value
+from rankwise.metrics.composite_kinds import DerivedMetric
 from rankwise.metrics.inputs import Input
-from rankwise.metrics.kinds import DerivedMetric, HitSum, PerUser, ShareOfRelevant
+from rankwise.metrics.kinds import HitSum, PerUser, ShareOfRelevant
 
 __all__ = ["CG", "DCG", "ERR", "NDCG", "RBP", "Condensed", "Judged", "NDCGBinary"]
 

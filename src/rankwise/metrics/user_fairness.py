@@ -21,10 +21,11 @@ from rankwise.blocks.block import Groups, Source
 from rankwise.core.arrays import Array
 from rankwise.metrics.arithmetic import Gain, mean_difference
 from rankwise.metrics.base import Metric, metric
+from rankwise.metrics.composite_kinds import Grouped
 from rankwise.metrics.coverage import MeanScore
 from rankwise.metrics.graded import NDCG
 from rankwise.metrics.inputs import CatalogueSums, Input, RecommendationCount, RelevantCount, label
-from rankwise.metrics.kinds import Grouped, OverItemGroups, at_cutoffs
+from rankwise.metrics.kinds import OverItemGroups, at_cutoffs
 from rankwise.metrics.states import CellValues
 
 __all__ = [

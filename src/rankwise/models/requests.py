@@ -254,27 +254,48 @@ def _parse(output: Any, most: int) -> ScoredItems:
         )
     if _is_table(output):
         return _parse_table(pl.DataFrame(output))
-    if hasattr(output, "to_dict") and hasattr(output, "index"):  # a pandas Series of scores
-        labels = list(output.index)
-        if labels != list(range(len(labels))):
-            output = dict(zip(labels, _to_list(output), strict=True))
+    if hasattr(output, "to_dict") and hasattr(output, "index"):
+        output = _label_scores(output)
     if isinstance(output, Mapping):
         pairs = sorted(output.items(), key=lambda pair: -pair[1])
-        return [item for item, _ in pairs], _to_floats([score for _, score in pairs])
-    if isinstance(output, tuple) and len(output) == 2 and all(_is_column(part) for part in output):
-        items, scores = (_to_list(part) for part in output)
-        if len(items) != len(scores):
-            raise InputError(
-                "items and scores are of different lengths", found=f"{len(items)} and {len(scores)}"
-            )
-        return items, _to_floats(scores)
+        return _split_pairs(pairs)
+    if isinstance(output, tuple) and len(output) == 2 and all(map(_is_column, output)):
+        return _parse_columns(*output)
+
     rows = _to_list(output, most)
-    if rows and all(isinstance(row, tuple | list) and len(row) == 2 for row in rows):
-        items = [row[0] for row in rows]
-        if isinstance(output, np.ndarray):  # one array of items and scores holds items as floats
-            items = [int(i) if isinstance(i, float) and i.is_integer() else i for i in items]
-        return items, _to_floats([row[1] for row in rows])
-    return rows, None
+    if not rows or not all(map(_is_pair, rows)):
+        return rows, None
+    items, scores = _split_pairs(rows)
+    if isinstance(output, np.ndarray):  # one array of items and scores holds items as floats
+        items = [int(i) if isinstance(i, float) and i.is_integer() else i for i in items]
+    return items, scores
+
+
+def _label_scores(series: Any) -> Any:
+    """Return scores by item of a pandas Series whose labels are more than positions."""
+    labels = list(series.index)
+    if labels == list(range(len(labels))):
+        return series
+    return dict(zip(labels, _to_list(series), strict=True))
+
+
+def _parse_columns(items: Any, scores: Any) -> ScoredItems:
+    """Return the list of two columns of one length."""
+    items, scores = _to_list(items), _to_list(scores)
+    if len(items) != len(scores):
+        raise InputError(
+            "items and scores are of different lengths", found=f"{len(items)} and {len(scores)}"
+        )
+    return items, _to_floats(scores)
+
+
+def _is_pair(row: Any) -> bool:
+    return isinstance(row, tuple | list) and len(row) == 2
+
+
+def _split_pairs(pairs: Sequence[Any]) -> ScoredItems:
+    """Return the items and the scores of pairs."""
+    return [item for item, _ in pairs], _to_floats([score for _, score in pairs])
 
 
 def _parse_table(frame: pl.DataFrame) -> ScoredItems:

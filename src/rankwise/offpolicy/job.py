@@ -94,22 +94,7 @@ class Job:
         window: Any,
     ) -> Job:
         """Check the arguments, and read all tables but the exposures."""
-        if not isinstance(targets, Mapping):
-            raise ParameterError(
-                "targets are policies by name",
-                found=repr(targets)[:80],
-                hint=parameter("targets", {"new": "p_new"}),
-            )
-        if not targets or LOGGED in targets:
-            raise ParameterError(
-                "targets are policies by name"
-                if not targets
-                else "the logging policy is in every result",
-                found=f"targets of the names {', '.join(map(repr, targets))}"
-                if targets
-                else "no target",
-                hint=parameter("targets", {"new": "p_new"}),
-            )
+        _check_targets(targets)
         if options.baseline not in (LOGGED, *targets):
             raise ParameterError(
                 f"there is no policy {options.baseline!r} for the baseline",
@@ -119,12 +104,7 @@ class Job:
             name: as_policy(target, columns).with_tables_read(columns)
             for name, target in targets.items()
         }
-        if isinstance(propensity, str) and propensity == "uniform":
-            propensity = Uniform()
-        elif propensity is None or (isinstance(propensity, str) and "." not in propensity):
-            propensity = "propensity" if propensity is None else propensity
-        else:
-            propensity = as_policy(propensity, columns).with_tables_read(columns)
+        propensity = _read_propensity(propensity, columns)
         if outcomes is None and (reward is not None or window is not None):
             raise ParameterError(
                 "there are no outcomes",
@@ -311,6 +291,32 @@ class Job:
         return read_log(
             exposures, self.outcomes, self.columns, window=self.window, first_row=first_row
         )
+
+
+def _check_targets(targets: Any) -> None:
+    """Raise unless targets are policies by name, none of which is the name of the log's own."""
+    hint = parameter("targets", {"new": "p_new"})
+    if not isinstance(targets, Mapping):
+        raise ParameterError("targets are policies by name", found=repr(targets)[:80], hint=hint)
+    if not targets:
+        raise ParameterError("targets are policies by name", found="no target", hint=hint)
+    if LOGGED in targets:
+        raise ParameterError(
+            "the logging policy is in every result",
+            found=f"targets of the names {', '.join(map(repr, targets))}",
+            hint=hint,
+        )
+
+
+def _read_propensity(propensity: Any, columns: Columns | None) -> str | Policy:
+    """Return the column of propensities, or the policy that made the log with its tables."""
+    if propensity is None:
+        return "propensity"
+    if isinstance(propensity, str) and propensity == "uniform":
+        return Uniform()
+    if isinstance(propensity, str) and "." not in propensity:
+        return propensity
+    return as_policy(propensity, columns).with_tables_read(columns)
 
 
 def check_column(log: Log, name: str, option: str) -> None:

@@ -175,61 +175,40 @@ class Sums:
     @classmethod
     def merged(cls, parts: Sequence[Sums]) -> Sums:
         """Merge the sums of all pieces, in any order of pieces; users are sorted."""
-        tail = tail_length(int(sum(part.rows.sum() for part in parts)))
         width = max(part.rows.shape[1] for part in parts)
-        users = (
-            None
-            if parts[0].users is None
-            else pl.concat([part.users for part in parts if part.users is not None])
-        )
         requests = np.concatenate([part.requests for part in parts])
-        rows, reward = (
-            _stacked([getattr(part, name) for part in parts], width) for name in ("rows", "reward")
-        )
+        rows = _stacked([part.rows for part in parts], width)
+        reward = _stacked([part.reward for part in parts], width)
         present = _stacked([part.present for part in parts], width)
-        names = parts[0].policies
+
+        users = _concat_users(parts)
         order = _order_of(users)
-        if (
-            users is None
-        ):  # every row is one: its place means nothing, so that they have the order of their sums
-            sums = [
-                _stacked([getattr(p.policies[n], each) for p in parts], width)
-                for n in names
-                for each in ("weight", "reward", "expected")
-                if getattr(parts[0].policies[n], each) is not None
-            ]
-            order = np.lexsort(np.column_stack([rows, reward, *sums]).T)
+        if users is None:
+            order = _sort_by_sums(parts, rows, reward)
             users = pl.Series("user", np.arange(len(order)))
-        kept = [
-            np.concatenate([_padded(p.policies[n].kept, width) for p in parts], axis=1)
-            for n in names
-        ]
-        cells = [*present.T, *(column for each in kept for table in each for column in table.T)]
-        chosen = _extremes([each[0].max(axis=1, initial=0.0) for each in kept], lambda: cells)
+        if order is not None:
+            users = users[order]
+            requests, rows, reward = requests[order], rows[order], reward[order]
+
+        kept = {name: _concat_kept(parts, name, width) for name in parts[0].policies}
+        chosen = _choose_requests(present, list(kept.values()))
+        tail = tail_length(int(sum(part.rows.sum() for part in parts)))
         policies = {
-            name: _merged_policy(
-                [part.policies[name] for part in parts], width, order, each[:, chosen], tail
-            )
-            for name, each in zip(names, kept, strict=True)
+            name: _merge_policy(parts, name, width, order, values[:, chosen], tail)
+            for name, values in kept.items()
         }
-        ranges = [part.reward_range for part in parts]
-        shown = parts[0].shown
-        for part in parts[1:]:  # one by one: together they are larger than the sums of users
-            both = pl.concat([shown, part.shown])
-            shown = both.group_by("item", "place", "stratum", "code").agg(pl.col("rows").sum())
-        requests, rows, reward = (
-            values if order is None else values[order] for values in (requests, rows, reward)
-        )
+
+        lows, highs = zip(*(part.reward_range for part in parts), strict=True)
         return cls(
-            users if order is None else users[order],
-            requests,
-            rows,
-            reward,
-            policies,
-            present[chosen],
-            (min(low for low, _ in ranges), max(high for _, high in ranges)),
-            all(part.binary for part in parts),
-            shown.sort("item", "place", "stratum", "code"),
+            users=users,
+            requests=requests,
+            rows=rows,
+            reward=reward,
+            policies=policies,
+            present=present[chosen],
+            reward_range=(min(lows), max(highs)),
+            binary=all(part.binary for part in parts),
+            shown=_merge_shown([part.shown for part in parts]),
         )
 
 
@@ -269,10 +248,50 @@ def _order_of(users: pl.Series | None) -> Any:
     return order
 
 
-def _merged_policy(
-    parts: Sequence[PolicySums], width: int, order: Any, kept: Floats, tail: int
+def _concat_users(parts: Sequence[Sums]) -> pl.Series | None:
+    """Return the users of all pieces; None where every row is a user of its own."""
+    if parts[0].users is None:
+        return None
+    return pl.concat([part.users for part in parts if part.users is not None])
+
+
+def _sort_by_sums(parts: Sequence[Sums], rows: Floats, reward: Floats) -> Any:
+    """Return the order of rows that are users of their own: their place in a log means nothing."""
+    sums = [rows, reward]
+    for name, first in parts[0].policies.items():
+        for each in ("weight", "reward", "expected"):
+            if getattr(first, each) is not None:
+                arrays = [getattr(part.policies[name], each) for part in parts]
+                sums.append(_stacked(arrays, rows.shape[1]))
+    return np.lexsort(np.column_stack(sums).T)
+
+
+def _concat_kept(parts: Sequence[Sums], name: str, width: int) -> Floats:
+    """Return the kept requests of one policy in all pieces."""
+    kept = [_padded(part.policies[name].kept, width) for part in parts]
+    return np.concatenate(kept, axis=1)
+
+
+def _choose_requests(present: Any, kept: Sequence[Floats]) -> Any:
+    """Return the requests of all pieces with the largest and smallest weights of each policy."""
+    cells = [*present.T, *(column for each in kept for table in each for column in table.T)]
+    return _extremes([each[0].max(axis=1, initial=0.0) for each in kept], lambda: cells)
+
+
+def _merge_shown(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Add up the rows of each item, place, stratum and code."""
+    shown = parts[0]
+    for part in parts[1:]:  # one by one: together they are larger than the sums of users
+        both = pl.concat([shown, part])
+        shown = both.group_by("item", "place", "stratum", "code").agg(pl.col("rows").sum())
+    return shown.sort("item", "place", "stratum", "code")
+
+
+def _merge_policy(
+    pieces: Sequence[Sums], name: str, width: int, order: Any, kept: Floats, tail: int
 ) -> PolicySums:
     """Return the sums of one policy over all pieces."""
+    parts = [piece.policies[name] for piece in pieces]
 
     def by_user(name: str) -> Any:
         if getattr(parts[0], name) is None:

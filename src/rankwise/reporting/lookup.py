@@ -15,7 +15,7 @@ import polars as pl
 
 from rankwise.errors import RankwiseError
 from rankwise.messages import printable
-from rankwise.reporting.plots import paired_users
+from rankwise.reporting.chart_data import paired_users
 from rankwise.reporting.report_data import Lists, ReportData
 
 MOST = 400_000

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from html import escape
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -40,10 +41,11 @@ from rankwise.findings.tables import ResultTable
 from rankwise.messages import call, parameter, printable
 from rankwise.offpolicy.result import OffPolicy
 from rankwise.reporting import report_data, report_sections, report_users
+from rankwise.reporting.chart_data import Estimates, groups_of
 from rankwise.reporting.forest import Forest
 from rankwise.reporting.logged import logged_blocks, logged_gaps, logged_head, logged_sections
 from rankwise.reporting.lookup import names_of_systems
-from rankwise.reporting.plots import Estimates, charts, groups_of
+from rankwise.reporting.plots import charts
 from rankwise.reporting.report_data import (
     Block,
     Figure,
@@ -472,66 +474,51 @@ def make_report(
             "this comparison was read from a file, which holds no results",
             hint="make the report from the results that were compared",
         )
+    table, design = comparison or (None, Design())
     if comparison is not None:
-        comparison[1].check_is_plain("a report", over_requests=True, with_noise=True)
-    unknown = [name for name in runs or {} if name not in results]
+        design.check_is_plain("a report", over_requests=True, with_noise=True)
+
+    runs = dict(runs or {})
+    _check_runs(runs, results)
+    checks = _checks_of(audit)
+    if decision is not None:
+        _check_decided_systems(_checked_decision(decision), results)
+    studies = list(evidence) if isinstance(evidence, list | tuple) else [evidence]
+    logs = [study for study in studies if isinstance(study, OffPolicy)]
+    views = _views_of(studies)
+
+    main = design.primary or _main(next(iter(results.values())), primary)
+    tables = {role: source for role, source in (tables or {}).items() if source is not None}
+    check_columns(columns, ["recommendations", "truth", "train", "items"])
+    material = _with_groups(
+        ReportData(
+            Estimates(results, design.alpha),
+            main,
+            table,
+            not_compared,
+            design,
+            Lists(results, runs, tables, columns),
+            checks,
+            decision,
+            views,
+            show_users=show_users,
+        )
+    )
+
+    heading = title or _default_title(results, main)
+    sections = _insert_logs(sections_of(material), logs)
+    found = gaps(material, _missing_of(sections))
+    first = _make_head(material, heading, found, studies)
+    return Report(heading, sections, first, found, [*results], material.summaries)
+
+
+def _check_runs(runs: Mapping[str, Any], results: Mapping[str, Result]) -> None:
+    """Raise if recommendation lists are of a system without a result."""
+    unknown = [name for name in runs if name not in results]
     if unknown:
         raise ParameterError(
             f"recommendations of {unknown[0]!r}, which is not a result", found=", ".join(results)
         )
-    checks = _checks_of(audit)
-    rule = {} if decision is None else _checked_decision(decision).record["rule"]
-    absent = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
-    if absent:
-        raise ParameterError(
-            f"the decision is about {absent[0]!r}, which is not a result here",
-            found=", ".join(results),
-        )
-    studies = list(evidence) if isinstance(evidence, list | tuple) else [evidence]
-    logs = [study for study in studies if isinstance(study, OffPolicy)]
-    views: list[list[TableView]] = [
-        getattr(each, "views", []) for each in studies if each not in logs
-    ]
-    if not all(views):
-        raise ParameterError(
-            f"evidence takes what {call('off_policy')}, validate_metrics and judged return",
-            found=", ".join(type(study).__name__ for study in studies),
-        )
-    other_views = [view for part in views for view in part]
-    table, design = comparison or (None, Design())
-    main = design.primary or _main(next(iter(results.values())), primary)
-    tables = {role: source for role, source in (tables or {}).items() if source is not None}
-    check_columns(columns, ["recommendations", "truth", "train", "items"])
-    lists = Lists(results, dict(runs or {}), tables, columns)
-    material = ReportData(
-        Estimates(results, design.alpha),
-        main,
-        table,
-        not_compared,
-        design,
-        lists,
-        checks,
-        decision,
-        other_views,
-        show_users=show_users,
-    )
-    material = _with_groups(material)
-    heading = (
-        title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
-    )
-    sections = sections_of(material)
-    at = next(number for number, part in enumerate(sections) if part.name == "method")
-    sections[at:at] = [
-        Section("logged", "Policies on logged impressions", logged_blocks(log)) for log in logs
-    ]
-    found = gaps(material, _missing_of(sections))
-    asides = [text for each in studies if isinstance(each, ResultTable) for text in each.asides]
-    try:
-        first = head(material, heading, found)
-        first = replace(first, more=[*first.more, *asides])
-    except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
-        first = Head([heading], "", reason(error), [], [], [gap.title for gap in found[:3]])
-    return Report(heading, sections, first, found, [*results], material.summaries)
 
 
 def _checks_of(audit: Any) -> pl.DataFrame | Literal[False] | None:
@@ -555,6 +542,30 @@ def _checked_decision(decision: Any) -> Decision:
     return decision
 
 
+def _check_decided_systems(decision: Decision, results: Mapping[str, Result]) -> None:
+    """Raise if a decision is about a system without a result."""
+    rule = decision.record["rule"]
+    absent = [rule[side] for side in ("baseline", "system") if rule[side] not in results]
+    if absent:
+        raise ParameterError(
+            f"the decision is about {absent[0]!r}, which is not a result here",
+            found=", ".join(results),
+        )
+
+
+def _views_of(studies: Sequence[Any]) -> list[TableView]:
+    """Return the tables of studies other than logs; raise for an object that has none."""
+    views: list[list[TableView]] = [
+        getattr(study, "views", []) for study in studies if not isinstance(study, OffPolicy)
+    ]
+    if not all(views):
+        raise ParameterError(
+            f"evidence takes what {call('off_policy')}, validate_metrics and judged return",
+            found=", ".join(type(study).__name__ for study in studies),
+        )
+    return list(chain.from_iterable(views))
+
+
 def _main(result: Result, primary: str | None) -> str:
     """Return the primary metric of a single result: as asked, or as `rankwise.compare` chooses."""
     if primary is not None:
@@ -562,6 +573,33 @@ def _main(result: Result, primary: str | None) -> str:
     if not result.values:
         raise MetricError("the result has no values")
     return default_primary(result, list(result.values))
+
+
+def _default_title(results: Mapping[str, Result], main: str) -> str:
+    """Return the names of the systems, or the number of many, and the primary metric."""
+    systems = ", ".join(results) if len(results) < 6 else f"{len(results)} systems"
+    return f"{systems}: {main}"
+
+
+def _insert_logs(sections: list[Section], logs: Sequence[OffPolicy]) -> list[Section]:
+    """Insert a section for each log before the one on the method."""
+    at = next(number for number, part in enumerate(sections) if part.name == "method")
+    of_logs = [
+        Section("logged", "Policies on logged impressions", logged_blocks(log)) for log in logs
+    ]
+    return [*sections[:at], *of_logs, *sections[at:]]
+
+
+def _make_head(
+    material: ReportData, heading: str, found: Sequence[Gap], studies: Sequence[Any]
+) -> Head:
+    """Make the head of a report, with the remarks of studies; where it fails, with the reason."""
+    asides = [text for study in studies if isinstance(study, ResultTable) for text in study.asides]
+    try:
+        first = head(material, heading, found)
+        return replace(first, more=[*first.more, *asides])
+    except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
+        return Head([heading], "", reason(error), [], [], [gap.title for gap in found[:3]])
 
 
 def report(
@@ -719,11 +757,30 @@ def _compared(
                 hint=f"pass the results of the comparison, and {parameter('baseline')}",
             )
         return dict(results.results), results, ""
+
+    named = _results_by_name(results)
+    if baseline is not None and baseline not in named:
+        raise ParameterError(f"there is no result {baseline!r}", found=", ".join(named))
+    if primary is not None:
+        primary = next(iter(named.values())).cell(primary)
+
+    if len(named) == 1:
+        return named, None, "a single result cannot be compared"
+    try:
+        return named, compare(named, primary=primary, baseline=baseline), ""
+    except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
+        return named, None, reason(error)
+
+
+def _results_by_name(results: Any) -> dict[str, Result]:
+    """Return results by name, those of a list as A, B, …; raise for anything else."""
     if isinstance(results, Result):
         results = {"result": results}
     if not isinstance(results, Mapping):
         several = list(results) if isinstance(results, Iterable) else [results]
-        results = {mark.upper(): r for mark, r in zip(marks(len(several)), several, strict=True)}
+        names = map(str.upper, marks(len(several)))
+        results = dict(zip(names, several, strict=True))
+
     named = dict(results)
     wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
     if wrong or not named or not all(isinstance(name, str) for name in named):
@@ -732,16 +789,7 @@ def _compared(
             found=", ".join(wrong) or "no result by name",
             hint="pass rw.report({name: result, …}), or a comparison",
         )
-    if baseline is not None and baseline not in named:
-        raise ParameterError(f"there is no result {baseline!r}", found=", ".join(named))
-    if primary is not None:
-        primary = next(iter(named.values())).cell(primary)
-    if len(named) == 1:
-        return named, None, "a single result cannot be compared"
-    try:
-        return named, compare(named, primary=primary, baseline=baseline), ""
-    except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
-        return named, None, reason(error)
+    return named
 
 
 def _with_groups(material: ReportData) -> ReportData:

@@ -29,9 +29,9 @@ from rankwise.messages import Message, marked
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
 from rankwise.options import Options, options_of
+from rankwise.reporting.chart_data import Estimates
 from rankwise.reporting.forest import Board, Forest, Stack
 from rankwise.reporting.hints import ASK_FOR_AUDIT, EVALUATE_ON_SPLIT
-from rankwise.reporting.plots import Estimates
 from rankwise.reporting.read_again import SavedTables
 from rankwise.results.display import moment_text
 from rankwise.results.result import Result
@@ -578,18 +578,15 @@ def conventions(material: ReportData) -> list[Block]:
 
 def _settings(material: ReportData) -> list[Block]:
     """Return the settings: those that were changed, and folded those at the default."""
-    settings = {name: r.provenance.get("settings", {}) for name, r in material.results.items()}
-    first, *rest = ({k: v for k, v in s.items() if k != "metrics"} for s in settings.values())
-    if rest and all(other == first for other in rest):
-        settings = {"all systems": first}
-
+    settings = _settings_by_system(material.results)
+    keys = dict.fromkeys(key for options in settings.values() for key in options)
     changed: list[list[Cell]] = []
     kept: list[list[Cell]] = []
-    for key in dict.fromkeys(key for options in settings.values() for key in options):
-        if key != "metrics":
-            row = [key.replace("_", " "), *(_setting_text(s.get(key)) for s in settings.values())]
-            is_default = all(_is_default(key, options) for options in settings.values())
-            (kept if is_default else changed).append(row)
+    for key in keys:
+        texts = [_setting_text(options.get(key)) for options in settings.values()]
+        row: list[Cell] = [key.replace("_", " "), *texts]
+        is_default = all(_is_default(key, options) for options in settings.values())
+        (kept if is_default else changed).append(row)
 
     columns = ["setting", *settings]
     grids = [Grid(TableView(columns, rows, left=range(len(columns)))) for rows in (changed, kept)]
@@ -597,6 +594,17 @@ def _settings(material: ReportData) -> list[Block]:
     if kept:
         blocks.append(Folded(count_of(len(kept), "setting") + " at the default", [grids[1]]))
     return blocks
+
+
+def _settings_by_system(results: Mapping[str, Result]) -> dict[str, dict[str, Any]]:
+    """Return the settings of each system besides its metrics; once if all have the same."""
+    settings = {name: dict(r.provenance.get("settings", {})) for name, r in results.items()}
+    for options in settings.values():
+        options.pop("metrics", None)
+    first, *rest = settings.values()
+    if rest and all(other == first for other in rest):
+        return {"all systems": first}
+    return settings
 
 
 def _parameters_of_metrics(material: ReportData) -> list[Block]:

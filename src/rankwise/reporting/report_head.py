@@ -415,72 +415,86 @@ _OFFLINE = Gap(
     "Users saw other lists than these. Logged impressions or an online test would tell.",
     "rankwise off-policy LOG …",
 )
+_ONE_TRAINING = Gap(
+    "chance in training",
+    "Each system was trained once. The intervals do not include the variation between seeds.",
+    "rankwise compare 'NAME=results/NAME-*' …",
+)
+_ONE_SPLIT = Gap(
+    "another date",
+    "One split. The order of systems can change with the date: several windows would show it.",
+    "rankwise split … --by windows",
+)
+_NO_GROUPS = Gap(
+    "groups of users",
+    "No groups of users were evaluated: a mean can hide who loses.",
+    "rankwise evaluate … --users FILE --by COLUMN",
+)
 
 
 def gaps(material: ReportData, missing: Sequence[Missing]) -> list[Gap]:
     """Return the gaps of the report, the largest first, with commands that would fill them."""
-    found: list[Gap] = []
-    results = material.results
-    without = {name: r.counts.get("users_without_list", 0) for name, r in results.items()}
-    if most := max(without.values(), default=0):
-        rows = material.unit.rows
-        all_rows = max(r.counts.get(rows, 0) for r in results.values())
-        cells = [
-            material.primary,
-            *(cell for cell in material.single_cells if cell != material.primary),
-        ]
-        said = unserved_words(results, cells, material.design.missing)
-        counts = unserved_counts(results, "from")
-        text = (
-            f"Of {all_rows:,} {rows} {counts.replace(' from ', ' get no list from ', 1)}"
-            f"{f'; each {said}' if said else ''}."
-        )
-        text += " Add a fallback, or report them apart."
-        found.append(
-            Gap(
-                f"{count_of(most, material.unit.row)} without a list",
-                text,
-                "rankwise evaluate … --population both",
-            )
-        )
-    if material.decision is not None and (unguarded := material.decision.record.get("unguarded")):
-        names = listing([row["metric"] for row in unguarded], "metrics")
-        command = f"rankwise decide … --deterioration {unguarded[0]['metric']}"
-        found.append(
-            Gap("losses that no rule guards", f"{names}: worse, and not part of the rule.", command)
-        )
-    found.append(
-        Gap(
-            "chance in training",
-            "Each system was trained once. The intervals do not include the variation between seeds.",
-            "rankwise compare 'NAME=results/NAME-*' …",
-        )
-    )
-    found.append(_OFFLINE)
-    if any(result.split for result in results.values()):
-        text = (
-            "One split. The order of systems can change with the date: several windows would "
-            "show it."
-        )
-        found.append(Gap("another date", text, "rankwise split … --by windows"))
-    left = max(map(left_out_users, results.values()), default=0)
-    if left:
-        rows = material.unit.rows
-        has, is_in = ("has", "is") if left == 1 else ("have", "are")
-        who = count_of(left, material.unit.row)
-        text = f"{who} {has} no relevant item, and {is_in} in no mean."
-        found.append(Gap(f"excluded {rows}", text))
-    if not any(r.slices is not None for r in results.values()):
-        text = "No groups of users were evaluated: a mean can hide who loses."
-        found.append(Gap("groups of users", text, "rankwise evaluate … --users FILE --by COLUMN"))
-    reasons: dict[str, list[str]] = {}
+    results = material.results.values()
+    found = [
+        *_gap_of_lists(material),
+        *_gap_of_the_rule(material),
+        _ONE_TRAINING,
+        _OFFLINE,
+    ]
+    if any(result.split for result in results):
+        found.append(_ONE_SPLIT)
+    found += _gap_of_truth(material)
+    if all(result.slices is None for result in results):
+        found.append(_NO_GROUPS)
+
+    metrics: dict[str, list[str]] = {}
     for metric, reason in material.design.not_compared.items():
-        reasons.setdefault(reason, []).append(metric)
+        metrics.setdefault(reason, []).append(metric)
     found += [
         Gap(f"{listing(names, 'metrics')} not compared", f"{reason}.")
-        for reason, names in reasons.items()
+        for reason, names in metrics.items()
     ]
     return found + [_gap_of(part) for part in missing]
+
+
+def _gap_of_lists(material: ReportData) -> list[Gap]:
+    """Return the gap of users without a list, if there are any."""
+    results, unit = material.results, material.unit
+    most = max((r.counts.get("users_without_list", 0) for r in results.values()), default=0)
+    if not most:
+        return []
+    all_rows = max(r.counts.get(unit.rows, 0) for r in results.values())
+    others = [cell for cell in material.single_cells if cell != material.primary]
+    said = unserved_words(results, [material.primary, *others], material.design.missing)
+    counts = unserved_counts(results, "from").replace(" from ", " get no list from ", 1)
+    each = f"; each {said}" if said else ""
+    text = f"Of {all_rows:,} {unit.rows} {counts}{each}. Add a fallback, or report them apart."
+    title = f"{count_of(most, unit.row)} without a list"
+    return [Gap(title, text, "rankwise evaluate … --population both")]
+
+
+def _gap_of_the_rule(material: ReportData) -> list[Gap]:
+    """Return the gap of losses that the rule of the decision leaves unguarded, if there are any."""
+    if material.decision is None:
+        return []
+    unguarded = material.decision.record.get("unguarded")
+    if not unguarded:
+        return []
+    names = listing([row["metric"] for row in unguarded], "metrics")
+    command = f"rankwise decide … --deterioration {unguarded[0]['metric']}"
+    text = f"{names}: worse, and not part of the rule."
+    return [Gap("losses that no rule guards", text, command)]
+
+
+def _gap_of_truth(material: ReportData) -> list[Gap]:
+    """Return the gap of users without a relevant item, if these are left out."""
+    left = max(map(left_out_users, material.results.values()), default=0)
+    if not left:
+        return []
+    has, is_in = ("has", "is") if left == 1 else ("have", "are")
+    who = count_of(left, material.unit.row)
+    text = f"{who} {has} no relevant item, and {is_in} in no mean."
+    return [Gap(f"excluded {material.unit.rows}", text)]
 
 
 def _gap_of(part: Missing) -> Gap:

@@ -46,6 +46,23 @@ from rankwise.findings.words import (
 )
 from rankwise.messages import call, parameter
 from rankwise.metrics.inputs import read_label
+from rankwise.reporting.chart_data import (
+    FEWEST_USERS,
+    MOST_GROUPS,
+    SLICES,
+    Estimate,
+    curve_frame,
+    curves_of,
+    decided_limits,
+    decision_frame,
+    difference_frame,
+    groups_of,
+    limits,
+    lorenz_frame,
+    pareto_frame,
+    reliability_frame,
+    reliability_name,
+)
 from rankwise.reporting.forest import (
     Axis,
     Bar,
@@ -59,24 +76,7 @@ from rankwise.reporting.forest import (
     value_axis,
 )
 from rankwise.reporting.hints import ASK_FOR_COSTS, ASK_FOR_CURVES, ASK_FOR_GROUPS
-from rankwise.reporting.plots import (
-    FEWEST_USERS,
-    MOST_GROUPS,
-    SLICES,
-    Estimate,
-    charts,
-    curve_frame,
-    curves_of,
-    decided_limits,
-    decision_frame,
-    difference_frame,
-    groups_of,
-    limits,
-    lorenz_frame,
-    pareto_frame,
-    reliability_frame,
-    reliability_name,
-)
+from rankwise.reporting.plots import charts
 from rankwise.reporting.report_data import (
     Block,
     Figure,
@@ -296,38 +296,72 @@ def differences(material: ReportData) -> list[Block]:
     if material.alone or material.design.by is not None:
         return []
     primary = _pairs(material).filter("primary").to_dicts()
-    rows, alpha = pairs_with_reference(material), material.design.alpha
+    rows = pairs_with_reference(material)
     other = reference(material)
     if not rows:
         raise MetricError("no pair with a common system was compared")
+
     p_name = adjusted_p_name(primary, material.design)
-    drawn = [
-        ForestRow(
-            row["system"],
-            point=row["difference"],
-            low=row["low_alone"],
-            high=row["high_alone"],
-            thin=decided_limits(row),
-            value=signed(row["difference"], places(row)),
-            value_small=interval_text(row, signed) + margin_level(row),
-            outcome=f"{VERDICT_MARKS.get(row['verdict'], '·')} {verdict_words(row)}",
-            outcome_small=""
-            if is_missing(deciding_p(row))
-            else named_p(p_name, deciding_p(row), alpha) + margin_mark(row),
-            tone=verdict_tone(row["verdict"]),
-        )
-        for row in rows
-    ]
+    drawn = [_row_of_difference(row, p_name, material.design.alpha) for row in rows]
     names = ("low_alone", "high_alone", "difference")
-    ends = [v for row in rows for v in (row[name] for name in names)] + [
-        v for r in drawn for v in r.thin or ()
+    ends = [row[name] for row in rows for name in names]
+    ends += [end for row in drawn for end in row.thin or ()]
+    sides = (f"◀ {other} better", "better than it ▶")
+    if material.direction(material.primary) is False:
+        sides = ("◀ better than it", f"{other} better ▶")
+
+    frame = difference_frame(rows, material.design)
+    draw = partial(charts_of, axis=f"difference in mean {material.primary} from {other}")
+    figure = Figure("differences", f"Differences in {material.primary} from {other}", frame, draw)
+    forest = Forest(
+        drawn,
+        value_axis(ends),
+        heads=("difference", "verdict"),
+        ends=sides,
+        form="wide",
+        figure=figure,
+    )
+
+    notes = [served_sentence(pair) for pair in material.design.served_by_both if pair.decides]
+    left = len(primary) - len(rows)
+    if left > 0:
+        are = "is" if left == 1 else "are"
+        notes.append(f"{count_of(left, 'more pair')} {are} in the table of all pairs.")
+    return [
+        Text(_text_on_differences(material, rows, other)),
+        forest,
+        *(Notes([note]) for note in notes),
     ]
+
+
+def _row_of_difference(row: Mapping[str, Any], p_name: str, alpha: float) -> ForestRow:
+    """Return the difference of one pair with its intervals, its verdict and its p-value."""
+    p = deciding_p(row)
+    certainty = "" if is_missing(p) else named_p(p_name, p, alpha) + margin_mark(row)
+    return ForestRow(
+        row["system"],
+        point=row["difference"],
+        low=row["low_alone"],
+        high=row["high_alone"],
+        thin=decided_limits(row),
+        value=signed(row["difference"], places(row)),
+        value_small=interval_text(row, signed) + margin_level(row),
+        outcome=f"{VERDICT_MARKS.get(row['verdict'], '·')} {verdict_words(row)}",
+        outcome_small=certainty,
+        tone=verdict_tone(row["verdict"]),
+    )
+
+
+def _text_on_differences(
+    material: ReportData, rows: Sequence[Mapping[str, Any]], other: str
+) -> str:
+    """Return what differences are from, and which interval is thick and which is thin."""
     sample = material.unit.counted_in(rows[0])
     text = (
         f"Difference in mean {material.primary} from {other} "
-        f"({brief(rows[0]['mean_baseline'])}), {sample}."
+        f"({brief(rows[0]['mean_baseline'])}), {sample}. "
+        f"Thick: {material.level} interval of one pair."
     )
-    text += f" Thick: {material.level} interval of one pair."
     same = [row for row in rows if row["verdict"] == "equivalent"]
     if any(decided_limits(row) for row in rows if row not in same):
         text += (
@@ -340,38 +374,7 @@ def differences(material: ReportData) -> list[Block]:
             f" Thin, of equivalent systems: {levels} interval; the verdict needs it within the "
             "margin."
         )
-    up = material.direction(material.primary) is not False
-    sides = (
-        (f"◀ {other} better", "better than it ▶")
-        if up
-        else ("◀ better than it", f"{other} better ▶")
-    )
-    notes = [
-        Notes([served_sentence(pair)]) for pair in material.design.served_by_both if pair.decides
-    ]
-    left = len(_pairs(material).filter("primary")) - len(rows)
-    more: list[Block] = (
-        [
-            Notes(
-                [
-                    (
-                        f"{count_of(left, 'more pair')} {'is' if left == 1 else 'are'} in the table of "
-                        "all pairs."
-                    )
-                ]
-            )
-        ]
-        if left > 0
-        else []
-    )
-    frame = difference_frame(rows, material.design)
-    draw = partial(charts_of, axis=f"difference in mean {material.primary} from {other}")
-    figure = Figure("differences", f"Differences in {material.primary} from {other}", frame, draw)
-    axis = value_axis(ends)
-    forest = Forest(
-        drawn, axis, heads=("difference", "verdict"), ends=sides, form="wide", figure=figure
-    )
-    return [Text(text), forest, *notes, *more]
+    return text
 
 
 def other_metrics(material: ReportData) -> list[Block]:

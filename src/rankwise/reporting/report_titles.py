@@ -22,7 +22,7 @@ from rankwise.findings.words import (
     verdict_tone,
     verdict_words,
 )
-from rankwise.reporting.plots import FEWEST_USERS
+from rankwise.reporting.chart_data import FEWEST_USERS
 from rankwise.reporting.report_data import ReportData
 from rankwise.reporting.report_head import pairs_with_reference, reference
 

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.terminal import Marked, TableView, format_number
+from rankwise.reporting.chart_data import changed_users
 from rankwise.reporting.lookup import items_by_user, make_lookup
-from rankwise.reporting.plots import changed_users
 from rankwise.reporting.report_data import (
     MOVERS,
     Block,

@@ -39,8 +39,8 @@ from rankwise.evaluation.engine import Job, work
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.slicing import with_bins
 from rankwise.evaluation.summary import EvaluatedUsers, GroupedTotals
-from rankwise.evaluation.truth_slices import with_bins
 from rankwise.evaluation.user_table import JACKKNIFE, user_hash
 from rankwise.messages import parameter
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings

@@ -37,11 +37,10 @@ from rankwise.evaluation.join_results import merge_results
 from rankwise.evaluation.plan import check_piece
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.slicing import WARM_AND_COLD, check_trained
 from rankwise.evaluation.summary import GroupedTotals, Summary, catalogue_sums, check_not_empty
 from rankwise.evaluation.truth_slices import (
-    WARM_AND_COLD,
     check_sliced,
-    check_trained,
     is_of_shown,
     row_of_slice,
     settings_of_relevant,

@@ -6,7 +6,7 @@ import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -139,7 +139,9 @@ def compare(
     """
     systems = systems_of(results)
     named = systems.single()
-    baseline = next(iter(named)) if baseline is None and systems.in_order else baseline
+    first = next(iter(named.values()))
+    if baseline is None and systems.in_order:
+        baseline = next(iter(named))
     if baseline is not None and baseline not in named:
         raise ParameterError(f"there is no result {baseline!r}", found=", ".join(named))
     check_level("alpha", alpha)
@@ -148,18 +150,16 @@ def compare(
     _check_in_spark(named)
     if not force:
         _check(named)
+
     cells, main, not_compared = common_cells(named, metrics, primary, means_only=_MEANS_ONLY)
-    first = next(iter(named.values()))
     margins = margins_by_cell(margin, first, cells)
+    directions = {cell: first.direction(cell) for cell in cells}
+    for cell, better in directions.items():
+        check_zero(cell, missing, better)
+
     pairs = list_pairs(list(named), baseline)
-    for cell in cells:
-        check_zero(cell, missing, first.direction(cell))
     sums = _summed(named, cells, pairs, missing)
-    if sums.other_truth and not force:
-        raise different_truth(f"{sums.other_truth} users have other numbers of relevant items")
-    for cell, (users, _, dropped, _) in sums.users.items():
-        if dropped and missing == "error":
-            raise some_missing(cell, f"{dropped} such users of {users}")
+    _check_sums(sums, missing, force=force)
     n_exploratory = max(len(pairs) * (len(cells) - 1), 1)
     rows = [
         _row(
@@ -176,7 +176,8 @@ def compare(
         for pair in pairs
     ]
     rows = conclude_pairs(rows, correction, alpha)
-    ranks = ranks_of_pairs([row for row in rows if row.primary], better=first.direction(main))
+
+    ranks = ranks_of_pairs([row for row in rows if row.primary], better=directions[main])
     design = Design(
         baseline=baseline,
         primary=main,
@@ -186,10 +187,10 @@ def compare(
         margin=margins,
         missing=missing,
         forced=force,
-        directions={cell: first.direction(cell) for cell in cells},
+        directions=directions,
         labels=systems.labels,
         not_compared=not_compared,
-        unchecked=tuple(unchecked(named, (lambda: _check(named)) if force else None)),
+        unchecked=tuple(unchecked(named, partial(_check, named) if force else None)),
         ranks=tuple(ranks),
     )
     return Comparison(table_of(rows, PairFinding), systems.values(), design, dict(named))
@@ -215,6 +216,17 @@ def _check_in_spark(results: Mapping[str, Result]) -> None:
                 found=name,
                 hint=f"{call('compare')} takes users as clusters of requests",
             )
+
+
+def _check_sums(sums: _Sums, missing: Missing, *, force: bool) -> None:
+    """Raise if ground truths differ, unless forced, or a value is missing that must not be."""
+    if sums.other_truth and not force:
+        raise different_truth(f"{sums.other_truth} users have other numbers of relevant items")
+    if missing != "error":
+        return
+    for cell, (users, _, dropped, _) in sums.users.items():
+        if dropped:
+            raise some_missing(cell, f"{dropped} such users of {users}")
 
 
 @dataclass(frozen=True)

@@ -177,21 +177,7 @@ def filtered_before(parts: Parts) -> Finding:
     Remedy: Filter training alone: `filters=[KCore(5)]` in the rule. Keep users and items
     without test rows.
     """
-    all_pairs = pl.concat([frame.select(PAIR) for frame in parts.named.values()])
-    findings, looked, frames = [], [], []
-    for role in PAIR:
-        counts = _counts(all_pairs, role, "rows")["rows"].to_numpy()
-        least, missing = int(counts.min()), _missing_below(counts)
-        looked.append(f"{len(counts):,} {role}s have {least:,} or more rows over all parts")
-        few = _counts(parts.train, role, "rows").filter(pl.col("rows") < least)
-        if len(few) and (parts.filtered_before or missing > parts.limits.missing):
-            frames.append(parts.train.join(few, on=role, how="semi"))
-            why = (
-                "the rule filters all rows"
-                if parts.filtered_before
-                else f"about {missing:,.0f} are expected just below"
-            )
-            findings.append(f"{looked[-1]}, {why}, and {len(few):,} have less in training")
+    looked, findings, frames = _find_rare_ids(parts)
     rows = pl.concat(frames).unique() if frames else parts.train.head(0)
     finding = "; ".join(findings or looked)
     if findings:
@@ -207,6 +193,25 @@ def filtered_before(parts: Parts) -> Finding:
     if chosen and not findings:
         rows = parts.train
     return verdict(findings or chosen), len(rows), finding, lambda: rows
+
+
+def _find_rare_ids(parts: Parts) -> tuple[list[str], list[str], list[pl.DataFrame]]:
+    """Return the least counts over all parts, and where training alone has less, with its rows."""
+    all_pairs = pl.concat([frame.select(PAIR) for frame in parts.named.values()])
+    looked, findings, frames = [], [], []
+    for role in PAIR:
+        counts = _counts(all_pairs, role, "rows")["rows"].to_numpy()
+        least, missing = int(counts.min()), _missing_below(counts)
+        looked.append(f"{len(counts):,} {role}s have {least:,} or more rows over all parts")
+        few = _counts(parts.train, role, "rows").filter(pl.col("rows") < least)
+        if few.is_empty() or not (parts.filtered_before or missing > parts.limits.missing):
+            continue
+        why = f"about {missing:,.0f} are expected just below"
+        if parts.filtered_before:
+            why = "the rule filters all rows"
+        frames.append(parts.train.join(few, on=role, how="semi"))
+        findings.append(f"{looked[-1]}, {why}, and {len(few):,} have less in training")
+    return looked, findings, frames
 
 
 def _expected_untested(parts: Parts, role: str) -> float:

@@ -6,7 +6,7 @@ import json
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -27,7 +27,7 @@ from rankwise.tables.read import read_table
 from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Table, TableRole
-from rankwise.tables.times import read_times
+from rankwise.tables.times import Times, read_times
 
 PAIR = ["user", "item"]
 _CLAIMS: dict[str, Claim] = {
@@ -256,20 +256,27 @@ def _open(
             found=repr(split),
             hint="one after the other: folds[0], or DIR/0",
         )
-    if not isinstance(split, Split):
-        missing = [name for name in ("train", "test") if name not in sources]
-        if missing:
-            raise ParameterError(
-                f"an audit needs the {missing[0]} part",
-                hint="pass train and test, or a split, or a folder that holds one",
-            )
-        return _Opened(sources, stages)
+    if isinstance(split, Split):
+        return _open_split(split, sources, stages)
+
+    missing = [name for name in ("train", "test") if name not in sources]
+    if missing:
+        raise ParameterError(
+            f"an audit needs the {missing[0]} part",
+            hint="pass train and test, or a split, or a folder that holds one",
+        )
+    return _Opened(sources, stages)
+
+
+def _open_split(split: Split, sources: dict[str, Any], stages: dict[str, Any]) -> _Opened:
+    """Return the sources with the parts of a split, its claim and its clock."""
     twice = [name for name in ("test", "validation") if name in sources]
     if twice:
         raise ParameterError(
             f"the split has its own {twice[0]} part", hint=f"leave {twice[0]} out, or pass tables"
         )
-    table, times = split.rows.table, split.rows.time if split.rows.has_times else None
+
+    table = split.rows.table
     parts = {
         name: table.with_frame(table.frame.filter(pl.Series(mask)))
         for name, mask in split.masks.items()
@@ -277,35 +284,38 @@ def _open(
     }
     main = {name: part for name, part in parts.items() if name in _PARTS}
     stages = {name: parts[name] for name in _STAGES if name in parts} | stages
-    claim = _CLAIMS.get(str(split.rule.get("rule")))
-    is_weak = claim == "users" and not split.rule.get("strong", True)
-    if is_weak or (
-        claim == "time" and split.rule.get("sessions")
-    ):  # a session may go on after the split
-        claim = None
-    unit = None if times is None or times.is_date else times.unit
-    before = bool(split.rule.get("filters")) and split.rule.get("filter_on") == "all"
-    time_format = None if times is None else times.time_format
-    return _Opened({**sources, **main}, stages, claim, unit, time_format, before)
+    opened = _Opened(
+        sources={**sources, **main},
+        stages=stages,
+        claim=_claim_of(split.rule),
+        filtered_before=bool(split.rule.get("filters")) and split.rule.get("filter_on") == "all",
+    )
+    if not split.rows.has_times:
+        return opened
+    times = split.rows.time
+    unit = None if times.is_date else times.unit
+    return replace(opened, unit=unit, time_format=times.time_format)
+
+
+def _claim_of(rule: Mapping[str, Any]) -> Claim | None:
+    """Return the claim that a rule makes; None where it does not hold for every row."""
+    claim = _CLAIMS.get(str(rule.get("rule")))
+    if claim == "users" and not rule.get("strong", True):
+        return None
+    if claim == "time" and rule.get("sessions"):  # a session may go on after the split
+        return None
+    return claim
 
 
 def _in_one_unit(
     tables: dict[str, Table], unit: TimeUnit | None, time_format: str | None
 ) -> tuple[dict[str, pl.DataFrame], float | None]:
     """Return the tables with times in the same unit, and ticks per second."""
-    frames, clocks = {}, {}
     if time_format is None:
-        cards = [
-            table.split
-            for table in tables.values()
-            if table.split is not None and "time" in table.split
-        ]
-        time_format = next(
-            (card["time"]["format"] for card in cards if "format" in card["time"]), None
-        )
-    if time_format is None:
-        timed = [table.frame for table in tables.values() if "timestamp" in table.frame.columns]
-        time_format = shared_format(frame["timestamp"] for frame in timed)
+        time_format = _find_time_format(list(tables.values()))
+
+    frames: dict[str, pl.DataFrame] = {}
+    clocks: dict[str, Times] = {}
     for name, table in tables.items():
         ids = [table.frame[role] for role in PAIR]
         frame = table.frame.with_columns(
@@ -315,24 +325,49 @@ def _in_one_unit(
             clocks[name] = read_times(table, unit, time_format)
             frame = frame.drop("timestamp").with_columns(time=pl.Series(clocks[name].values))
         frames[name] = frame
+
     if any(times.values.dtype.kind == "f" for times in clocks.values()):
         real = pl.col("time").cast(pl.Float64)
         frames |= {name: frames[name].with_columns(real) for name in clocks}
     if "train" not in clocks or "test" not in clocks:
         return frames, None
+
+    _refine_dates(frames, clocks)
+    _check_clocks(frames, clocks)
+    return frames, float(clocks["train"].per_second)
+
+
+def _find_time_format(tables: Sequence[Table]) -> str | None:
+    """Return the format of dates on the first card that has one, else that of all timestamps."""
+    cards = [table.split for table in tables if table.split is not None]
+    times = [card["time"] for card in cards if "time" in card]
+    saved: str | None = next((time["format"] for time in times if "format" in time), None)
+    if saved is not None:
+        return saved
+    timed = [table.frame for table in tables if "timestamp" in table.frame.columns]
+    return shared_format(frame["timestamp"] for frame in timed)
+
+
+def _refine_dates(frames: dict[str, pl.DataFrame], clocks: dict[str, Times]) -> None:
+    """Count dates of all parts in nanoseconds, where those of some parts are."""
     dates = [name for name, times in clocks.items() if times.is_date]
-    if {clocks[name].unit for name in dates} == {"us", "ns"}:  # the finer of both, for all
-        for name in dates:
-            if clocks[name].unit == "us":
-                clocks[name] = replace(clocks[name], unit="ns")
-                frames[name] = frames[name].with_columns(pl.col("time") * 1000)
+    if {clocks[name].unit for name in dates} != {"us", "ns"}:
+        return
+    for name in dates:
+        if clocks[name].unit == "us":
+            clocks[name] = replace(clocks[name], unit="ns")
+            frames[name] = frames[name].with_columns(pl.col("time") * 1000)
+
+
+def _check_clocks(frames: Mapping[str, pl.DataFrame], clocks: Mapping[str, Times]) -> None:
+    """Raise if parts measure time in different units, or some of them not at all."""
     units = {(times.is_date, times.unit) for times in clocks.values()}
     if len(units) > 1:
+        kinds = {name: "dates" if times.is_date else times.unit for name, times in clocks.items()}
         raise ColumnError(
             "the parts measure time in different units",
             found="; ".join(
-                f"{name}: {'dates' if t.is_date else t.unit}, {t.unit_source}"
-                for name, t in clocks.items()
+                f"{name}: {kinds[name]}, {t.unit_source}" for name, t in clocks.items()
             ),
             hint=f"give all parts timestamps of one kind, or say {parameter('time_unit')}",
         )
@@ -341,7 +376,6 @@ def _in_one_unit(
         raise ColumnError(
             "some parts have timestamps, and others none", found=f"none: {', '.join(lacking)}"
         )
-    return frames, float(clocks["train"].per_second)
 
 
 Status: TypeAlias = Literal["pass", "warn", "fail", "not run"]

@@ -352,41 +352,17 @@ def _read_fold(
     root: Path | None,
     fold: int,
 ) -> Split:
+    """Read the parts of a fold, and join them to the split that they are of."""
     folder, files, card = folds[fold]
-    parts = [
-        read_table(
-            read_file(path, _without_header(path)),
-            "interactions",
-            columns or _saved_columns(path, card),
-        )
-        for path in files.values()
-    ]
+    parts = [_read_part(path, columns, card) for path in files.values()]
     origin, digest = _origin_of(root or folder, files, parts)
     for role in ("user", "item"):
         parts = align(parts, role)
-    schema = {name: dtype for part in parts for name, dtype in part.frame.schema.items()}
-    common = [name for name in schema if all(name in part.frame.columns for part in parts)]
-    roles = [name for name in schema if name in ROLES["interactions"] and name not in common]
-    if roles:
-        raise FileError(
-            f"not every part has a {roles[0]}",
-            where=str(folder),
-            found="; ".join(
-                f"{path.name}: {', '.join(part.frame.columns)}"
-                for path, part in zip(files.values(), parts, strict=True)
-            ),
-        )
+    _check_roles(folder, files, parts)
     _check_time_types(folder, files, parts)
-    try:
-        frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
-    except pl.exceptions.PolarsError as error:
-        raise FileError(
-            "a column has different types in different parts",
-            where=str(folder),
-            found=str(error).splitlines()[0],
-        ) from error
+
     table = Table(
-        frame,
+        _concat_frames(folder, parts),
         "interactions",
         str(folder),
         parts[0].format,
@@ -397,16 +373,52 @@ def _read_fold(
     if unit is None and time_format is None and card is not None and "time" in card:
         unit, time_format = _saved_clock(card["time"], table)
     rows = Rows(table, unit, time_format)
+
     part_of_row = np.repeat(np.arange(len(parts)), [len(part.frame) for part in parts])
     masks: dict[str, Mask] = {name: part_of_row == n for n, name in enumerate(files)}
     if card is None:
         rule = {"rule": "read", "files": [path.name for path in files.values()]}
         return Split(table, rows, masks, rule)
-    empty = np.zeros(len(frame), dtype=bool)
+    empty = np.zeros(len(part_of_row), dtype=bool)
     masks = {name: masks.get(name, empty) for name in card["parts"]}
     split = Split(table, rows, masks, card["rule"], card["found"])
     split.__dict__["card"] = {name: value for name, value in card.items() if name != "files"}
     return split
+
+
+def _read_part(path: Path, columns: Columns | None, card: dict[str, Any] | None) -> Table:
+    """Read the file of a part, by the columns that its card names unless others are passed."""
+    file = read_file(path, _without_header(path))
+    return read_table(file, "interactions", columns or _saved_columns(path, card))
+
+
+def _check_roles(folder: Path, files: Mapping[str, Path], parts: list[Table]) -> None:
+    """Raise if a column with a role is missing in some parts."""
+    present = [part.frame.columns for part in parts]
+    names = dict.fromkeys(name for columns in present for name in columns)
+    incomplete = [name for name in names if not all(name in columns for columns in present)]
+    roles = [name for name in incomplete if name in ROLES["interactions"]]
+    if roles:
+        raise FileError(
+            f"not every part has a {roles[0]}",
+            where=str(folder),
+            found="; ".join(
+                f"{path.name}: {', '.join(columns)}"
+                for path, columns in zip(files.values(), present, strict=True)
+            ),
+        )
+
+
+def _concat_frames(folder: Path, parts: list[Table]) -> pl.DataFrame:
+    """Join the rows of all parts; raise if a column has types that do not go together."""
+    try:
+        return pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise FileError(
+            "a column has different types in different parts",
+            where=str(folder),
+            found=str(error).splitlines()[0],
+        ) from error
 
 
 def _origin_of(

@@ -137,38 +137,32 @@ def prediction_powered(
             "bounds are the smallest and the largest possible value",
             found=parameter("bounds", bounds),
         )
-    y, f, rest = (
-        column(*pair) for pair in (("human", human), ("model", model), ("others", others))
-    )
-    if len(y) != len(f):
-        raise InputError(
-            "human and model hold one value per labelled user",
-            found=f"{len(y)} and {len(f)} values",
-        )
-    if not all(np.isfinite(values).all() for values in (y, f, rest)):
-        raise InputError("human, model and others hold NaN or infinite values")
+    y, f, rest = _check_values(human, model, others)
     of_model, freedom = float(np.concatenate([f, rest]).mean()), float(len(y) - 2)
     if cluster is not None:
         (y, f), freedom = _by_user("cluster", cluster, [y, f])
         (rest,), _ = _by_user("other_cluster", other_cluster, [rest])
-    if len(y) < 3 or len(rest) < 2:
+    n = len(y)
+    if n < 3 or len(rest) < 2:
         raise InputError(
             "at least three labelled users and two others are needed",
-            found=f"{len(y)} labelled, {len(rest)} others",
+            found=f"{n} labelled, {len(rest)} others",
         )
     if weight is not None and not 0 <= weight <= 1:
         raise ParameterError("weight must lie between 0 and 1", found=parameter("weight", weight))
-    n, (used, without) = (
-        len(y),
-        _best_weights(y, f, rest) if weight is None else (float(weight), float(weight)),
-    )
+
+    without: float | Floats
+    if weight is None:
+        used, without = _best_weights(y, f, rest)
+    else:
+        used = without = float(weight)
     estimate = used * float(rest.mean()) + float((y - used * f).mean())
-    of_y, of_f = (
-        (values.sum() - values) / (n - 1) for values in (y, f)
-    )  # means without each labelled user
-    of_labels, _ = jackknife_error(of_y + without * (rest.mean() - of_f))
+    y_without_each = (y.sum() - y) / (n - 1)
+    f_without_each = (f.sum() - f) / (n - 1)
+    of_labels, _ = jackknife_error(y_without_each + without * (rest.mean() - f_without_each))
     error = math.hypot(of_labels, used * float(rest.std(ddof=1)) / math.sqrt(len(rest)))
     human_error = float(y.std(ddof=1)) / math.sqrt(n)
+
     flags = (f"approximate: {n} labelled users, fewer than {_FEW}",) if n < _FEW else ()
     interval = t_around(
         estimate,
@@ -190,6 +184,19 @@ def prediction_powered(
         model=of_model,
         equivalent=n * human_error**2 / error**2 if error > 0 else math.nan,
     )
+
+
+def _check_values(human: Any, model: Any, others: Any) -> tuple[Floats, Floats, Floats]:
+    """Return the values by human labels and by the model's, which are pairs, and the others."""
+    y, f, rest = column("human", human), column("model", model), column("others", others)
+    if len(y) != len(f):
+        raise InputError(
+            "human and model hold one value per labelled user",
+            found=f"{len(y)} and {len(f)} values",
+        )
+    if not all(np.isfinite(values).all() for values in (y, f, rest)):
+        raise InputError("human, model and others hold NaN or infinite values")
+    return y, f, rest
 
 
 def _for_rare_values(

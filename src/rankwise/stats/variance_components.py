@@ -494,14 +494,7 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
         )
     k, mean, deviation = len(d), float(d.mean()), deviation_of(d)
     error = deviation / math.sqrt(k) if deviation else math.nan
-    few = (
-        "a single data set"
-        if k < 2
-        else "fewer than five data sets"
-        if k < 5
-        else "fewer than 20 data sets"
-    )
-    flags = (few,) if k < _FEW_DATA_SETS else ()
+    flags = _flags_of_number(k)
     if deviation == 0:  # signs are all that is left to test, and no interval is known
         flags = (*flags, "data sets do not vary")
         p = smallest_p(k) if mean else 1.0
@@ -510,8 +503,20 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
     interval = t_around(
         mean, error, k - 1, confidence=confidence, method="t over data sets", n=k, flags=flags
     )
-    spread = math.nan if se is None or k < 2 else deviation**2 - float((se**2).mean())
+
+    if se is None or k < 2:
+        return DataSets(interval, p, math.nan)
+    spread = deviation**2 - float((se**2).mean())
     return DataSets(interval, p, math.sqrt(max(spread, 0.0)) if spread == spread else math.nan)
+
+
+def _flags_of_number(k: int) -> tuple[str, ...]:
+    """Return the warning that data sets are few."""
+    if k >= _FEW_DATA_SETS:
+        return ()
+    if k < 2:
+        return ("a single data set",)
+    return ("fewer than five data sets",) if k < 5 else ("fewer than 20 data sets",)
 
 
 def deviation_of(differences: Floats) -> float:

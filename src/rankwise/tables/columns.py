@@ -602,20 +602,29 @@ def _merged_error(
             to_say[column] = named
     names = {f"{role}.{column}": name for column, name in to_say.items()}
     hint = f"say which: {parameter('columns', names)}"
-    if len(to_say) > 1 and sorted(to_say.values()) == sorted(unread):
+    is_complete = len(to_say) > 1 and sorted(to_say.values()) == sorted(unread)
+    if is_complete:
         hint += ", if that is what they are"
-        if undecided[1:] and undecided[0] in to_say:
-            score = {f"{role}.{undecided[-1]}": to_say[undecided[0]]}
-            hint += f"; {parameter('columns', score)} where more is better"
-    elif undecided and undecided[0] in to_say:
-        absent = {f"{role}.{undecided[-1]}": None}
-        hint += f", where {parameter('columns', absent)} says that there is none"
+    if undecided and undecided[0] in to_say:
+        hint += _hint_on_order(role, undecided, to_say, is_complete=is_complete)
     return ColumnError(
         ", and ".join(error.what for error in unresolved.values()),
         where=first.where,
         found="; ".join(dict.fromkeys(error.found or "" for error in unresolved.values())),
         hint=hint,
     )
+
+
+def _hint_on_order(
+    role: TableRole, undecided: Sequence[str], to_say: Mapping[str, str], *, is_complete: bool
+) -> str:
+    """Return how to say that a column is a score and no rank, or that there is none."""
+    last = f"{role}.{undecided[-1]}"
+    if not is_complete:
+        return f", where {parameter('columns', {last: None})} says that there is none"
+    if len(undecided) == 1:
+        return ""
+    return f"; {parameter('columns', {last: to_say[undecided[0]]})} where more is better"
 
 
 def _columns_named(error: ColumnError) -> dict[str, object]:

@@ -294,39 +294,50 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
     name = table.columns.get("timestamp", "timestamp")
     where = f"{table.source}, column {name!r}"
     if "timestamp" not in table.frame.columns:
-        several = names_of(table.unread, table.role, "timestamp")
-        if len(several) > 1:
-            raise several_columns_error(table, "timestamp", several)
-        raise missing_column_error(
-            "there is no column for the timestamp, and this needs one", "timestamp", table
-        )
+        raise _no_times_error(table)
     column = table.frame["timestamp"]
     if column.null_count():
         raise unreadable(where, column.is_null(), column)
     if unit is not None:
         check_choice("time_unit", unit, TimeUnit)
     check_time_format(time_format)
-    column = _plain_numbers(column) if time_format is None else column
-    written = (
-        column.cast(pl.String) if time_format is not None and column.dtype.is_integer() else column
-    )
-    if written.dtype == pl.String:
-        dates, time_format = parse_dates(written, where, time_format)
-        times = _times_of_dates(dates, where, time_format)
-    elif isinstance(column.dtype, pl.Date | pl.Datetime):
-        times = _times_of_dates(column, where)
-    elif not column.dtype.is_numeric():
-        raise ColumnError("timestamps are numbers or dates", where=where, found=str(column.dtype))
-    else:
-        compact = read_compact(column) if unit is None else None
-        times = (
-            _times_of_numbers(column, where, unit)
-            if compact is None
-            else _times_of_dates(compact, where, COMPACT)
-        )
+
+    times = _times_of_column(column, where, unit, time_format)
     if unit is None and len(times.values):
         _check_odd_times(times)
     return times
+
+
+def _no_times_error(table: Table) -> ColumnError:
+    """Return the error for a table without timestamps, or with several columns of them."""
+    several = names_of(table.unread, table.role, "timestamp")
+    if len(several) > 1:
+        return several_columns_error(table, "timestamp", several)
+    return missing_column_error(
+        "there is no column for the timestamp, and this needs one", "timestamp", table
+    )
+
+
+def _times_of_column(
+    column: pl.Series, where: str, unit: TimeUnit | None, time_format: str | None
+) -> Times:
+    """Return the timestamps of a column, by its type and the format that is given."""
+    if time_format is None:
+        column = _plain_numbers(column)
+    elif column.dtype.is_integer():
+        column = column.cast(pl.String)
+
+    if column.dtype == pl.String:
+        dates, time_format = parse_dates(column, where, time_format)
+        return _times_of_dates(dates, where, time_format)
+    if isinstance(column.dtype, pl.Date | pl.Datetime):
+        return _times_of_dates(column, where)
+    if not column.dtype.is_numeric():
+        raise ColumnError("timestamps are numbers or dates", where=where, found=str(column.dtype))
+    compact = read_compact(column) if unit is None else None
+    if compact is None:
+        return _times_of_numbers(column, where, unit)
+    return _times_of_dates(compact, where, COMPACT)
 
 
 def _plain_numbers(column: pl.Series) -> pl.Series:
