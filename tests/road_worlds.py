@@ -401,11 +401,11 @@ def _users_of(probe: Probe) -> str:
 
 
 def by_pieces(probe: Probe, _folder: Path) -> rw.Result:
-    """Evaluate three pieces, whose partials are pickled and merged."""
+    """Evaluate up to three pieces, whose partials are pickled and merged."""
     lists, user = probe.world.tables["recommendations"], _users_of(probe)
     users = lists[user].unique().sort()
     evaluators = []
-    for part in range(3):
+    for part in range(min(3, len(users))):
         evaluator = rw.Evaluator(
             list(probe.metrics),
             truth=probe.world.tables["truth"],

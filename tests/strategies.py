@@ -101,7 +101,9 @@ def id_type(values, *, narrow=False):
         types = [pl.Int8, pl.UInt8, pl.Int16, pl.UInt16, pl.Int32, pl.UInt32, *types]
     least, largest = min(values, default=0), max(values, default=0)
     return next(
-        one for one in types if pl.select(one.min()).item() <= least and largest <= pl.select(one.max()).item()
+        one
+        for one in types
+        if pl.select(one.min()).item() <= least and largest <= pl.select(one.max()).item()
     )
 
 

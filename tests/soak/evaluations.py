@@ -63,7 +63,9 @@ class Evaluation:
 
     def __str__(self) -> str:
         lines = [f"  metrics: {', '.join(self.metrics)}", f"  options: {dict(self.options)}"]
-        lines += [f"  {role}: {table.to_dict(as_series=False)}" for role, table in self.tables.items()]
+        lines += [
+            f"  {role}: {table.to_dict(as_series=False)}" for role, table in self.tables.items()
+        ]
         return "\n".join(lines)
 
 
@@ -220,4 +222,3 @@ def kind(
         {PLAIN: plain, **({TORCH: tensors} if HAS_TORCH else {})},
         refuses,
     )
-

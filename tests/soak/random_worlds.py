@@ -132,7 +132,9 @@ class Case:
             for role, table in tables.items()
             if role not in ("recommendations", "truth")
         }
-        return rw.evaluate(tables["recommendations"], tables["truth"], list(names), **side, **options)
+        return rw.evaluate(
+            tables["recommendations"], tables["truth"], list(names), **side, **options
+        )
 
     def _wide_tables(self) -> dict[str, pl.DataFrame]:
         world = self.named

@@ -31,6 +31,7 @@ from typing import Any
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), *(str(TESTS / name) for name in ("spark", "torch", "soak"))]
 
+import request_worlds  # noqa: E402
 import roads  # noqa: E402
 from hypothesis import HealthCheck, find, settings  # noqa: E402
 from hypothesis.errors import NoSuchExample  # noqa: E402
@@ -48,7 +49,7 @@ NAMES_A_ROAD = re.compile(
 """What a road says that refuses some worlds of lists, by their data or the choices of a convention."""
 TAKES_IT = re.compile(r"rankwise\.\w+ takes it")
 """What a road says that refuses by its declaration."""
-KINDS = {kind.name: kind for kind in (roads.KIND,)}
+KINDS = {kind.name: kind for kind in (roads.KIND, request_worlds.KIND)}
 ROADS = tuple(dict.fromkeys(road for kind in KINDS.values() for road in kind.names))
 
 
@@ -228,12 +229,11 @@ def main() -> None:
         seed += 1
         if time.monotonic() >= end:
             break
-    lines = [
-        *soak.summary(),
+    total = (
         f"seeds {arguments.seed} to {seed - 1}: {soak.worlds.total():,} worlds, "
-        f"{soak.comparisons.total():,} comparisons, {len(soak.reported)} differences",
-    ]
-    sys.stdout.write("\n".join(lines) + "\n")
+        f"{soak.comparisons.total():,} comparisons, {len(soak.reported)} differences"
+    )
+    sys.stdout.write("\n".join([*soak.summary(), total]) + "\n")
     sys.exit(bool(soak.reported))
 
 
