@@ -31,8 +31,10 @@ from typing import Any
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), *(str(TESTS / name) for name in ("spark", "torch", "soak"))]
 
+import crossed_worlds  # noqa: E402
 import request_worlds  # noqa: E402
 import roads  # noqa: E402
+import slice_worlds  # noqa: E402
 from hypothesis import HealthCheck, find, settings  # noqa: E402
 from hypothesis.errors import NoSuchExample  # noqa: E402
 from kinds import COMMANDS, PLAIN, SPARK, TORCH, Kind, is_same  # noqa: E402
@@ -49,7 +51,8 @@ NAMES_A_ROAD = re.compile(
 """What a road says that refuses some worlds of lists, by their data or the choices of a convention."""
 TAKES_IT = re.compile(r"rankwise\.\w+ takes it")
 """What a road says that refuses by its declaration."""
-KINDS = {kind.name: kind for kind in (roads.KIND, request_worlds.KIND)}
+MODULES = (roads, request_worlds, slice_worlds, crossed_worlds)
+KINDS = {module.KIND.name: module.KIND for module in MODULES}
 ROADS = tuple(dict.fromkeys(road for kind in KINDS.values() for road in kind.names))
 
 
