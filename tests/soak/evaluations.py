@@ -20,8 +20,6 @@ from road_worlds import World, by_chunks, by_command, by_configuration, by_piece
 DECLARED: dict[str, Road] = {
     "pieces": "pieces",
     "chunks": "chunks",
-    "cli_parquet": "command",
-    "cli_csv": "command",
     "yaml": "configuration",
     SPARK: "spark",
     TORCH: "torch",
@@ -53,6 +51,11 @@ class Evaluation:
     def tables(self) -> dict[str, pl.DataFrame]:
         """The tables by role."""
         return dict(self.world.tables)
+
+    @property
+    def has_mapping(self) -> bool:
+        """Whether an option is a mapping, for which the command line has no flag."""
+        return any(isinstance(value, Mapping) for value in self.options.values())
 
     def evaluate(self, tables: Mapping[str, pl.DataFrame], **more: Any) -> rw.Result:
         """Evaluate tables in one thread."""
@@ -110,14 +113,14 @@ def pieces(evaluation: Evaluation, folder: Path) -> rw.Result:
     return by_pieces(evaluation, folder)
 
 
-def cli_parquet(evaluation: Evaluation, folder: Path) -> rw.Result:
+def cli_parquet(evaluation: Evaluation, folder: Path) -> rw.Result | None:
     """Evaluate Parquet files with the command line."""
-    return by_command(evaluation, folder)
+    return None if evaluation.has_mapping else by_command(evaluation, folder)
 
 
-def cli_csv(evaluation: Evaluation, folder: Path) -> rw.Result:
+def cli_csv(evaluation: Evaluation, folder: Path) -> rw.Result | None:
     """Evaluate CSV files with the command line; tables that hold lists stay Parquet."""
-    return by_command(evaluation, folder, suffix="csv")
+    return None if evaluation.has_mapping else by_command(evaluation, folder, suffix="csv")
 
 
 def on_spark(evaluation: Evaluation, _folder: Path) -> rw.Result | None:
@@ -163,9 +166,10 @@ def refuses(drawn: Drawn, road: str) -> bool:
         return False
     name = DECLARED[road]
     for option, value in drawn.evaluation.options.items():
-        declaration = option_fields()[option].metadata
-        forms = [form.not_on for form in declaration["forms"] if form.is_given(value)]
-        if any(name in not_on for not_on in (declaration["not_on"], *forms)):
+        declared = option_fields()[option]
+        forms = [form.not_on for form in declared.metadata["forms"] if form.is_given(value)]
+        is_refused = any(name in not_on for not_on in (declared.metadata["not_on"], *forms))
+        if is_refused and value != declared.default:
             return True
     return False
 
@@ -209,16 +213,15 @@ def kind(
     plain: Callable[[Any, rw.Result], Iterator[Comparison]],
     *,
     tensors: Callable[[Any, rw.Result], Iterator[Comparison]] = tensors_refuse,
-    roads: Mapping[str, EvaluationRoad] | None = None,
+    refuses: Callable[[Any, str], bool] = refuses,
 ) -> Kind:
     """Return a kind of worlds that are evaluations, on all roads."""
-    taken = ROADS if roads is None else roads
     return Kind(
         name,
         worlds,
         call,
         say,
-        {road: saying(way) for road, way in taken.items()},
+        {road: saying(way) for road, way in ROADS.items()},
         {PLAIN: plain, **({TORCH: tensors} if HAS_TORCH else {})},
         refuses,
     )

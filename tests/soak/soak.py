@@ -31,7 +31,9 @@ from typing import Any
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), *(str(TESTS / name) for name in ("spark", "torch", "soak"))]
 
+import code_worlds  # noqa: E402
 import crossed_worlds  # noqa: E402
+import probability_worlds  # noqa: E402
 import request_worlds  # noqa: E402
 import roads  # noqa: E402
 import slice_worlds  # noqa: E402
@@ -49,9 +51,16 @@ NAMES_A_ROAD = re.compile(
     r"(rw\.|rankwise\.)evaluate has it|evaluate (it|them|the metrics|each group) "
 )
 """What a road says that refuses some worlds of lists, by their data or the choices of a convention."""
-TAKES_IT = re.compile(r"rankwise\.\w+ takes it")
+TAKES_IT = re.compile(r"rankwise\.\w+ takes it|use rankwise\.\w+")
 """What a road says that refuses by its declaration."""
-MODULES = (roads, request_worlds, slice_worlds, crossed_worlds)
+MODULES = (
+    roads,
+    request_worlds,
+    slice_worlds,
+    crossed_worlds,
+    code_worlds,
+    probability_worlds,
+)
 KINDS = {module.KIND.name: module.KIND for module in MODULES}
 ROADS = tuple(dict.fromkeys(road for kind in KINDS.values() for road in kind.names))
 
