@@ -37,6 +37,7 @@ import probability_worlds  # noqa: E402
 import request_worlds  # noqa: E402
 import roads  # noqa: E402
 import slice_worlds  # noqa: E402
+import stage_worlds  # noqa: E402
 from hypothesis import HealthCheck, find, settings  # noqa: E402
 from hypothesis.errors import NoSuchExample  # noqa: E402
 from kinds import COMMANDS, PLAIN, SPARK, TORCH, Kind, is_same  # noqa: E402
@@ -60,6 +61,7 @@ MODULES = (
     crossed_worlds,
     code_worlds,
     probability_worlds,
+    stage_worlds,
 )
 KINDS = {module.KIND.name: module.KIND for module in MODULES}
 ROADS = tuple(dict.fromkeys(road for kind in KINDS.values() for road in kind.names))
@@ -107,6 +109,8 @@ class Soak:
         except rw.RankwiseError as error:
             self.refused[kind.name] += 1
             found = self.of_refused(kind, world, error, roads)
+        except Exception as error:  # noqa: BLE001 - whatever a call raises that is no refusal
+            found = [Difference(kind.name, "call", _place(error), str(error), "a result")]
         else:
             found = [one for road in roads for one in self.on_road(kind, road, world, result)]
         return [one for one in found if one.key not in self.reported]
