@@ -33,6 +33,7 @@ sys.path[:0] = [str(TESTS), *(str(TESTS / name) for name in ("spark", "torch", "
 
 import code_worlds  # noqa: E402
 import crossed_worlds  # noqa: E402
+import event_worlds  # noqa: E402
 import probability_worlds  # noqa: E402
 import request_worlds  # noqa: E402
 import roads  # noqa: E402
@@ -62,6 +63,7 @@ MODULES = (
     code_worlds,
     probability_worlds,
     stage_worlds,
+    event_worlds,
 )
 KINDS = {module.KIND.name: module.KIND for module in MODULES}
 ROADS = tuple(dict.fromkeys(road for kind in KINDS.values() for road in kind.names))
