@@ -48,7 +48,9 @@ class Experiment:
 
     def __str__(self) -> str:
         shown = f"  shown: {self.shown}"
-        return f"{shown}\n  actions: {self.actions}\n  types: {self.types}\n  options: {self.options}"
+        return (
+            f"{shown}\n  actions: {self.actions}\n  types: {self.types}\n  options: {self.options}"
+        )
 
     @cached_property
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -63,7 +65,9 @@ class Experiment:
         outcomes = [(query, one, kind) for kind, query, _, one in self.actions]
         of_outcomes = {"request": self.types["request"], **item, "kind": pl.String}
         return {
-            "exposures": table(shown, request | {"position": pl.Int64} | item | {"team": pl.String}),
+            "exposures": table(
+                shown, request | {"position": pl.Int64} | item | {"team": pl.String}
+            ),
             "outcomes": table(outcomes, of_outcomes),
         }
 
@@ -143,7 +147,9 @@ def worlds(draw: st.DrawFn) -> Experiment:
         options["reward"] = reward
     if draw(st.booleans()):
         options["credit"] = "winner"
-    return Experiment(shown, actions, draw(types_of(user=users, request=queries, item=items)), options)
+    return Experiment(
+        shown, actions, draw(types_of(user=users, request=queries, item=items)), options
+    )
 
 
 def call(world: Experiment) -> rw.Interleaving:
