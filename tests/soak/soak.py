@@ -33,6 +33,7 @@ sys.path[:0] = [str(TESTS), *(str(TESTS / name) for name in ("spark", "torch", "
 
 import code_worlds  # noqa: E402
 import crossed_worlds  # noqa: E402
+import decision_worlds  # noqa: E402
 import event_worlds  # noqa: E402
 import log_worlds  # noqa: E402
 import probability_worlds  # noqa: E402
@@ -66,6 +67,7 @@ MODULES = (
     stage_worlds,
     event_worlds,
     log_worlds,
+    decision_worlds,
 )
 KINDS = {module.KIND.name: module.KIND for module in MODULES}
 ROADS = tuple(dict.fromkeys(road for kind in KINDS.values() for road in kind.names))
