@@ -401,11 +401,11 @@ def _users_of(probe: Probe) -> str:
 
 
 def by_pieces(probe: Probe, _folder: Path) -> rw.Result:
-    """Evaluate three pieces, whose partials are pickled and merged."""
+    """Evaluate up to three pieces, whose partials are pickled and merged."""
     lists, user = probe.world.tables["recommendations"], _users_of(probe)
     users = lists[user].unique().sort()
     evaluators = []
-    for part in range(3):
+    for part in range(min(3, len(users))):
         evaluator = rw.Evaluator(
             list(probe.metrics),
             truth=probe.world.tables["truth"],
@@ -428,15 +428,20 @@ def by_chunks(probe: Probe, folder: Path) -> rw.Result:
     )
 
 
-def _written(probe: Probe, folder: Path) -> dict[str, str]:
+def _written(probe: Probe, folder: Path, suffix: str = "parquet") -> dict[str, str]:
+    """Write the tables, those that hold lists as Parquet, and return the names of their files."""
+    files = {}
     for role, table in probe.world.tables.items():
-        table.write_parquet(folder / f"{role}.parquet")
-    return {role: f"{role}.parquet" for role in probe.world.tables}
+        is_nested = any(dtype.is_nested() for dtype in table.dtypes)
+        files[role] = f"{role}.{'parquet' if is_nested else suffix}"
+        write = table.write_csv if files[role].endswith("csv") else table.write_parquet
+        write(folder / files[role])
+    return files
 
 
-def by_command(probe: Probe, folder: Path) -> rw.Result:
+def by_command(probe: Probe, folder: Path, suffix: str = "parquet") -> rw.Result:
     """Evaluate files with the command line, and load the result that it saves."""
-    files = _written(probe, folder)
+    files = _written(probe, folder, suffix)
     arguments = [files.pop("recommendations"), files.pop("truth"), "--save", "saved"]
     for role, path in files.items():
         arguments += [f"--{role}", path]

@@ -10,6 +10,101 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 ITEMS = list(range(12))
+_LARGEST = 2**63 - 1
+STARTS = {
+    "small": lambda size: 0,
+    "int8": lambda size: 2**7 - size,
+    "least of int8": lambda size: -(2**7),
+    "beyond int8": lambda size: 2**7 - size // 2,
+    "uint8": lambda size: 2**8 - size,
+    "int16": lambda size: 2**15 - size,
+    "uint16": lambda size: 2**16 - size,
+    "int32": lambda size: 2**31 - size,
+    "least of int32": lambda size: -(2**31),
+    "beyond int32": lambda size: 2**31 - size // 2,
+    "uint32": lambda size: 2**32 - size // 2,
+    "ten digits": lambda size: 10**10 - size,
+    "beyond exact floats": lambda size: 2**53 - size // 2,
+    "least of int64": lambda size: -(2**63),
+    "int64": lambda size: 2**63 - size,
+}
+"""The first of consecutive integers at the limit of a type, by the number of ids."""
+UNSIGNED = {
+    "beyond int64": lambda size: 2**63 - size // 2,
+    "uint64": lambda size: 2**64 - size,
+}
+"""The first of integers that a signed id of 64 bits cannot hold: every call refuses them."""
+NAMES = [
+    "tab\tin",
+    "comma, in",
+    'quote"in',
+    "'quoted'",
+    '"quoted"',
+    "line\nin",
+    "a::b",
+    "a/b",
+    "a|b",
+    "a; b",
+    "blank in",
+    "a\\b",
+    "a=b",
+    "a × b",
+    "[in brackets]",
+    "{braces}",
+    "#hash",
+    "-",
+    "é",
+    "e\u0301",
+    "日本語",
+    "😀",
+    "\u200b",
+    "nan",
+    "NaN",
+    "null",
+    "None",
+    "NA",
+    "inf",
+    "true",
+    "0x10",
+    "1e3",
+    "1_0",
+    "01",
+]
+"""Names with separators, quotes and signs that formats use, and names that look empty or like numbers."""
+
+
+@st.composite
+def ids(draw, size):
+    """Draw ``size`` ids of one type in ascending order: integers at limits of types, or names.
+
+    The simplest are the integers from 0. Those of ``UNSIGNED`` are not among them.
+    """
+    kind = draw(st.sampled_from([*STARTS, "both ends", "digits", "names"]))
+    if kind == "both ends":
+        return [*range(size // 2), *range(_LARGEST - size + size // 2 + 1, _LARGEST + 1)]
+    if kind == "digits":  # text that is written as integers of more than 64 bits
+        return [str(10**20 + number) for number in range(size)]
+    if kind == "names":
+        chosen = draw(st.lists(st.sampled_from(NAMES), max_size=size, unique=True))
+        plain = (f"name {number:04}" for number in range(size - len(chosen)))
+        return sorted([*chosen, *plain])
+    start = STARTS[kind](size)
+    return [*range(start, start + size)]
+
+
+def id_type(values, *, narrow=False):
+    """Return the type of a column of ids, with ``narrow`` the smallest that holds them."""
+    if any(isinstance(value, str) for value in values):
+        return pl.String
+    types = [pl.Int64, pl.UInt64]
+    if narrow:
+        types = [pl.Int8, pl.UInt8, pl.Int16, pl.UInt16, pl.Int32, pl.UInt32, *types]
+    least, largest = min(values, default=0), max(values, default=0)
+    return next(
+        one
+        for one in types
+        if pl.select(one.min()).item() <= least and largest <= pl.select(one.max()).item()
+    )
 
 
 def examples(n):

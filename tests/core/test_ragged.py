@@ -78,7 +78,8 @@ def test_segments_without_rows_are_in_no_part():
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("dtype", [np.int64, np.int32])  # compiled loops take 64-bit items
 @pytest.mark.parametrize("low", [0, -5])
-def test_rows_are_grouped_by_user_in_their_order(threads, dtype, low, monkeypatch):
+@pytest.mark.parametrize("has_largest", [False, True])
+def test_rows_are_grouped_by_user_in_their_order(threads, dtype, low, has_largest, monkeypatch):
     monkeypatch.setattr(ragged, "_STEP", 50)  # several shares of few rows
     rng = np.random.default_rng(0)
     codes, items, score = (
@@ -86,6 +87,8 @@ def test_rows_are_grouped_by_user_in_their_order(threads, dtype, low, monkeypatc
         rng.integers(low, 40, 900).astype(dtype),
         rng.random(900),
     )
+    if has_largest:
+        items[5] = np.iinfo(dtype).max
     groups, moved, ordered = ragged.group_scored_items(codes, 9, items, score, threads)
     order = sorted(range(900), key=lambda row: codes[row])
     assert moved.tolist() == items[order].tolist()

@@ -32,6 +32,23 @@ def test_integers_there_and_back(columns, limit):
     assert all(code < vocabulary.size for code in code_of.values())
 
 
+def test_a_single_id_that_polars_lends_for_writing_stays_as_it_is():
+    vocabulary = IntegerVocabulary(10)
+    ids = pl.Series([2**40, 2**40]).unique()  # Polars lends its memory
+    assert vocabulary.encode(pl.Series([-7])).tolist() == [0]
+    assert vocabulary.encode(ids).tolist() == [1]
+    assert ids.to_list() == [2**40]
+    assert vocabulary.encode(pl.Series([2**40, -7])).tolist() == [1, 0]
+    assert vocabulary.size == 2
+
+
+def test_pieces_have_the_activity_of_one_user_with_a_large_id():
+    train = pl.DataFrame({"user": [10**10] * 2, "item": [6, 8]})
+    evaluator = rw.Evaluator("gini@3", truth={1: {0}}, train=train, items=range(9), by="activity")
+    evaluator.update({1: [1]})
+    assert evaluator.result().slices["group"].to_list() == ["none"]
+
+
 def test_codes_stay_dense_beside_an_id_far_away():
     vocabulary = vocabulary_for([pl.Series([1, 2, 3])], dense=True)
     assert vocabulary.encode(pl.Series([4, 6])).tolist() == [4, 6]

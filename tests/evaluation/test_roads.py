@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+import rankwise as rw
 from rankwise.errors import RankwiseError
 from rankwise.evaluation import settings
 from rankwise.evaluation.settings import ListOptions, option_fields
@@ -95,6 +96,31 @@ def test_typed_dictionaries_have_what_the_declaration_says():
         listed = {*dictionary.__annotations__} - {"k", "threshold"}
         assert listed | explicit[road] == declared, road
     assert {*ListOptions.__annotations__} - {"k", "threshold"} == {*option_fields()}
+
+
+LISTED = {"ann": ["heat", "jaws"]}
+RATED = {"user": ["ann"], "item": ["heat"], "prediction": [4.0], "rating": [5.0]}
+
+
+class Listed:
+    def recommend(self, user, n):
+        return LISTED[user][:n]
+
+
+CALLS = {
+    "pieces": lambda **options: rw.Evaluator("mrr@2", truth=LISTED, **options),
+    "model": lambda **options: rw.evaluate_model(Listed(), LISTED, "mrr@2", **options),
+    "ratings": lambda **options: rw.evaluate_ratings(RATED, "mrr@2", **options),
+}
+
+
+@pytest.mark.parametrize("road", CALLS)
+def test_a_road_that_refuses_an_option_takes_its_default(road):
+    for name, entry in option_fields().items():
+        if road in entry.metadata["not_on"]:
+            CALLS[road](**{name: entry.default})
+    with pytest.raises(TypeError, match="argument 'poplation'; did you mean 'population'"):
+        CALLS[road](poplation=None)
 
 
 def test_refusals_name_roads_and_options_beside_exist():

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+from operator import truediv
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import assume, given
@@ -121,6 +124,38 @@ def test_the_shares_add_up_and_agree_with_recall(candidates, ranked, truth, k):
         set(items) <= set(candidates[user]) for user, items in ranked.items()
     ):
         assert shares(found)["never retrieved"] == pytest.approx(1 - recall)
+
+
+def test_shares_of_sources_do_not_depend_on_the_order_of_rows():
+    rng = np.random.default_rng(3)
+    pairs = [(user, item) for user in range(40) for item in rng.permutation(9)[:5].tolist()]
+    of_source = {"old": pairs[::2], "new": pairs[1::3]}
+    schema = {"user": pl.Int64, "item": pl.Int64}
+    tables = {name: pl.DataFrame(rows, schema, orient="row") for name, rows in of_source.items()}
+    truth = pl.DataFrame(pairs[::5], schema, orient="row")
+    ranked = tables["old"].with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
+    shares = {"both": [], "either": []}
+    for user in range(40):
+        old, new = ({item for u, item in rows if u == user} for rows in of_source.values())
+        shares["both"].append(len(old & new))
+        shares["either"].append(len(old | new))
+    expected = math.fsum(map(truediv, shares["both"], shares["either"])) / 40
+    said = set()
+    for seed in range(5):
+        turned = {
+            name: own.sample(fraction=1, shuffle=True, seed=seed) for name, own in tables.items()
+        }
+        found = rw.stages(turned, truth.sample(fraction=1, shuffle=True, seed=seed), ranked=ranked)
+        assert found.overlaps["share"].item() == expected
+        said.add(repr(found.sources.rows()))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("items", [[2**63 - 1, 5], [-(2**63), 2**63 - 1], [0, 1], ["a", "~"]])
+def test_a_fate_of_no_item_is_told_beside_any_ids(items):
+    lists, truth = {1: items}, {1: {items[0]}}
+    found = rw.stages(pl_lists(lists), truth, "recall@1", ranked=lists)
+    assert shares(found) == {"shown": 1.0, "never retrieved": 0.0, "ranked below 1": 0.0}
 
 
 def pl_lists(lists):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from strategies import fewer
+from strategies import UNSIGNED, fewer
 
 LIMITS = {
     pl.Int8: 2**7 - 1,
@@ -160,3 +160,42 @@ def test_text_of_whole_numbers_is_looked_up_among_whole_numbers(option, roles, w
     tables = wide_tables(world)
     mixed = tables | renamed({role: tables[role] for role in roles}, "{}")
     assert in_any_order(mixed, **OPTIONS[option]) == in_any_order(tables, **OPTIONS[option])
+
+
+def in_memory(lists, folder):
+    return {lists["user"][0]: lists["item"].to_list()}
+
+
+def as_table(lists, folder):
+    return lists
+
+
+def as_parquet(lists, folder):
+    lists.write_parquet(folder / "lists.parquet")
+    return folder / "lists.parquet"
+
+
+@pytest.mark.parametrize("form", [in_memory, as_table, as_parquet])
+@pytest.mark.parametrize("column", ["user", "item"])
+@pytest.mark.parametrize("start", UNSIGNED)
+def test_integers_beyond_64_bits_with_a_sign_are_refused_as_such(start, column, form, tmp_path):
+    first = UNSIGNED[start](6)
+    ids = {"user": [1] * 6, "item": [*range(6)]}
+    ids[column] = [first + 5] * 6 if column == "user" else [*range(first, first + 6)]
+    lists = pl.DataFrame(ids, schema_overrides={column: pl.UInt64})
+    for call in (
+        rw.evaluate,
+        lambda *tables: rw.Evaluator("mrr", truth=tables[1]).update(tables[0]),
+    ):
+        with pytest.raises(rw.errors.IdError, match="must fit 64 bits with a sign") as error:
+            call(form(lists, tmp_path), {1: {1}})
+        assert error.value.found == str(first + 5)
+        assert error.value.hint == "cast the column to strings in every table"
+    as_text = lists.with_columns(pl.col("user", "item").cast(pl.String))
+    assert rw.evaluate(as_text, as_text.head(1), "mrr")["mrr"] == 1.0
+
+
+def test_integers_of_a_text_file_beyond_64_bits_are_text(tmp_path):
+    (tmp_path / "lists.csv").write_text(f"user,item\n1,{2**64 - 1}\n1,{2**63 - 1}\n")
+    result = rw.evaluate(tmp_path / "lists.csv", {1: {str(2**63 - 1)}}, "mrr")
+    assert result["mrr"] == 0.5

@@ -124,6 +124,28 @@ def test_the_tail_is_that_of_exponential_sums(values):
     assert probability_above(x)[0] == pytest.approx((draws >= 0).mean(), abs=0.035)
 
 
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        (pl.Int8, -128),
+        (pl.UInt8, 0),
+        (pl.Int16, -(2**15)),
+        (pl.Int64, 2**63 - 256),
+        (pl.Int64, -(2**63)),
+    ],
+)
+def test_items_at_the_limits_of_their_type_change_no_bit(kind, first):
+    log = rw.datasets.logged(users=60, seed=3).exposures
+    items = pl.Series("item", np.random.default_rng(1).permutation(256)[log["item"].to_numpy() % 7])
+    items[0], items[1] = 0, 255
+    numbered = log.with_columns(items)
+    moved = log.with_columns(pl.Series("item", [first + item for item in items], dtype=kind))
+    targets = {"new": "p_new", "even": rw.policies.Uniform()}
+    one, other = (off_policy(frame, targets=targets) for frame in (numbered, moved))
+    for name in ("table", "differences", "sensitivity", "positions", "per_user"):
+        assert getattr(one, name).equals(getattr(other, name), null_equal=True), name
+
+
 def test_splitting_a_user_changes_only_intervals():
     log = rw.datasets.logged(users=200, seed=3).exposures
     split = log.with_columns(user=pl.col("user") * 1000 + pl.col("request") % 2)

@@ -58,10 +58,8 @@ def _plain_lists(case: Case) -> dict[int, list[int]] | None:
         return None
     step = {"item": 1, "item_desc": -1}.get(ties or "", 0)
     as_text = case.options.get("ids") == "text" and not case.text  # 10 before 9
-    place = {
-        item: at_row
-        for at_row, item in enumerate(sorted(case.world.catalogue, key=str if as_text else None))
-    }
+    names = {item: str(case.items[item]) if as_text else item for item in case.world.catalogue}
+    place = {item: at_row for at_row, item in enumerate(sorted(names, key=names.__getitem__))}
     return {
         user: sorted(own, key=lambda item, own=own: (-own[item], step * place[item]))
         for user, own in case.world.lists.items()
@@ -121,7 +119,8 @@ def _of_users(
         expected[user] = _value(
             case, world, user, name, k, "relevance" if metric.needs_relevant else about
         )
-    ids = [int(str(user).lstrip("u")) for user in result.per_user["user"]]
+    number = {str(user): at_row for at_row, user in enumerate(case.users)}
+    ids = [number[str(user)] for user in result.per_user["user"]]
     if cell in result.per_user.columns:
         for user, value in zip(ids, result.per_user[cell], strict=True):
             yield f"{cell} of user {user}", value, expected[user]

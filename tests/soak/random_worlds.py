@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, get_args
 
 import polars as pl
@@ -16,7 +16,7 @@ from metrics.test_against_functional import CATALOGUE, PER_USER, RATING
 from metrics.test_against_functional_with_facts import TWINS, WHOLE, at
 from rankwise.core.populations import PopulationName
 from rankwise.options import Relevance, Ties, Undefined, WithoutList
-from strategies import World, worlds
+from strategies import World, id_type, ids, worlds
 
 PLAIN = [*PER_USER, *CATALOGUE, *RATING, *TWINS, *WHOLE]
 OTHER = [
@@ -62,8 +62,10 @@ class Case:
         Options of `rankwise.evaluate`.
     order : str
         The columns that order lists: one of ``ORDERED_BY``.
-    text : bool
-        Whether ids are text.
+    users, items : list
+        The ids of the users and items numbered 0, 1, … in the world, in the same order.
+    narrow : bool
+        Whether columns of ids have the smallest type that holds them.
     repeats : int
         Rows of the lists that occur twice.
     gaps : bool
@@ -74,19 +76,67 @@ class Case:
     metrics: tuple[str, ...]
     options: Mapping[str, Any]
     order: str
-    text: bool
+    users: list[Any]
+    items: list[Any]
+    narrow: bool
     repeats: int
     gaps: bool
 
     @property
-    def named(self) -> World:
-        """The world with the ids of the case; names keep the order of ids."""
-        if not self.text:
-            return self.world
-        return self.world.renamed(lambda user: f"u{user:03}", lambda item: f"ä{item:03}")
+    def text(self) -> bool:
+        """Whether items have names."""
+        return isinstance(self.items[0], str)
 
+    @property
+    def named(self) -> World:
+        """The world with the ids of the case, which keep the order of its numbers."""
+        return self.world.renamed(self.users.__getitem__, self.items.__getitem__)
+
+    @cached_property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Return the tables by role."""
+        """The tables by role."""
+        types = {
+            name: id_type(values, narrow=self.narrow)
+            for name, values in (("user", self.users), ("item", self.items))
+        }
+        return {
+            role: table.cast({name: types[name] for name in types if name in table.columns})
+            for role, table in self._wide_tables().items()
+        }
+
+    @cached_property
+    def usable(self) -> tuple[str, ...]:
+        """The metrics that can be evaluated together, all if none can: some refuse an option."""
+        if self._works(*self.metrics):
+            return self.metrics
+        alone = tuple(metric for metric in self.metrics if self._works(metric))
+        if not alone:
+            return self.metrics
+        return alone if self._works(*alone) else alone[:1]
+
+    def _works(self, *metrics: str) -> bool:
+        try:
+            self.evaluate(self.tables, metrics)
+        except rw.RankwiseError:
+            return False
+        return True
+
+    def evaluate(
+        self, tables: Mapping[str, Any], metrics: tuple[str, ...] | None = None, **more: Any
+    ) -> rw.Result:
+        """Evaluate in one thread with kernels: what the other roads are compared with."""
+        options = {"threads": 1, **self.options, **more}
+        names = self.usable if metrics is None else metrics
+        side = {
+            role: table
+            for role, table in tables.items()
+            if role not in ("recommendations", "truth")
+        }
+        return rw.evaluate(
+            tables["recommendations"], tables["truth"], list(names), **side, **options
+        )
+
+    def _wide_tables(self) -> dict[str, pl.DataFrame]:
         world = self.named
         lists = _rows(world.lists, "score").with_columns(
             rank=pl.int_range(1, pl.len() + 1).over("user")
@@ -128,7 +178,7 @@ class Case:
                 ("options", dict(self.options)),
                 (
                     "lists",
-                    f"ordered by {self.order}, {self.repeats} repeated rows, gaps: {self.gaps}, text: {self.text}",
+                    f"ordered by {self.order}, {self.repeats} repeated rows, gaps: {self.gaps}",
                 ),
                 *vars(self.world).items(),
             )
@@ -255,6 +305,8 @@ def cases(draw: st.DrawFn) -> Case:
         draw(metrics(convention)),
         chosen,
         order,
+        draw(ids(150)),
+        draw(ids(100)),
         draw(st.booleans()),
         repeats,
         gaps,

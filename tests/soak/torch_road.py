@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kinds import numbers_of
 from random_worlds import Case
-from roads import compared
 from tensor_worlds import around, collected, evaluated, tensors_of
 
 import rankwise as rw
@@ -46,6 +46,7 @@ def torch_values(case: Case, metrics: tuple[str, ...]) -> Iterator[tuple[str, An
         ):  # every column is an item; tables saw some of them
             return
         raise
-    for name, value, expected in compared(ours, theirs):
+    values, expected = numbers_of(ours), numbers_of(theirs)
+    for name in {**values, **expected}:
         if name != "counts":  # tables and tensors count what concerns each
-            yield name, value, expected
+            yield name, values.get(name, "none"), expected.get(name, "none")

@@ -268,6 +268,21 @@ def test_groups_in_a_collation_are_those_of_their_letters(spark):
     assert result.slices["group"].to_list() == ["A", "a"]
 
 
+@pytest.mark.parametrize("kind", [pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64])
+def test_unsigned_integers_of_tables_on_the_driver(spark, kind):
+    last = min(2**63 - 1, int(pl.select(kind.max()).item()))
+    ids = {"user": [last, last, last - 1], "item": [last, 0, 0]}
+    lists = pl.DataFrame(ids, schema_overrides={"user": kind, "item": kind})
+    truth = lists.head(2).with_columns(relevance=pl.Series([1, 3], dtype=kind))
+    groups = [2**64 - 1, 5] if kind == pl.UInt64 else [7, 5]
+    users = lists[1:].select("user", group=pl.Series(groups, dtype=kind))
+    options = {"users": users, "by": "group", "population": "all"}
+    one = rw.evaluate(lists, truth, ["ndcg@2", "recall@1"], **options)
+    there = rs.evaluate(lists, truth, ["ndcg@2", "recall@1"], spark=spark, **options)
+    assert dict(there.values) == dict(one.values)
+    assert there.slices.equals(one.slices)
+
+
 def test_true_and_false_are_a_relevance(spark):
     tables = {role: frames(8)[role] for role in ("recommendations", "truth")}
     tables["truth"] = tables["truth"].with_columns(pl.col("relevance") > 2)

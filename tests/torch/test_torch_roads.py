@@ -103,6 +103,13 @@ def test_a_collection_takes_what_the_declaration_says():
     assert {*MetricOptions.__annotations__} - {"k", "threshold"} | EXPLICIT == declared
 
 
+def test_a_collection_takes_the_default_of_every_option():
+    for name, entry in option_fields().items():
+        collection = Collection("mrr@2", **{name: entry.default})
+        collection.update(torch.tensor([[0.9, 0.1]]), torch.tensor([[0.0, 1.0]]))
+        assert collection.compute()["mrr@2"] == 0.5, name
+
+
 def test_states_of_other_settings_say_which_setting_differs():
     scores, target = torch.tensor([[0.9, 0.1, 0.5]]), torch.tensor([[5.0, 0.0, 2.0]])
     saved = Collection(["ndcg@2", "recall@2"], relevance_threshold=3, population="both")

@@ -552,7 +552,9 @@ def _grouped_by_scipy(
     """Group rows like `group_scored_items`, by the conversion of a sparse matrix in SciPy."""
     from scipy.sparse import coo_array
 
-    if not are_small(items) and items.min() < 0:  # no column of a matrix: rows are moved instead
+    largest = np.iinfo(np.int64).max  # the last column of a matrix that SciPy can count
+    if not are_small(items) and (items.min() < 0 or items.max() == largest):
+        # These items are no columns of a matrix: rows are moved instead.
         groups, moved, score = _grouped_by_scipy(codes, size, np.arange(len(items)), score)
         return groups, items[moved], score
     n_items = int(items.max()) + 1

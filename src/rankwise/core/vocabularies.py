@@ -138,7 +138,7 @@ class IntegerVocabulary:
         new = new.filter(~new.is_in(self._outside.implode()))
         self._outside = pl.concat([self._outside, new])
         numbers = self.limit + np.arange(len(self._outside))
-        codes = ids.to_numpy(writable=True)
+        codes = ids.to_numpy().copy()  # Polars may lend the memory of a single id for writing
         codes[outside.to_numpy()] = outliers.replace_strict(
             self._outside, numbers, return_dtype=pl.Int64
         ).to_numpy()

@@ -242,6 +242,9 @@ def expand_aliases(
 ) -> tuple[Convention | None, dict[str, Any]]:
     """Return the convention and all other options, with shorthands expanded.
 
+    An option that a road does not take may have its default there, so that one set of options
+    serves several roads.
+
     Raises
     ------
     ParameterError
@@ -253,12 +256,13 @@ def expand_aliases(
     road = _ROAD_OF.get(options_class.__name__)
     if road is not None:
         check_taken(road, options)
+    declared = option_fields() if road is not None else {}
     for name in options:
-        if name not in taken:
+        if name not in taken and name not in declared:
             hint = nearest(name, taken)
             ending = f"; {hint}" if hint else ""
             raise TypeError(f"unexpected keyword argument {name!r}{ending}")
-    choices = dict(options)
+    choices = {name: value for name, value in options.items() if name in taken}
     if "threshold" in choices:
         if choices.get("relevance_threshold") not in (None, choices["threshold"]):
             both = f"{choices['threshold']} and {choices['relevance_threshold']}"

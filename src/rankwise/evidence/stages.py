@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any
 
 import polars as pl
@@ -456,12 +457,16 @@ def _share(fates: pl.DataFrame, fate: str, read: _Tables, options: Mapping[str, 
     """Return the share of each user's relevant items with a fate: the recall of a list of them."""
     rows = fates.filter(pl.col("fate") == fate)
     if rows.is_empty():  # an item that is nobody's, so that every user has the share 0
-        user = fates["user"].head(1)
-        nobody = pl.Series("item", [None], dtype=fates.schema["item"])
-        other = fates["item"].max()
-        item = f"{other}\x00" if isinstance(other, str) else int(other) + 1  # type: ignore[arg-type]
-        rows = pl.DataFrame([user, nobody.fill_null(item)])
+        rows = pl.DataFrame([fates["user"].head(1), _absent(fates["item"])])
     return evaluate(_ranks(rows), read.truth, _SHARE, **options)
+
+
+def _absent(items: pl.Series) -> pl.Series:
+    """Return an id that is none of these items: of integers the first from 0 that they lack."""
+    if items.dtype == pl.String:
+        return pl.Series("item", [str(items.max()) + "\x00"])
+    known = {*items}
+    return pl.Series("item", [next(number for number in count() if number not in known)])
 
 
 _STAGE = {
@@ -556,8 +561,12 @@ def _mean_share(rows: pl.DataFrame, relevant: pl.DataFrame) -> float:
     """Return the mean over users of the share of their relevant items that rows have."""
     n = relevant.group_by("user").agg(pl.len().alias("n"))
     counted = n.join(rows.group_by("user").len("found"), on="user", how="left")
-    shares = counted["found"].fill_null(0) / counted["n"]
-    return float(shares.mean())  # type: ignore[arg-type]
+    return _mean(counted["found"].fill_null(0) / counted["n"])
+
+
+def _mean(shares: pl.Series) -> float:
+    """Return the mean of shares, whatever the order in which groups come."""
+    return math.fsum(shares) / len(shares)
 
 
 def _overlap_rows(read: _Tables) -> pl.DataFrame:
@@ -569,7 +578,7 @@ def _overlap_rows(read: _Tables) -> pl.DataFrame:
         either = pl.concat(pair).unique()
         counts = either.group_by("user").len("either")
         counts = counts.join(both.group_by("user").len("both"), on="user", how="left")
-        share = (counts["both"].fill_null(0) / counts["either"]).mean()
+        share = _mean(counts["both"].fill_null(0) / counts["either"])
         rows.append({"source": name, "other": other, "share": share})
     schema = {"source": pl.String, "other": pl.String, "share": pl.Float64}
     return pl.DataFrame(rows, schema=schema)

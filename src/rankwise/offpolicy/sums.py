@@ -603,7 +603,9 @@ def _numbered(column: pl.Series) -> tuple[Any, pl.Series]:
     if column.dtype.is_integer():
         low, high = int(column.min()), int(column.max())  # type: ignore[arg-type]
         if high - low < len(column) + 2**16:
-            return column.to_numpy() - low, pl.Series(np.arange(low, high + 1)).cast(column.dtype)
+            # Differences of narrow integers, and what follows the largest integer, have no room.
+            numbers = column.cast(pl.Int64).to_numpy() - low
+            return numbers, pl.Series(low + np.arange(high - low + 1)).cast(column.dtype)
     values = column.unique().sort()
     return values.search_sorted(column).to_numpy().astype(np.int64), values
 

@@ -16,12 +16,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark.sql.functions as sf
+from polars.selectors import unsigned_integer
 from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException, PySparkImportError, PySparkTypeError
@@ -541,8 +542,17 @@ def _suffix_in(path: str) -> str:
 
 
 def send(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
-    """Return a Polars table as a Spark table."""
-    return spark.createDataFrame(small_strings(frame.to_arrow()))
+    """Return a Polars table as a Spark table, whose integers all have a sign."""
+    return spark.createDataFrame(small_strings(_signed(frame).to_arrow()))
+
+
+def _signed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table with unsigned integers as 64-bit integers, or as decimals where these end."""
+    columns = []
+    for column in frame.select(unsigned_integer()):
+        largest = int(cast("int | None", column.max()) or 0)
+        columns.append(column.cast(pl.Int64 if largest < 2**63 else pl.Decimal(20, 0)))
+    return frame.with_columns(columns)
 
 
 def small_strings(table: pa.Table) -> pa.Table:

@@ -730,7 +730,10 @@ def check_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
             ids = ids.cast(pl.Int64)
         except pl.exceptions.PolarsError as error:
             raise IdError(
-                "integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())
+                "integer ids must fit 64 bits with a sign",
+                where=where,
+                found=str(ids.max()),
+                hint="cast the column to strings in every table",
             ) from error
     if ids.null_count():
         row = int(ids.is_null().arg_true()[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from numbers import Real
@@ -640,6 +641,9 @@ def id_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
         return pl.Series(column, values, strict=True)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         types = sorted({type(value).__name__ for value in values})
+        if types == ["int"]:  # of which one is beyond 64 bits, as the check of ids says
+            with contextlib.suppress(OverflowError, pl.exceptions.PolarsError):
+                return pl.Series(column, values, dtype=pl.Int128)
         # An integer beyond 128 bits, or text that is no Unicode, if there is only one type.
         reason = f": {str(error).splitlines()[0]}" if len(types) == 1 else ""
         raise IdError(
