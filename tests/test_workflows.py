@@ -79,6 +79,32 @@ def test_pythons_are_those_of_the_classifiers():
     assert f"Python {versions[0]} to {versions[-1]}" in installation
 
 
+def lowest_versions(requirements: list[str]) -> dict[str, str]:
+    """Return the lower bound of each requirement by package, without requirements of extras."""
+    bounds = (re.match(r"([\w-]+)(?:\[.*\])?>=([\d.]+)", text) for text in requirements)
+    return {bound[1]: bound[2] for bound in bounds if bound}
+
+
+def test_lowest_versions_are_those_of_the_project():
+    """Every night runs with them; the versions of PyTorch and of tools are in constraints.txt."""
+    extras = PROJECT["optional-dependencies"]
+    lowest = lowest_versions(PROJECT["dependencies"])
+    for extra in extras.keys() - {"all", "dev"}:
+        lowest |= lowest_versions(extras[extra])
+    del lowest["torch"]
+    lowest["pandas"] = lowest_versions(extras["dev"])["pandas"]
+    lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
+    assert dict(line.split("==") for line in lines if not line.startswith("#")) == lowest
+
+    install, run = (
+        step["run"] for where, step in STEPS if where == "nightly.yml: lowest" and "run" in step
+    )
+    assert install.endswith("-c constraints.txt -c constraints-lowest.txt")
+    assert '-m "not slow and not deep"' in run
+    for extra in extras.keys() - {"all", "dev", "plot"}:  # which report has
+        assert extra in install
+
+
 def test_free_threaded_python_is_tried_and_not_claimed():
     assert "3.14t" in WORKFLOWS["tests.yml"]
     assert JOBS["tests.yml: free-threaded"]["continue-on-error"] is True

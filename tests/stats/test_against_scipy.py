@@ -152,9 +152,9 @@ def test_power(n, effect):
     )
     needed = stats.users_needed(effect)
     assert needed == int(np.ceil(solver.solve_power(effect, power=0.8, alpha=0.05)))
-    assert stats.minimum_detectable(n) == pytest.approx(
-        solver.solve_power(None, nobs=n, power=0.8, alpha=0.05), rel=1e-6
-    )
+    # The power there, as the effect that statsmodels finds is off by 3e-6 with older SciPy.
+    found = stats.minimum_detectable(n)
+    assert solver.power(found, n, 0.05, alternative="two-sided") == pytest.approx(0.8, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["percentile", "basic", "bca"])

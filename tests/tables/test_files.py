@@ -130,7 +130,7 @@ BAD = {
     ),
     "keys.jsonl": (b'{"user": 1, "item": 2, "item": 3}\n', "duplicate key 'item'"),
     "nan.jsonl": (b'{"user": 1, "item": 2, "score": NaN}\n', "not JSON"),
-    "name.zip": (zipped(CSV).replace(b"run.csv", b"\0un.csv"), "damaged or cut short"),
+    "name.zip": (zipped(CSV).replace(b"run.csv", b"sun.csv", 1), "damaged or cut short"),
 }
 
 
