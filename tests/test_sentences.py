@@ -417,6 +417,12 @@ def test_an_option_that_a_format_does_not_know_is_refused_by_name(form, options,
         pair().export(form, **options)
 
 
+def test_of_several_options_that_a_format_does_not_know_the_first_is_shown_with_its_value():
+    with pytest.raises(ParameterError, match="is no option of the format 'csv'") as caught:
+        pair().export("csv", digits=5, metrics=["recall@2"])
+    assert caught.value.found == "metrics=['recall@2']"
+
+
 def test_markdown_honours_the_options_of_tables():
     made = pair()
     table = made.export("markdown", metrics=["mrr@2"], percent=True, digits=4, caption=False)

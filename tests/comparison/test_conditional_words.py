@@ -185,6 +185,39 @@ def test_a_metric_without_a_bound_has_words_under_a_condition_alone():
     assert (stated["verdict"], stated["loss_possible"], stated["loss_stated"]) == ("better", 6, 6)
 
 
+@pytest.mark.parametrize(
+    ("clusters", "stated", "factor"),
+    [("home", None, 8.0), ("home", 6.0, 1.0), (None, 6.0, 8.0), (None, None, 8.0)],
+)
+def test_losses_have_the_unit_of_the_metric_and_of_clusters_with_a_range_that_of_a_user(
+    clusters, stated, factor
+):
+    rng = np.random.default_rng(2)
+    home = np.repeat(np.arange(200), 1 + np.arange(200) % 3)
+    d = -0.3 + rng.normal(0, 1, len(home)).clip(-2, 2)
+    rows = []
+    for unit in (1.0, 8.0):
+        systems = {
+            "a": [result(np.zeros(len(d)), "rmse", home=home)],
+            "b": [result((d + wave) * unit, "rmse", home=home) for wave in (-0.02, 0.0, 0.02)],
+        }
+        most = {} if stated is None else {"largest_loss": stated * unit}
+        rows.append(rw.compare(systems, clusters=clusters, **most)["b"])
+    one, eight = rows
+    assert one["verdict"] == eight["verdict"] == ("better if" if stated is None else "better")
+    assert one["p"] == pytest.approx(eight["p"])
+    assert 0 < one["loss_seen"] * factor == pytest.approx(eight["loss_seen"])
+    assert 0 < one["gain_seen"] * factor == pytest.approx(eight["gain_seen"])
+
+
+def test_the_condition_of_the_best_system_is_the_smallest_of_its_own_pairs():
+    gains = {"a": 0.0, "b": 0.02, "c": 0.045}
+    found = rw.compare({name: result(np.full(100, gain)) for name, gain in gains.items()})
+    conditions = found.table.sort("system", "baseline")["condition"].to_list()
+    assert conditions == pytest.approx([0.4078, 0.9176, 0.5098], abs=1e-4)
+    assert repr(found).startswith("c beats a and b on ndcg@10 if no user loses more than 0.50.")
+
+
 def test_a_stated_loss_takes_the_place_of_the_range():
     d = np.full(100, 0.03)
     plain, stated = against_zero(d), against_zero(d, largest_loss={"ndcg@10": 0.5})

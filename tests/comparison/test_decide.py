@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from scipy.stats import norm, t
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise import stats
-from rankwise.errors import MetricError, MissingValueError, ParameterError
+from rankwise.errors import FileError, MetricError, MissingValueError, ParameterError
 from tools import deep
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -193,6 +194,29 @@ def test_the_record_is_canonical_and_checks_itself(tmp_path):
     assert set(record["inputs"]) == {"old", "new"}
     other = rw.decide(pair(gain=0.05, seed=9), **RULE)
     assert json.loads(other.text)["inputs"] != record["inputs"]
+
+
+@pytest.mark.parametrize("value", ["0.25", "NaN", "-Infinity", '"\\ud800"'])
+def test_a_decision_whose_numbers_were_changed_is_refused(tmp_path, value):
+    file = rw.decide(pair(gain=0.05), **RULE).save(tmp_path / "decision.json")
+    text = re.sub(r'"alpha":[^,}]+', lambda _: f'"alpha":{value}', file.read_text("utf-8"))
+    file.write_text(text, "utf-8")
+    for load in (rw.Decision.load, rw.load):
+        with pytest.raises(FileError, match="changed after the decision was saved") as caught:
+            load(file)
+        assert caught.value.hint == "decide again"
+
+
+def test_a_decision_with_nan_is_refused_whatever_its_digest(tmp_path):
+    record = json.loads(rw.decide(pair(gain=0.05), **RULE).text)
+    del record["sha256"]
+    record["rule"]["alpha"] = math.nan
+    canonical = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    record["sha256"] = hashlib.sha256(canonical.encode()).hexdigest()
+    file = tmp_path / "decision.json"
+    file.write_text(json.dumps(record), "utf-8")
+    with pytest.raises(FileError, match="changed after the decision was saved"):
+        rw.Decision.load(file)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,14 @@ def test_numbers_are_cut_at_edges_and_many_into_quarters():
     assert many.slices["users"].to_list() == [10] * 4
 
 
+@pytest.mark.parametrize(("numbers", "groups"), [(10, 10), (11, 4)])
+def test_up_to_ten_distinct_numbers_are_groups_and_more_are_cut(numbers, groups):
+    lists, truth = {u: range(40) for u in range(40)}, {u: {u} for u in range(40)}
+    priced = {"item": range(40), "price": [i % numbers for i in range(40)]}
+    result = rw.evaluate(lists, truth, "recall@40", items=priced, by="item:price")
+    assert result.slices["group"].n_unique() == groups
+
+
 def test_slices_by_training():
     by = ["item:popularity", "item:cold", "repeat"]
     result = rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, by=by)

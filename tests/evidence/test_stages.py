@@ -212,6 +212,10 @@ def test_the_command_and_the_configuration_agree_with_python(tmp_path):
     assert done.returncode == 0, done.stderr
     again = json.loads((tmp_path / "out" / "stages.json").read_text())
     assert again["losses"] == expected.to_dict()["losses"]
+    done = rankwise_here(tmp_path / "out", "run", "config.yaml")  # which names the files from there
+    assert done.returncode == 0, done.stderr
+    again = json.loads((tmp_path / "out" / "rerun" / "stages.json").read_text())
+    assert again["losses"] == expected.to_dict()["losses"]
 
 
 def test_stages_are_saved_and_read(tmp_path):

@@ -359,6 +359,41 @@ def test_a_failed_run_keeps_what_was_finished_with_a_note(files, monkeypatch):
     assert {path.name for path in (out / "results").iterdir()} == {"near", "broken"}
 
 
+def test_a_failed_run_names_the_studies_that_were_finished(files, monkeypatch):
+    from rankwise.experiments import run as module
+
+    def failing(*_, **__):
+        raise RankwiseError("the audit fails here")
+
+    monkeypatch.setattr(module, "_audited", failing)
+    rows = ["system,one,two", *(f"s{at},0.{at},0.{9 - at}" for at in range(1, 9))]
+    (files / "board.csv").write_text("\n".join(rows), "utf-8")
+    text = f"{TABLES}{TWO}evaluation: {{metrics: [mrr@7]}}\nleaderboard: {{table: board.csv}}\n"
+    (files / "config.yaml").write_text(text)
+    with pytest.raises(RankwiseError, match="fails here"):
+        execute(read_experiment(files / "config.yaml"))
+    note = (files / "rankwise-results" / "unfinished.txt").read_text(encoding="utf-8")
+    assert "the comparison, the leaderboard" in note
+
+
+@pytest.mark.parametrize(
+    ("option", "named"),
+    [
+        ("ranks: keep", "ranks"),
+        ("duplicates: keep", "duplicates"),
+        ("empty_lists: present", "empty"),
+    ],
+)
+def test_places_that_are_kept_are_refused_for_metrics_of_lists_before_a_run(files, option, named):
+    text = f"{TABLES}{TWO}evaluation: {{metrics: [mrr@7, gini@7], {option}}}\n"
+    (files / "config.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_experiment(files / "config.yaml")
+    (mistake,) = caught.value.mistakes
+    assert "metrics that describe lists cannot count ranks without an item" in mistake
+    assert named in mistake
+
+
 def test_a_run_that_is_interrupted_says_so(files):
     (files / "config.yaml").write_text(TABLES + TWO)
 

@@ -10,7 +10,7 @@ from rankwise.convention.convention import Convention
 from rankwise.errors import ConfigError
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute
-from rankwise.experiments.warprec import ComplexMetric, complex_metric
+from rankwise.experiments.warprec import ComplexMetric, Significance, complex_metric, tests_of
 
 HEAD = """\
 data: {truth: split, items: items.csv}
@@ -147,6 +147,24 @@ def test_a_propensity_leaves_what_a_metric_says_itself(files):
     )
     assert "evaluation.propensity.estimator: uniform propensities correct nothing" in said
     assert experiment(files, "evaluation: {metrics: [Recall], top_k: 5, propensity: {clip: 0.2}}\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "corrections"),
+    [
+        ({}, ["none"]),
+        ({"bonferroni": True}, ["bonferroni"]),
+        ({"holm_bonferroni": True}, ["holm"]),
+        ({"fdr": True, "bonferroni": True}, ["bonferroni", "bh"]),
+    ],
+)
+def test_only_tests_and_corrections_that_were_asked_for_are_made(given, corrections):
+    asked = Significance(wilcoxon_test=True, corrections=given)
+    options, refused = tests_of(asked)
+    assert options == [
+        {"test": "wilcoxon", "correction": correction, "alpha": 0.05} for correction in corrections
+    ]
+    assert refused == []
 
 
 @pytest.mark.parametrize("candidates", ["cold", "warm"])

@@ -105,6 +105,16 @@ def test_target_probabilities_that_add_up_to_more_than_1():
     assert error.value.found.startswith("1.3000")
 
 
+@pytest.mark.parametrize(("share", "few"), [(0.4, 1), (0.49, 1), (0.4999, 0), (0.5, 0)])
+def test_target_probabilities_that_add_up_to_less_than_1_are_counted(share, few):
+    table = pl.DataFrame(
+        {"user": ["a", "a", "b"], "item": [7, 8, 7], "probability": [0.5, share, 1.0]}
+    )
+    counts = run(targets={"new": table}).counts
+    name = "new: contexts whose probabilities add up to less than 0.999"
+    assert counts.get(name, 0) == few
+
+
 def test_an_item_twice_in_a_target():
     table = pl.DataFrame(
         {"user": ["a", "a", "b"], "item": [7, 7, 7], "probability": [0.4, 0.4, 1.0]}
@@ -199,6 +209,10 @@ def test_rewards_outside_their_range():
     with pytest.raises(InputError, match="outside reward_range") as error:
         run(log(click=[1, 0, 3]), reward_range=(0, 2))
     assert "row 3" in error.value.where
+    with pytest.raises(InputError, match="outside reward_range") as error:
+        run(log(click=[1, 4, 3]), reward_range=(0, 2))  # the first of several is named
+    assert "row 2" in error.value.where
+    assert error.value.found == "4, outside 0 to 2"
 
 
 def test_targets_and_options():

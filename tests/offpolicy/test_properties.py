@@ -213,6 +213,14 @@ def test_a_clipped_ips_divides_by_the_requests():
     assert value == pytest.approx((1 + 0.2 + 0 + 0.2) / 4)
 
 
+def test_the_clips_are_round_numbers_up_to_a_million():
+    log = rw.datasets.logged(users=300, seed=11)
+    table = off_policy(log.exposures, targets={"new": "p_new"}).sensitivity
+    clips = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 70]
+    clips += [100, 200, 500, 1000, 10_000, 1_000_000]
+    assert table.filter(method="clip")["parameter"].to_list() == clips
+
+
 def test_groups_are_the_results_of_their_rows():
     log = rw.datasets.logged(users=900, seed=7).exposures
     result = off_policy(log, targets={"new": "p_new"}, by="segment")

@@ -19,6 +19,7 @@ from rankwise.reporting.chart_data import (
     curve_frame,
     curves_of,
     decided_limits,
+    decision_frame,
     difference_frame,
     gains,
     histogram_frame,
@@ -201,6 +202,16 @@ def test_the_lorenz_curve_by_hand():
         (1.0, 1.0),
     ]
     assert lorenz_frame({"s": np.zeros(3)})["recommendations"].to_list() == [0.0]
+
+
+def test_a_lorenz_curve_has_200_points_and_a_mark_at_each_tenth():
+    assert lorenz_frame({"s": np.arange(5_000.0)}).height == 200
+    curve = lorenz_frame({"s": np.arange(100.0)})
+    spec = charts.lorenz_chart(curve).to_dict()
+    inner = [rows for rows in spec["datasets"].values() if 0 < len(rows) < 20]
+    assert [0.1 * at for at in range(1, 10)] in [
+        pytest.approx([row["items"] for row in rows]) for rows in inner
+    ]
 
 
 def test_the_lorenz_curve_has_the_gini_index():
@@ -460,6 +471,55 @@ def test_a_lower_value_may_be_the_good_one():
         if "frontier" in rows[0] and "label_at" not in rows[0]
     ]
     assert [row["frontier"] for row in rows] == [True, False]
+
+
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("right", [True, False])
+def test_the_upper_right_of_a_trade_off_is_better_on_both_metrics(up, right):
+    signs = (1 if right else -1, 1 if up else -1)
+    points = {"far": (9, 1), "middle": (5, 5), "beaten": (4, 4), "high": (1, 9), "same": (5, 5)}
+    frame = pl.DataFrame(
+        {
+            "metric": "x",
+            "system": list(points),
+            "x_value": [float(signs[0] * x) for x, _ in points.values()],
+            "value": [float(signs[1] * y) for _, y in points.values()],
+            "text": "t",
+        }
+        | {name: [None] * len(points) for name in ("x_low", "x_high", "low", "high")}
+    )
+    spec = charts.pareto_chart(frame, y="y", right=right, up=up).to_dict()
+    (rows,) = [
+        rows
+        for rows in spec["datasets"].values()
+        if "frontier" in rows[0] and "label_at" not in rows[0]
+    ]
+    on_frontier = [row["system"] for row in rows if row["frontier"]]
+    assert on_frontier == ["far", "middle", "high", "same"]
+    for axis, grows in (("x", right), ("y", up)):
+        (scale,) = {
+            json.dumps(layer["encoding"][axis]["scale"], sort_keys=True)
+            for layer in spec["layer"]
+            if "scale" in layer["encoding"][axis]
+        }
+        assert json.loads(scale)["reverse"] is not grows
+
+
+def test_the_disallowed_range_of_a_decision_ends_beyond_all_intervals():
+    users = 400
+    values = np.linspace(0.2, 0.8, users)
+    made = {
+        "old": rw.from_per_user(pl.DataFrame({"user": range(users), "ndcg@5": values})),
+        "new": rw.from_per_user(
+            pl.DataFrame(
+                {"user": range(users), "ndcg@5": values + 0.1 + 0.05 * np.cos(range(users))}
+            )
+        ),
+    }
+    frame = decision_frame(rw.decide(made, success="ndcg@5"))
+    low, high, bound = frame.select("low", "high", "bound").row(0)
+    assert 0 < low < high
+    assert bound == pytest.approx(-0.08 * high)  # nothing is allowed below 0
 
 
 def test_without_altair(results, monkeypatch):

@@ -304,6 +304,19 @@ def test_hits_are_those_of_the_truth(full):
     assert shown > 5
 
 
+@pytest.mark.parametrize(("lengths", "marked"), [((25, 3), True), ((20, 3), False)])
+def test_lists_longer_than_twenty_items_end_with_a_mark(lengths, marked):
+    truth = {user: {1} for user in range(8)}
+    long, short = (list(range(length, 0, -1)) for length in lengths)
+    runs = {"long": dict.fromkeys(truth, long), "short": dict.fromkeys(truth, short)}
+    made = rw.compare({name: rw.evaluate(run, truth, "mrr@25") for name, run in runs.items()})
+    folded = users_of(made.report(recommendations=runs, truth=truth))
+    rows = [[text_of(cell) for cell in row] for row in folded[0].blocks[1].view.rows]
+    assert len(rows) == 20 + marked
+    assert (rows[-1] == ["…", "", ""]) is marked
+    assert rows[3].count("") == 1  # the short list has ended
+
+
 def test_examples_are_the_largest_differences(full, results):
     first, other = (results[name].per_user for name in ("high", "low"))
     folded = users_of(full)
@@ -735,6 +748,28 @@ def test_many_systems_are_readable():
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "note"), [(12, ""), (13, "Shown are the 12 best of 13 systems.")]
+)
+def test_charts_show_up_to_twelve_systems_in_their_order_and_of_more_the_best(count, note):
+    made = {
+        f"s{at}": rw.from_per_user(pl.DataFrame({"user": [1, 2], "ndcg@5": [0.0, at / 20]}))
+        for at in range(count)
+    }
+    material = report_data.ReportData(
+        estimates=Estimates(made),
+        primary="ndcg@5",
+        pairs=None,
+        not_compared="",
+        design=rw.comparison.design.Design(),
+        lists=Lists({}, {}),
+        audit=False,
+    )
+    best = [f"s{at}" for at in range(12, 0, -1)]
+    assert material.drawn.systems == (list(made) if count == 12 else best)
+    assert material.left_out.strip() == note
+
+
 def test_estimates_are_shared():
     result = rw.from_per_user(pl.DataFrame({"user": [1, 2], "x": [0.5, 1.0]}))
     estimates = Estimates({"a": result, "b": result})
@@ -954,6 +989,18 @@ def test_changed_settings_come_first_and_notes_of_all_systems_once(full, results
         assert set(own) | set(notes["Notes of all systems"]) == set(result.notes)
 
 
+def test_of_the_audit_and_the_settings_numbers_alone_stand_right(full):
+    views = [grid.view for name in ("audit", "settings") for grid in blocks(full, name, Grid)]
+    right = {
+        name: [head for at, head in enumerate(view.head) if at not in view.left]
+        for view in views
+        for name in view.head
+    }
+    assert right["what was found"] == ["number"]
+    assert right["sha256"] == ["rows"]
+    assert right["setting"] == right["definition of"] == []
+
+
 def test_users_without_a_list_are_counted_for_each_system():
     truth = {user: {1} for user in range(40)}
     lists = {
@@ -969,3 +1016,44 @@ def test_users_without_a_list_are_counted_for_each_system():
     assert text.startswith(said)
     method = rw.compare(results, baseline="old").export("methods")
     assert "(5 for old and third and 8 for new) scores 0" in method
+
+
+def decided(**options):
+    rng = np.random.default_rng(3)
+    users = 600
+    groups = {"group(team)": ["red", "blue"] * 300, "group(land)": ["AT", "DE", "CH"] * 200}
+    old = rng.random(users)
+    made = {
+        name: rw.from_per_user(
+            pl.DataFrame(
+                {"user": range(users), "ndcg@5": old + gain, "mrr@5": old * (1 + gain)} | groups
+            )
+        )
+        for name, gain in (("old", 0.0), ("new", 0.05 + rng.normal(0, 0.1, users)))
+    }
+    return made, rw.decide(made, **options)
+
+
+@pytest.mark.parametrize(
+    ("slices", "names"),
+    [("team", ["red"]), (["team", "land"], ["team red", "land AT", "land CH", "land DE"])],
+)
+def test_a_group_of_a_decision_is_named_with_its_grouping_where_there_are_several(slices, names):
+    _, made = decided(
+        success="ndcg@5", guardrails={"ndcg@5": 0.1}, slices=slices, min_slice_size=50
+    )
+    (forest,) = (block for block in report_sections.checks(made) if isinstance(block, Forest))
+    assert [row.name for row in forest.rows if row.indented] == names
+
+
+@pytest.mark.parametrize(
+    ("success", "planned"),
+    [
+        ("ndcg@5", "as the one planned test"),
+        (["ndcg@5", "mrr@5"], "corrected over 2 planned tests (Holm)"),
+    ],
+)
+def test_how_sure_a_decision_is_counts_its_planned_tests(success, planned):
+    results, made = decided(success=success)
+    facts = {fact.title: fact for fact in rw.report(results, decision=made).head.facts}
+    assert planned in facts["How sure"].bold

@@ -238,6 +238,20 @@ def test_power_of_a_comparison():
         rw.power(first, "recall@5", difference=0.0)
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0.5], "the spread of values needs two users"),
+        ([0.5, 0.5], "values do not vary over users"),
+    ],
+)
+def test_a_plan_needs_the_spread_of_values(values, said):
+    pilot = rw.from_per_user(pl.DataFrame({"user": range(len(values)), "recall@5": values}))
+    for function in (rw.power, rw.sample_size):
+        with pytest.raises(ParameterError, match=said):
+            function(pilot, "recall@5", difference=0.1)
+
+
 def test_plans_read_shares_and_margins_as_comparisons_do():
     rng = np.random.default_rng(5)
     base = rng.beta(2, 6, 900)

@@ -391,7 +391,7 @@ def _read_decision(file: Path) -> Decision:
             hint="Decision.save writes it, and so does rankwise run",
         ) from error
     DECISION.check(version, str(file), written_by=content.get("rankwise"))
-    if digest != _digest(content):
+    if not _has_digest(content, digest):
         raise FileError(
             "this file was changed after the decision was saved",
             where=str(file),
@@ -421,6 +421,14 @@ def _read_decision(file: Path) -> Decision:
 
 def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(_canonical(content).encode()).hexdigest()
+
+
+def _has_digest(content: Mapping[str, Any], digest: object) -> bool:
+    """Return whether a record has this digest; one with NaN or half a character has none."""
+    try:
+        return digest == _digest(content)
+    except ValueError:
+        return False
 
 
 def _canonical(record: Mapping[str, Any]) -> str:

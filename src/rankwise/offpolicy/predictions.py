@@ -63,7 +63,7 @@ class Predictions(OfTable):
                 "predictions out",
             )
         log, keys = situation.log, list(self.keys)
-        ours = self._rows(log).select(*keys, "item")
+        ours = log.frame.select(*keys, "item")
         predicted = ours.join(
             self.table, on=[*keys, "item"], how="left", maintain_order="left", nulls_equal=True
         )["reward"]
@@ -77,14 +77,10 @@ class Predictions(OfTable):
             )
         return predicted.to_numpy(), self._expected(*distribution, log)
 
-    def _rows(self, log: Log) -> pl.DataFrame:
-        """Return the rows of a log, with the fold of their user where models are cross-fitted."""
-        return with_folds(log).frame if _FOLD in self.keys else log.frame
-
     def _expected(self, target_keys: Sequence[str], target: pl.DataFrame, log: Log) -> Floats:
         """Return for each row the mean prediction over a distribution of items."""
         keys = list(dict.fromkeys([*target_keys, *self.keys])) or ["_all"]
-        frame = self._rows(log).with_columns(_all=pl.lit(0))
+        frame = log.frame.with_columns(_all=pl.lit(0))
         contexts = frame.select(keys).unique()
         on = list(target_keys)
         items = (
