@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 
 import polars as pl
 from hypothesis import settings
@@ -120,11 +121,29 @@ def fewer(n):
 
 @st.composite
 def evaluations(draw, *, graded=True, scores=False, judged=False):
-    """Draw ``(recommendations, truth)`` as dicts of lists and of relevances.
+    """Draw ``(recommendations, truth)`` as dicts of lists and of relevances, with ids of any type.
 
     With ``scores`` lists are dicts of item to score, few distinct values so that ties are common.
     With ``judged`` relevances may be 0 or -1: judged and not relevant.
     """
+    listed, truth = draw(numbered_evaluations(graded=graded, scores=scores, judged=judged))
+    users, items = draw(ids(31)), draw(ids(len(ITEMS)))
+    return tuple(_renamed(table, users, items) for table in (listed, truth))
+
+
+def _renamed(table, users, items):
+    """Return lists or relevances with ids in place of numbers."""
+    return {
+        users[user]: {items[item]: value for item, value in own.items()}
+        if isinstance(own, dict)
+        else [items[item] for item in own]
+        for user, own in table.items()
+    }
+
+
+@st.composite
+def numbered_evaluations(draw, *, graded=True, scores=False, judged=False):
+    """Draw evaluations whose users and items are small numbers; options are those of `evaluations`."""
     users = draw(st.lists(st.integers(0, 30), min_size=1, max_size=6, unique=True))
     grades = st.integers(-1 if judged else 1, 4) if graded else st.just(1)
     listed, truth = {}, {}
@@ -147,6 +166,15 @@ def evaluations(draw, *, graded=True, scores=False, judged=False):
     return listed, truth
 
 
+def catalogue_of(*tables):
+    """Return twelve items, those of the tables among them."""
+    items = {item for table in tables for own in table.values() for item in own}
+    is_text = any(isinstance(item, str) for item in items)
+    others = (f"other {number}" if is_text else number for number in range(24))
+    missing = (item for item in others if item not in items)
+    return [*items, *islice(missing, len(ITEMS) - len(items))]
+
+
 def as_frame(lists):
     """Turn ``{user: [items]}`` into a table with ranks."""
     rows = [
@@ -154,7 +182,7 @@ def as_frame(lists):
         for user, items in lists.items()
         for rank, item in enumerate(items, start=1)
     ]
-    return pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row")
+    return pl.DataFrame(rows, schema=_types(rows) | {"rank": pl.Int64}, orient="row")
 
 
 def truth_frame(truth):
@@ -162,7 +190,12 @@ def truth_frame(truth):
     rows = [
         (user, item, float(value)) for user, own in truth.items() for item, value in own.items()
     ]
-    return pl.DataFrame(rows, schema=["user", "item", "relevance"], orient="row")
+    return pl.DataFrame(rows, schema=_types(rows) | {"relevance": pl.Float64}, orient="row")
+
+
+def _types(rows):
+    """Return the types of the columns of users and items of rows."""
+    return {name: id_type([row[at] for row in rows]) for at, name in enumerate(("user", "item"))}
 
 
 @dataclass(frozen=True)
@@ -230,6 +263,11 @@ class World:
         return sorted(self.genres)
 
     @property
+    def place(self):
+        """The number of every item in this order."""
+        return {item: number for number, item in enumerate(self.catalogue)}
+
+    @property
     def popularity(self):
         """Training users of every item that has any."""
         return dict(Counter(item for own in self.train.values() for item in own))
@@ -242,8 +280,15 @@ class World:
 
 @st.composite
 def worlds(draw, **options):
-    """Draw a `World`; options are those of `evaluations`."""
-    lists, truth = draw(evaluations(**options))
+    """Draw a `World` with ids of any type; options are those of `evaluations`."""
+    world, users, items = draw(numbered_worlds(**options)), draw(ids(42)), draw(ids(len(ITEMS)))
+    return world.renamed(users.__getitem__, items.__getitem__)
+
+
+@st.composite
+def numbered_worlds(draw, **options):
+    """Draw a `World` whose users and items are small numbers, such as the rows of a matrix."""
+    lists, truth = draw(numbered_evaluations(**options))
     users = sorted({*lists, *truth})
     some = st.lists(st.sampled_from(ITEMS), max_size=6, unique=True)
     train = {user: draw(some) for user in [*users, 40, 41]}

@@ -24,7 +24,7 @@ from rankwise.metrics.base import direction, interval
 from rankwise.metrics.composite_kinds import Composed, Grouped
 from rankwise.metrics.kinds import Accumulated, PerUser
 from rankwise.results.values import labelled_values
-from strategies import fewer, worlds
+from strategies import fewer, numbered_worlds, worlds
 
 EVERY = registry.all_metrics()
 NAMES = [cls.name for cls in EVERY]
@@ -58,8 +58,9 @@ NEEDS_ALL_TRUTH = {"hole@3"}
 
 def with_chances(world):
     """Distinct scores in (0, 1), so that every metric can be asked and no score ties."""
+    place = world.place
     lists = {
-        user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()}
+        user: {item: (score + 1 + place[item] / 50) / 6 for item, score in own.items()}
         for user, own in world.lists.items()
     }
     return replace(world, lists=lists)
@@ -217,7 +218,7 @@ def test_a_slice_is_an_evaluation_of_its_users(world):
 
 
 @fewer(12)
-@given(worlds())
+@given(numbered_worlds())
 def test_doubling_all_users_leaves_means_alone(world):
     def twice(table):
         return table | {user + 100: own for user, own in table.items()}

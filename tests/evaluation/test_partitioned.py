@@ -35,8 +35,9 @@ EVERY = [cell_of(cls) for cls in registry.all_metrics() if cls.name not in NEEDS
 
 def scored(world):
     """Distinct scores in (0, 1)."""
+    place = world.place
     lists = {
-        user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()}
+        user: {item: (score + 1 + place[item] / 50) / 6 for item, score in own.items()}
         for user, own in world.lists.items()
     }
     return replace(world, lists=lists)
@@ -78,12 +79,13 @@ def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
     job, tables, _ = job_and_tables(world, asked)
     job = pickle.loads(pickle.dumps(job))
     partials = []
+    frames = {role: tables.by_role[role].frame for role in BY_USER}
+    users = pl.concat([frame["user"] for frame in frames.values()]).unique().sort()
     for at in range(n):
+        is_here = pl.col("user").is_in(users[at::n].implode())
         rows = {
-            role: tables.by_role[role].with_frame(
-                tables.by_role[role].frame.filter(pl.col("user") % n == at)
-            )
-            for role in BY_USER
+            role: tables.by_role[role].with_frame(frame.filter(is_here))
+            for role, frame in frames.items()
         }
         if rows["recommendations"].frame.is_empty():
             rows["recommendations"] = None

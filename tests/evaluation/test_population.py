@@ -172,7 +172,7 @@ def scored(lists):
 def test_truth_that_comes_with_pieces(world, population):
     rules = {"population": population, "undefined": "zero"}  # pieces may have no relevant item
     lists = scored(world.lists)
-    truth = {**{user: {0: 0} for user in lists}, **world.truth}
+    truth = {**{user: {world.catalogue[0]: 0} for user in lists}, **world.truth}
     lonely = {user: own for user, own in truth.items() if user not in lists}
     evaluator = rw.Evaluator(CELLS, **world.around, **rules)
     for at, (user, items) in enumerate(lists.items()):

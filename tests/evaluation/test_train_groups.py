@@ -264,7 +264,7 @@ def test_groups_by_a_second_reading(world):
         listed(world), world.truth, "recall@3", by=BY[:2], population="all", **world.around
     )
     own = {user: set(items) for user, items in world.train.items() if items}
-    holders = {item: sum(item in items for items in own.values()) for item in range(12)}
+    holders = {item: sum(item in items for items in own.values()) for item in world.catalogue}
     values = {
         "activity": {user: len(items) for user, items in own.items()},
         "popularity": {u: sum(holders[i] for i in items) / len(items) for u, items in own.items()},
@@ -314,12 +314,14 @@ def test_pieces_that_bring_their_rows(world, n):
     )
     job = pickle.loads(pickle.dumps(prepare(asked, shared, training_counts=counted)))
     partials, users = [], []
+    roles = ("recommendations", "truth", "train", "users", "reference")
+    frames = {role: tables.by_role[role].frame for role in roles}
+    everybody = pl.concat([frame["user"] for frame in frames.values()]).unique().sort()
     for at in range(n):
+        is_here = pl.col("user").is_in(everybody[at::n].implode())
         rows = {
-            role: tables.by_role[role].with_frame(
-                tables.by_role[role].frame.filter(pl.col("user") % n == at)
-            )
-            for role in ("recommendations", "truth", "train", "users", "reference")
+            role: tables.by_role[role].with_frame(frame.filter(is_here))
+            for role, frame in frames.items()
         }
         if rows["recommendations"].frame.is_empty():
             rows["recommendations"] = None

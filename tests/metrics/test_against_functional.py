@@ -15,7 +15,7 @@ import rankwise as rw
 from rankwise import functional as fn
 from rankwise.metrics import registry
 from rankwise.metrics.kinds import Catalogue, PerUser, Pooled
-from strategies import evaluations, examples, fewer
+from strategies import catalogue_of, evaluations, examples, fewer
 
 from .test_against_functional_with_facts import twins
 
@@ -169,7 +169,7 @@ def same(ours, theirs):
 def check_per_user(metrics, data, k):
     lists, truth = data
     cells = {str(metric if metric.cutoff == "none" else metric @ k): metric for metric in metrics}
-    result = rw.evaluate(lists, truth, [*cells], population="all", items=range(12))
+    result = rw.evaluate(lists, truth, [*cells], population="all", items=catalogue_of(lists, truth))
     for cell, metric in cells.items():
         about = "relevance" if metric.needs_relevant else metric.defined_for
         values = result.per_user[cell] if cell in result.per_user.columns else []
@@ -204,7 +204,7 @@ def test_catalogue(name, data, k):
     lists, truth = data
     assert issubclass(type(rw.parse(name)), Catalogue)
     cell = at(name, k)
-    result = rw.evaluate(lists, truth, cell, population="all", items=range(12))
+    result = rw.evaluate(lists, truth, cell, population="all", items=catalogue_of(lists, truth))
     assert same(result[cell], CATALOGUE[name](lists, k))
 
 
@@ -283,7 +283,7 @@ def test_classification(data):
 def test_tn(data, k):
     lists, truth = data
     cell = f"tn@{k}"
-    result = rw.evaluate(lists, truth, cell, population="all", items=range(12))
+    result = rw.evaluate(lists, truth, cell, population="all", items=catalogue_of(lists, truth))
     users = result.per_user["user"].to_list()
     expected = [
         fn.confusion_at_k(lists.get(u, []), relevant(truth.get(u, {})), k, catalog_size=12)["tn"]

@@ -303,9 +303,7 @@ TWINS = {
         )
         for d in ("cosine", "jaccard", "euclidean", "hamming")
     },
-    "intra_list_diversity(distance=cooccurrence)": lambda w, u, k: fn.intra_list_diversity(
-        listed(w, u), {i: i for i in w.catalogue}, k, distance=lambda a, b: 1 - together(w)(a, b)
-    ),
+    "intra_list_diversity(distance=cooccurrence)": lambda w, u, k: diversity_of_users(w, u, k),
     **{
         f"intra_list_diversity(single={s})": lambda w, u, k, s=s: fn.intra_list_diversity(
             listed(w, u), w.features, k, distance="cosine", single=s
@@ -396,6 +394,17 @@ TWINS = {
     "euclidean_distance": lambda w, u, k: fn.euclidean_distance(ndcg_and_recall(w, u, k), [1, 1]),
     "hypervolume": lambda w, u, k: fn.hypervolume(ndcg_and_recall(w, u, k), [0, 0], [True, True]),
 }
+
+
+def diversity_of_users(world, user, k):
+    """Return the diversity by training users; NaN for several items of which none has any."""
+    items = listed(world, user)[:k]
+    if len(items) > 1 and not {*items} & {*world.popularity}:
+        return math.nan
+    numbers = {item: item for item in world.catalogue}
+    return fn.intra_list_diversity(
+        items, numbers, k, distance=lambda a, b: 1 - together(world)(a, b)
+    )
 
 
 def same(ours, theirs):
@@ -629,7 +638,8 @@ def test_groups_of_users(world, k):
 
 @given(worlds(scores=True, judged=True), K)
 def test_scores(world, k):
-    lists = {u: {i: s + i / 50 for i, s in own.items()} for u, own in world.lists.items()}
+    place = world.place
+    lists = {u: {i: s + place[i] / 50 for i, s in own.items()} for u, own in world.lists.items()}
     cells = [
         f"item_mad_rating@{k}",
         f"user_mad_rating@{k}",

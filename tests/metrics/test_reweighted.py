@@ -62,8 +62,9 @@ def test_every_sum_is_tried():
 @fewer(12)
 @given(worlds(scores=True, judged=True), st.integers(1, 5))
 def test_equal_weights_change_nothing(world, k):
-    train = {90: list(range(12))}  # every item once
-    options = {"train": train, "items": range(12), "population": "all"}
+    other = next(user for user in world.user_groups if user not in {*world.lists, *world.truth})
+    train = {other: world.catalogue}  # every item once
+    options = {"train": train, "items": world.catalogue, "population": "all"}
     weighted = {}
     for name in ADDITIVE:
         plain = str(rw.parse(name) if rw.parse(name).cutoff == "none" else rw.parse(name) @ k)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from strategies import evaluations
+from strategies import evaluations, numbered_evaluations
 
 NAMES = [
     "precision",
@@ -67,7 +67,7 @@ def orders(scores):
         yield [item for group in arrangement for item in group]
 
 
-@given(evaluations(scores=True), st.integers(1, 6))
+@given(numbered_evaluations(scores=True), st.integers(1, 6))
 def test_expected_is_the_mean_over_all_orders(data, k):
     lists, truth = data
     lists = {user: dict(list(own.items())[:5]) for user, own in lists.items()}
@@ -96,7 +96,7 @@ def test_expected_is_the_mean_over_all_orders(data, k):
         assert ours[cell] == pytest.approx(mean, rel=1e-10, abs=1e-12), cell
 
 
-@given(evaluations(scores=True), st.integers(1, 6))
+@given(numbered_evaluations(scores=True), st.integers(1, 6))
 def test_optimistic_and_pessimistic_are_the_ends(data, k):
     lists, truth = data
     lists = {user: dict(list(own.items())[:5]) for user, own in lists.items()}
@@ -112,7 +112,7 @@ def test_optimistic_and_pessimistic_are_the_ends(data, k):
 
 
 @pytest.mark.parametrize("ties", ["expected", "optimistic", "pessimistic"])
-@given(data=evaluations(scores=True), k=st.integers(1, 4))
+@given(data=numbered_evaluations(scores=True), k=st.integers(1, 4))
 def test_tied_hits_below_all_cutoffs_change_nothing(ties, data, k):
     cells = [str(rw.parse(name) @ k) for name in NAMES] + [
         f"reo@{k}",

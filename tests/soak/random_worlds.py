@@ -16,7 +16,7 @@ from metrics.test_against_functional import CATALOGUE, PER_USER, RATING
 from metrics.test_against_functional_with_facts import TWINS, WHOLE, at
 from rankwise.core.populations import PopulationName
 from rankwise.options import Relevance, Ties, Undefined, WithoutList
-from strategies import World, id_type, ids, worlds
+from strategies import World, id_type, ids, numbered_worlds
 
 PLAIN = [*PER_USER, *CATALOGUE, *RATING, *TWINS, *WHOLE]
 OTHER = [
@@ -220,8 +220,8 @@ def _large(seed: int, users: int, items: int) -> World:
 
 
 LARGE = st.builds(_large, st.integers(0, 2**20), st.integers(2, 120), st.integers(12, 90))
-SMALL = worlds(scores=True, judged=True)
-UNGRADED = worlds(scores=True, graded=False)
+SMALL = numbered_worlds(scores=True, judged=True)
+UNGRADED = numbered_worlds(scores=True, graded=False)
 
 
 @cache

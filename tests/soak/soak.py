@@ -52,7 +52,7 @@ SHRINKING = 10.0
 """Seconds in which a smaller world that differs is looked for."""
 EVERY_COMMAND, EVERY_SPARK = 5, 20
 NAMES_A_ROAD = re.compile(
-    r"(rw\.|rankwise\.)evaluate has it|evaluate (it|them|the metrics|each group) "
+    r"(rw\.|rankwise\.)evaluate (has it|makes one)|evaluate (it|them|the metrics|each group) "
 )
 """What a road says that refuses some worlds of lists, by their data or the choices of a convention."""
 TAKES_IT = re.compile(r"rankwise\.\w+ takes it|use rankwise\.\w+")

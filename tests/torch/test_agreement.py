@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.core.populations import PopulationName
 from rankwise.errors import EmptyError
-from strategies import examples, fewer, worlds
+from strategies import examples, fewer, numbered_worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
@@ -33,7 +33,7 @@ from tensor_worlds import (  # noqa: E402
 from rankwise.torch import Collection  # noqa: E402
 
 TIES = ("input", "expected", "item", "item_desc", "optimistic", "pessimistic")
-SCORED = worlds(scores=True, judged=True)
+SCORED = numbered_worlds(scores=True, judged=True)
 
 
 @fewer(6)
@@ -175,7 +175,7 @@ def test_lists_of_complete_rankings(world, ties, tied):
 
 @pytest.mark.slow
 @fewer(6)
-@given(worlds(judged=True), st.integers(1, 3))
+@given(numbered_worlds(judged=True), st.integers(1, 3))
 def test_ready_lists(world, batch):
     names = [n for n in EVERY if "scores" not in rw.parse(n).reads.rows]
     names = [n for n in names if not any("scores" in p.reads.rows for p in rw.parse(n).parts)]
