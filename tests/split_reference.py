@@ -10,6 +10,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from rankwise.core.hashing import combine_hashes, hash_of_column
+from strategies import frames_with_ids, id_type
 
 
 def tables(max_size=30, users=5, items=6, times=8, min_size=1, timed=True):
@@ -24,15 +25,14 @@ def tables(max_size=30, users=5, items=6, times=8, min_size=1, timed=True):
     repeated = st.tuples(rows, st.integers(1, 4)).map(
         lambda pair: pl.concat([pair[0], *[pair[0][:3]] * pair[1]])
     )
-    either = rows | repeated
+    either = frames_with_ids(rows | repeated, user=users, item=items)
     return either if timed else either | either.map(lambda table: table.drop("timestamp"))
 
 
 def frame(rows):
+    ids = {name: id_type([row[at] for row in rows]) for at, name in enumerate(("user", "item"))}
     return pl.DataFrame(
-        rows,
-        schema={"user": pl.Int64, "item": pl.Int64, "timestamp": pl.Int64, "rating": pl.Float64},
-        orient="row",
+        rows, schema=ids | {"timestamp": pl.Int64, "rating": pl.Float64}, orient="row"
     )
 
 

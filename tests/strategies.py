@@ -50,7 +50,7 @@ NAMES = [
     "a\\b",
     "a=b",
     "a × b",
-    "[in brackets]",
+    "in [brackets]",
     "{braces}",
     "#hash",
     "-",
@@ -131,14 +131,35 @@ def evaluations(draw, *, graded=True, scores=False, judged=False):
     return tuple(_renamed(table, users, items) for table in (listed, truth))
 
 
+def with_ids(*tables, users, items):
+    """Draw tables of so many numbered users and items, with ids of any type in place of numbers."""
+    return st.tuples(st.tuples(*tables), ids(users), ids(items)).map(
+        lambda drawn: tuple(_renamed(table, *drawn[1:]) for table in drawn[0])
+    )
+
+
 def _renamed(table, users, items):
-    """Return lists or relevances with ids in place of numbers."""
-    return {
-        users[user]: {items[item]: value for item, value in own.items()}
-        if isinstance(own, dict)
-        else [items[item] for item in own]
-        for user, own in table.items()
-    }
+    """Return lists, sets or relevances with ids in place of numbers."""
+
+    def renamed(own):
+        if isinstance(own, dict):
+            return {items[item]: value for item, value in own.items()}
+        return type(own)(items[item] for item in own)
+
+    return {users[user]: renamed(own) for user, own in table.items()}
+
+
+def frames_with_ids(frame, **sizes):
+    """Draw a table whose numbers in some columns, below so many, are ids of any type."""
+
+    def renamed(drawn):
+        table, *columns = drawn
+        for name, values in zip(sizes, columns, strict=True):
+            kept = pl.Series(name, [values[number] for number in table[name]], id_type(values))
+            table = table.with_columns(kept)
+        return table
+
+    return st.tuples(frame, *map(ids, sizes.values())).map(renamed)
 
 
 @st.composite

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise.errors import MetricError, ParameterError, ScoreError
+from strategies import ids
 
 TRUTH = pl.DataFrame(
     {
@@ -61,8 +62,11 @@ def test_text_ids_and_graded_groups():
 @given(
     st.permutations(range(8)),
     st.dictionaries(st.integers(0, 9), st.sampled_from("abc"), min_size=1, max_size=8),
+    ids(10),
 )
-def test_groups_are_items_whose_repetitions_keep_their_places(items, facts):
+def test_groups_are_items_whose_repetitions_keep_their_places(items, facts, names):
+    items = [names[item] for item in items]
+    facts = {names[item]: fact for item, fact in facts.items()}
     truth = pl.DataFrame({"user": 0, "item": [*facts], "fact": [*facts.values()]})
     ours = rw.evaluate({0: items}, truth, METRICS, alternatives="fact")
     groups = {item: f"group {fact}" for item, fact in facts.items()}

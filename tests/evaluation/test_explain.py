@@ -16,13 +16,15 @@ from rankwise.convention.convention import Convention
 from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation import explain as module
 from rankwise.evaluation.across_conventions import Definition
+from strategies import with_ids
 
-USERS = st.sampled_from("abcdef")
-ITEMS = st.sampled_from([1, 2, 3, 9, 10, 11, 12])
+USERS = st.integers(0, 5)
+ITEMS = st.integers(0, 6)
 RUNS = st.dictionaries(
     USERS, st.dictionaries(ITEMS, st.sampled_from([0.25, 0.5, 1.0]), min_size=1), min_size=2
 )
 TRUTHS = st.dictionaries(USERS, st.dictionaries(ITEMS, st.integers(0, 3), min_size=1), min_size=2)
+WORLDS = with_ids(RUNS, TRUTHS, users=6, items=7)
 NAMES = [name for name in rw.conventions() if name not in ("surprise", "rexmex")]
 
 
@@ -31,8 +33,9 @@ def evaluable(run, truth):
     return any(any(grades.values()) and user in run for user, grades in truth.items())
 
 
-@given(RUNS, TRUTHS, st.sampled_from(NAMES), st.sampled_from(NAMES))
-def test_effects_add_up_to_the_difference(run, truth, first, second):
+@given(WORLDS, st.sampled_from(NAMES), st.sampled_from(NAMES))
+def test_effects_add_up_to_the_difference(world, first, second):
+    run, truth = world
     if not evaluable(run, truth):
         return
     explanation = rw.explain(run, truth, "ndcg@3", first, second)

@@ -109,6 +109,7 @@ def test_places_are_told_from_ids():
     assert all(are_places(each).all() for each in ids)
     assert sum(each.n_unique() for each in ids) == 16
     assert not are_places(pl.Series([-1, 0, 2**62, -(2**61)])).any()
+    assert not are_places(pl.Series([-(2**63), -(2**62) - 1])).any()
     assert not are_places(pl.Series([0, 1], dtype=pl.UInt8)).any()
 
 

@@ -22,7 +22,7 @@ from rankwise.errors import (
     ParameterError,
     ScoreError,
 )
-from strategies import fewer
+from strategies import fewer, ids
 
 LISTS = pl.DataFrame(
     {
@@ -478,25 +478,25 @@ def test_a_request_with_an_empty_list_counts_as_a_list_without_hits():
 
 @st.composite
 def request_worlds(draw):
-    """Lists, ground truth, training and users: ids as numbers or text, truth by request or by user."""
+    """Lists, ground truth, training and users with ids of any type, truth by request or by user."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    name = draw(st.sampled_from([int, lambda user: f"u{user}"]))
+    users, requests, items = draw(ids(6)), draw(ids(3)), draw(ids(9))
     by_request = draw(st.booleans())
     lists, truth = [], []
-    for user in map(name, range(6)):
-        for request in range(rng.integers(1, 4)):
+    for user in users:
+        for request in requests[: rng.integers(1, 4)]:
             if rng.random() < 0.8 or not lists:
                 lists += [
-                    (user, request, int(item), at)
+                    (user, request, items[item], at)
                     for at, item in enumerate(rng.permutation(9)[:3], 1)
                 ]
             if rng.random() < 0.8 or not truth:
-                truth += [(user, request, int(item)) for item in rng.permutation(9)[:2]]
+                truth += [(user, request, items[item]) for item in rng.permutation(9)[:2]]
     columns = ["user", "request", "item"]
     judged = pl.DataFrame(truth, schema=columns, orient="row")
     judged = judged if by_request else judged.drop("request").unique(maintain_order=True)
-    users = [name(user) for user in range(6)]
-    train = pl.DataFrame({"user": rng.permutation(users), "item": rng.integers(0, 9, 6)})
+    bought = [items[item] for item in rng.integers(0, 9, 6)]
+    train = pl.DataFrame({"user": [users[at] for at in rng.permutation(6)], "item": bought})
     groups = pl.DataFrame(
         {"user": users, "country": ["a", "b", None] * 2, "weight": np.arange(1.0, 7.0)}
     )

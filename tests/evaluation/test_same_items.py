@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError
+from strategies import ids
 
 LISTS = {"q": ["c12", "d2", "c11", "d3"], "r": ["d3", "c11"]}
 TRUTH = {"q": {"d1": 1, "c11": 2, "d3": 1}, "r": {"d1": 1}}
@@ -73,9 +74,15 @@ ITEMS = st.integers(0, 7)
         dict.fromkeys(range(3), st.dictionaries(ITEMS, st.integers(1, 3), min_size=1))
     ),
     same=st.dictionaries(ITEMS, st.integers(8, 10), min_size=1),
+    names=ids(11),
     duplicates=st.sampled_from(["first", "keep"]),
 )
-def test_values_are_those_of_tables_renamed_by_hand(lists, truth, same, duplicates):
+def test_values_are_those_of_tables_renamed_by_hand(lists, truth, same, names, duplicates):
+    lists = {user: [names[item] for item in own] for user, own in lists.items()}
+    truth = {
+        user: {names[item]: grade for item, grade in own.items()} for user, own in truth.items()
+    }
+    same = {names[item]: names[kept] for item, kept in same.items()}
     by_hand = {user: [same.get(item, item) for item in own] for user, own in lists.items()}
     relevant: dict[int, dict[int, int]] = {}
     for user, own in truth.items():

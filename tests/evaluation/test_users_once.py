@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.errors import DuplicateError, RankwiseError
+from strategies import ids
 
 TRUTH = {"eva": {4}, "leo": {5}, "mia": {6}}
 
@@ -66,9 +67,10 @@ def test_one_request_in_two_chunks():
         ours.update(lists.filter(pl.col("request") == 2))
 
 
-@given(st.lists(st.sets(st.integers(0, 40), min_size=1), min_size=1, max_size=8))
-def test_users_are_refused_exactly_if_they_came_before(chunks):
+@given(st.lists(st.sets(st.integers(0, 40), min_size=1), min_size=1, max_size=8), ids(41))
+def test_users_are_refused_exactly_if_they_came_before(chunks, names):
     ours, seen = rw.Evaluator("hit_rate@1"), set()
+    chunks = [{names[user] for user in users} for users in chunks]
     for users in chunks:
         lists = {user: [user] for user in users}
         truth = {user: {user} for user in users}

@@ -16,6 +16,7 @@ import rankwise as rw
 from command_line import rankwise_here
 from rankwise.errors import EmptyError, MetricError, ParameterError
 from rankwise.evidence.stages import CEILING, FINAL, FLOOR, RANKED
+from strategies import with_ids
 
 TRUTH = {"ann": {1: 3, 2: 1, 3: 2, 9: 1}, "bob": {4: 1}, "cyd": {5: 0, 6: 1}}
 SOURCES = {
@@ -112,8 +113,9 @@ _LISTS = st.dictionaries(
 )
 
 
-@given(_LISTS, _LISTS, _LISTS, st.integers(1, 4))
-def test_the_shares_add_up_and_agree_with_recall(candidates, ranked, truth, k):
+@given(with_ids(_LISTS, _LISTS, _LISTS, users=4, items=9), st.integers(1, 4))
+def test_the_shares_add_up_and_agree_with_recall(world, k):
+    candidates, ranked, truth = world
     truth = {user: set(items) for user, items in truth.items()}
     assume(truth.keys() & ranked.keys() and truth.keys() & candidates.keys())
     found = rw.stages({"only": pl_lists(candidates)}, truth, f"recall@{k}", ranked=ranked)

@@ -38,10 +38,14 @@ IDS = {
     "at the end": lambda n: 2**63 - 10 + n,
     "at the begin": lambda n: -(2**63) + n,
     "past the end": lambda n: 2**63 - 3 + n,
+    "at the end of all": lambda n: 2**64 - 8 + n,
+    "past 8 bits": lambda n: 2**7 - 3 + n,
+    "ten digits": lambda n: 10**10 - 8 + n,
     "digits": str,
     "zeros": lambda n: "0" * (n % 3) + str(n + 1),
     "words": lambda n: f"u{n}",
     "blanks": lambda n: " " * (n % 2) + f"a {n // 2}" + " " * (n % 3),
+    "odd text": lambda n: ["a\nb", "a::b", "a/b", "nan", "null", "NA", "1e3", "\u200b"][n],
     "any text": lambda n: ["é", "e\u0301", "日本", "🎬", "a,b", 'a"b', "a|b", "a\tb"][n],
 }
 TEXTS = [kind for kind, spelling in IDS.items() if isinstance(spelling(0), str)]

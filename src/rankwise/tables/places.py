@@ -39,7 +39,7 @@ def are_places(ids: pl.Series) -> pl.Series:
         return ids.str.starts_with(_PREFIX)
     if ids.dtype != pl.Int64:  # narrow types have no room for places
         return pl.repeat(False, len(ids), dtype=pl.Boolean, eager=True)
-    return ids < _LOWEST + len(get_args(Reason)) * _SPAN
+    return ids.is_between(_LOWEST, _LOWEST + len(get_args(Reason)) * _SPAN, closed="left")
 
 
 def settle_empty_lists(lists: Recommendations, *, present: bool) -> Recommendations:
