@@ -548,11 +548,11 @@ def send(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
 
 def _signed(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table with unsigned integers as 64-bit integers, or as decimals where these end."""
-    types: dict[str, Any] = {}
+    columns = []
     for column in frame.select(unsigned_integer()):
         largest = int(cast("int | None", column.max()) or 0)
-        types[column.name] = pl.Int64 if largest < 2**63 else pl.Decimal(20, 0)
-    return frame.cast(types)
+        columns.append(column.cast(pl.Int64 if largest < 2**63 else pl.Decimal(20, 0)))
+    return frame.with_columns(columns)
 
 
 def small_strings(table: pa.Table) -> pa.Table:
