@@ -228,6 +228,17 @@ def test_a_list_of_seen_items_alone_counts_as_zero(over):
     assert result["recall@2"] == pytest.approx(2 / 3 if over == "requests" else 3 / 4)
 
 
+@pytest.mark.parametrize("kind", [pl.String, pl.Int64])
+def test_items_judged_for_nobody_are_counted_by_request(kind):
+    """The ground truth is read as items that are judged: its users are numbers of requests."""
+    columns, types = ["user", "request", "item"], {"user": kind}
+    rows = [(1, "monday", 7), (1, "monday", 8), (2, "friday", 9), (2, "friday", 7)]
+    lists = pl.DataFrame(rows, schema=columns, orient="row").cast(types)
+    truth = pl.DataFrame([(1, "monday", 7), (2, "friday", 8)], schema=columns, orient="row")
+    result = rw.evaluate(lists, truth.cast(types), "hole@2")
+    assert dict(result.per_user.select("request", "hole@2").rows()) == {"monday": 0, "friday": 0.5}
+
+
 def test_columns_of_requests_that_do_not_matter():
     truth = pl.DataFrame({"user": ["ann"], "session_id": [1], "query_id": [2], "item": [1]})
     assert rw.evaluate({"ann": [1]}, truth, "recall@1")["recall@1"] == 1.0

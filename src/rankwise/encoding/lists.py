@@ -66,20 +66,25 @@ class IdSpace:
         units: Units | None = None,
     ) -> None:
         rows, others = list(rows), list(others)
+        self.units = units
         of_users = others if units is not None else [*rows, *others]
-        users = [table.frame["user"] for table in of_users if "user" in table.frame.columns]
+        users = [table.frame["user"] for table in of_users if self.has_users(table)]
         if units is not None:
             users.append(units.users)
         of_items = [table for table in (*rows, *others) if "item" in table.frame.columns]
         items = [table.frame["item"] for table in of_items]
         self.users = vocabulary_for(users, dense=True)
         self.items = vocabulary_for(items, dense=count_items)
-        self.units = units
         self.owners: Vocabulary = self.users if units is None else units
         self.train_items: list[Ints] = []
         for table in others:
             if table.role == "train" and count_items:
                 self.train_items.append(self.items.encode(table.trained.frame["item"].unique()))
+
+    def has_users(self, table: Table) -> bool:
+        """Whether a table has ids of users; numbers of requests stand there in lists and truth."""
+        is_numbered = self.units is not None and table.role in ("recommendations", "truth")
+        return "user" in table.frame.columns and not is_numbered
 
 
 def encode_truth(

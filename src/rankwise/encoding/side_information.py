@@ -606,9 +606,12 @@ class SideTables:
         """Return the facts of every code."""
         for role in self.roles_with_ids:  # codes of train are there already; arrays come after
             table = self.tables[role]
-            for column, vocabulary in (("user", ids.users), ("item", ids.items)):
-                if column in table.frame.columns and role not in ("train", "reference"):
-                    vocabulary.encode(table.frame[column].unique())
+            if role in ("train", "reference"):
+                continue
+            if ids.has_users(table):
+                ids.users.encode(table.frame["user"].unique())
+            if "item" in table.frame.columns:
+                ids.items.encode(table.frame["item"].unique())
         if any(self.terciles(fact) is not None for fact in self.facts):
             ids.users.encode(self.tables["train"].frame["user"].unique())
         of_items = any(READERS[fact.kind].of in ("item", "pair") for fact in self.facts)

@@ -464,7 +464,7 @@ def _share(fates: pl.DataFrame, fate: str, read: _Tables, options: Mapping[str, 
 def _absent(items: pl.Series) -> pl.Series:
     """Return an id that is none of these items: of integers the first from 0 that they lack."""
     if items.dtype == pl.String:
-        return pl.Series("item", [str(items.max()) + "\x00"])
+        return pl.Series("item", [max(items) + "\x00"])
     known = {*items}
     return pl.Series("item", [next(number for number in count() if number not in known)])
 
