@@ -11,7 +11,7 @@ from tools import check_required
 
 settings.register_profile(
     "ci",
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

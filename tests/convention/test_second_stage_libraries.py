@@ -6,6 +6,7 @@ on them, printed. A name of the file is written under the convention as it stand
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from functools import cache
@@ -14,7 +15,7 @@ import pytest
 
 import rankwise as rw
 from golden_cases import SHARED
-from rankwise.errors import MetricError, ScoreError
+from rankwise.errors import MetricError, RankwiseError, ScoreError
 
 _PATH = SHARED / "conventions-more.json"
 pytestmark = pytest.mark.skipif(not _PATH.is_file(), reason="no shared/conventions-more.json")
@@ -84,12 +85,25 @@ def named_values(library, world):
 
 def check(library, world, convention, cases, *, tolerance, at_least):
     """Check each case, (name, arguments, expected); at least so many of them must be there."""
-    checked = 0
+    together = {}
     for name, (lists, truth, options), expected in cases:
-        ours = value_of(name, lists, truth, convention, **options)
-        assert ours == pytest.approx(expected, rel=tolerance, abs=tolerance), (library, world, name)
-        checked += 1
-    assert checked >= at_least
+        key = id(lists), id(truth), *options
+        together.setdefault(key, (lists, truth, options, []))[-1].append((name, expected))
+    for lists, truth, options, named in together.values():
+        ours = values_of([name for name, _ in named], lists, truth, convention, options)
+        for value, (name, expected) in zip(ours, named, strict=True):
+            near = pytest.approx(expected, rel=tolerance, abs=tolerance)
+            assert value == near, (library, world, name)
+    assert len(cases) >= at_least
+
+
+def values_of(names, lists, truth, convention, options):
+    """Return the value of each name: of all in one call, unless one of them is refused beside others."""
+    with contextlib.suppress(RankwiseError):
+        values = rw.evaluate(lists, truth, names, convention=convention, **options).values
+        if len(values) == len(names):
+            return [*values.values()]
+    return [value_of(name, lists, truth, convention, **options) for name in names]
 
 
 # What a world holds that a tool gets wrong, or that rankwise does not imitate; notes say so.

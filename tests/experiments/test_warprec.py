@@ -8,9 +8,10 @@ import pytest
 import rankwise as rw
 from rankwise.convention.convention import Convention
 from rankwise.errors import ConfigError
+from rankwise.experiments import warprec
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute
-from rankwise.experiments.warprec import ComplexMetric, Significance, complex_metric, tests_of
+from rankwise.experiments.warprec import ComplexMetric, Significance, complex_metric
 
 HEAD = """\
 data: {truth: split, items: items.csv}
@@ -160,7 +161,7 @@ def test_a_propensity_leaves_what_a_metric_says_itself(files):
 )
 def test_only_tests_and_corrections_that_were_asked_for_are_made(given, corrections):
     asked = Significance(wilcoxon_test=True, corrections=given)
-    options, refused = tests_of(asked)
+    options, refused = warprec.tests_of(asked)
     assert options == [
         {"test": "wilcoxon", "correction": correction, "alpha": 0.05} for correction in corrections
     ]

@@ -90,6 +90,7 @@ RULES = [
     UserHoldout(0.3, fold_in=GlobalTime(share=0.5, gap="1s"), validation=GlobalTime(last=4)),
 ]
 ONE_WITH_THE_SAME_PARTS = {tuple(rule.split(NUMBERS).masks): rule for rule in RULES}.values()
+OTHERS = [rule for rule in RULES if rule not in ONE_WITH_THE_SAME_PARTS]
 OTHER_COMBINATIONS = [
     GlobalTime(at="best", until=1_000_012, filters=[KCore(3, 2)], validation=Holdout(0.3, seed=4)),
     GlobalTime(at=1_000_009.5, target="random", seed=-3, validation=Holdout(0.4, seed=5)),
@@ -141,7 +142,9 @@ def text(spark):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", [*RULES, *deep(*OTHER_COMBINATIONS)], ids=repr)
+@pytest.mark.parametrize(
+    "rule", [*ONE_WITH_THE_SAME_PARTS, *deep(*OTHERS, *OTHER_COMBINATIONS)], ids=repr
+)
 def test_same_rows_as_in_memory(rule, numbers):
     made, memory = assert_same(rule, numbers, NUMBERS)
     assert (made.validation is None) == (rule.validation is None)
