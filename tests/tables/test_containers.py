@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import namedtuple
+from contextlib import closing
 
 import duckdb
 import narwhals
@@ -102,9 +103,10 @@ def test_maps_of_duckdb_and_of_text_are_read():
 
 
 def test_rows_of_sqlite_are_read_by_name():
-    database = sqlite3.connect(":memory:")
-    database.row_factory = sqlite3.Row
-    rows = database.execute("select 4 as item, 'ann' as user union all select 9, 'ann'").fetchall()
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.row_factory = sqlite3.Row
+        query = "select 4 as item, 'ann' as user union all select 9, 'ann'"
+        rows = database.execute(query).fetchall()
     assert rows_of(rows) == [("ann", 4), ("ann", 9)]
 
 
