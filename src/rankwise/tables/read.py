@@ -524,13 +524,24 @@ def _from_mapping(source: Mapping[Any, Any], reading: _Reading) -> Table:
     frame, layout = from_mapping(source, role)
     if names_no_columns(layout):
         table = as_table(frame, role, role, layout)
-        empty = [user for user, own in source.items() if hasattr(own, "__len__") and not len(own)]
-        if not empty or role != "recommendations":
+        empty = _users_without_items(source) if role == "recommendations" else []
+        if not empty:
             return table
         return replace(table, empty_lists=id_series("user", empty, role).to_frame())
     columns = source if layout == "columns" else columns_of(chain(*source.values()))
     refuse_tuples(columns, role, overrides)
     return from_frame(frame, role, overrides, role, layout)
+
+
+def _users_without_items(source: Mapping[Any, Any]) -> list[Any]:
+    """Return the users whose list is there and empty."""
+    try:
+        lengths = list(map(len, source.values()))
+    except TypeError:  # some items stand alone
+        lengths = [len(own) if hasattr(own, "__len__") else 1 for own in source.values()]
+    if 0 not in lengths:
+        return []
+    return [user for user, length in zip(source, lengths, strict=True) if not length]
 
 
 def _from_rows(source: Sequence[Any], kinds: Any, reading: _Reading) -> Table:
