@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.comparison.paper import unserved_words
+from rankwise.comparison.methods_text import unserved_words
 from rankwise.core.terminal import level_text, plain
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.words import group_words

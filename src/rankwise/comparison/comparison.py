@@ -11,8 +11,9 @@ from typing import Any, Literal
 import polars as pl
 
 from rankwise.comparison.design import Design, SystemRank
+from rankwise.comparison.methods_text import methods
 from rankwise.comparison.movers import Movers, find_movers
-from rankwise.comparison.paper import Layout, PaperOptions, Width, latex_table, methods, paper_view
+from rankwise.comparison.paper import Layout, PaperOptions, Width, latex_table, paper_view
 from rankwise.comparison.storage import read_comparison, write_comparison
 from rankwise.comparison.view import comparison_views
 from rankwise.core.arguments import check_choice, check_count, check_path

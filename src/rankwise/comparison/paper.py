@@ -1,15 +1,14 @@
-"""Comparisons for papers: LaTeX and Markdown tables, and a paragraph on the method."""
+"""Comparisons for papers: LaTeX and Markdown tables with their captions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from rankwise.comparison.claims import stated_condition
 from rankwise.comparison.design import Design
 from rankwise.comparison.rows import IN_SYSTEM_TABLE
 from rankwise.comparison.systems import marks
@@ -45,19 +44,16 @@ from rankwise.findings.words import (
     interval_text,
     is_missing,
     level_of,
-    listing,
     loss_in_cells,
-    loss_text,
     margin_mark,
     p_value,
     pair_name,
     places,
 )
 from rankwise.messages import printable
-from rankwise.results.display import evaluated_population, relevance_rule, split_words
+from rankwise.results.display import split_words
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
-from rankwise.stats.bounded_means import BOUNDED
 
 Layout: TypeAlias = Literal["systems", "pairs"]
 Width: TypeAlias = Literal["column", "page"]
@@ -250,7 +246,7 @@ def _systems_as_view(
     options: PaperOptions,
 ) -> TableView:
     """Return systems by metrics, with marks for best, second and significant differences."""
-    order, letters, baseline = _named(table, design)
+    order, letters, baseline = name_systems(table, design)
     cells = [_cells(column, order, letters, baseline, options) for column in columns]
     rows: list[tuple[Cell, ...]] = [
         (
@@ -262,7 +258,9 @@ def _systems_as_view(
     return TableView(("", *(column.title for column in columns)), rows)
 
 
-def _named(table: pl.DataFrame, design: Design) -> tuple[list[str], dict[str, str], str | None]:
+def name_systems(
+    table: pl.DataFrame, design: Design
+) -> tuple[list[str], dict[str, str], str | None]:
     """Return the systems in the order of the table, their letters, and the baseline."""
     order = sorted(system_order(table, design), key=lambda name: name != design.baseline)
     return order, dict(zip(order, marks(len(order)), strict=True)), design.baseline
@@ -317,7 +315,7 @@ def _system_lines(
     options: PaperOptions,
 ) -> list[str]:
     """Return the lines of a table of systems by metrics: one block per group or data set."""
-    order, letters, baseline = _named(table, design)
+    order, letters, baseline = name_systems(table, design)
     blocks: dict[str, list[_Column]] = {}
     for column in columns:
         blocks.setdefault(column.block, []).append(column)
@@ -326,7 +324,7 @@ def _system_lines(
     if [*blocks] != [""]:
         lines += _block_heads(blocks, design.unit)
     lines += [
-        _line(["System", *(_tex(_short(column.metric)) for column in columns)]),
+        _line(["System", *(_tex(short_name(column.metric)) for column in columns)]),
         r"\midrule",
     ]
 
@@ -373,7 +371,11 @@ def _pair_lines(columns: Sequence[_Column]) -> list[str]:
     ]
     lines = [r"\begin{tabular}{@{}llrrrl@{}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
     for column in columns:
-        name = f"{_short(column.metric)}, {column.block}" if column.block else _short(column.metric)
+        name = (
+            f"{short_name(column.metric)}, {column.block}"
+            if column.block
+            else short_name(column.metric)
+        )
         texts = ([name, *_pair_cells(row, level)] for row in column.rows)
         lines.extend(" & ".join(map(_tex, cells)) + r" \\" for cells in texts)
     return lines
@@ -401,11 +403,13 @@ def _pair_cells(row: Mapping[str, Any], level: float) -> list[str]:
     ]
 
 
-def _short(metric: str) -> str:
+def short_name(metric: str) -> str:
     """Return the name of a metric in the spelling of papers.
 
-    >>> _short("ndcg@10"), _short("catalog_coverage@10"), _short("intra_list_diversity(distance=jaccard)@10")
-    ('NDCG@10', 'Catalog coverage@10', 'Intra-list diversity (distance jaccard)@10')
+    >>> short_name("ndcg@10"), short_name("catalog_coverage@10")
+    ('NDCG@10', 'Catalog coverage@10')
+    >>> short_name("intra_list_diversity(distance=jaccard)@10")
+    'Intra-list diversity (distance jaccard)@10'
     """
     name, at, rest = metric.partition("@")
     head, bracket, parameters = name.partition("(")
@@ -450,7 +454,7 @@ def _caption(
     layout: Layout = "systems",
 ) -> list[str]:
     """Return the sentences of a caption: marks, tests, correction, users, rules, data, version."""
-    _, letters, baseline = _named(table, design)
+    _, letters, baseline = name_systems(table, design)
     users = _users_of_rows([row for column in columns for row in column.rows], design)
     spread = ", ± standard deviation between seeds" if design.seeds else ""
     test = f"{tests_of(table)}, two-sided, level {design.alpha:g}"
@@ -472,8 +476,8 @@ def _caption(
         if losses:
             condition = design.unit.condition(loss_in_cells(min(losses)))
             parts.append(text(f"With ‡: if {condition}, by the same test; paired t agrees."))
-    _, others = _families(table)
-    primary = f"{_short(design.primary)} is the primary metric ({_correction(table, design)})"
+    _, others = count_families(table)
+    primary = f"{short_name(design.primary)} is the primary metric ({_correction(table, design)})"
     rest = (
         f"; {_exploratory(design)} are exploratory (Benjamini–Hochberg over {others})"
         if others
@@ -509,7 +513,7 @@ def _correction(table: pl.DataFrame, design: Design) -> str:
     method, earlier = CORRECTIONS.get(design.correction), design.earlier
     if method is None:
         return "not corrected"
-    pairs = f"{method} over {count_of(_families(table)[0] + earlier, 'pair')}"
+    pairs = f"{method} over {count_of(count_families(table)[0] + earlier, 'pair')}"
     inside = "" if design.by is None else f" and groups by {design.by}"
     return f"{pairs}{inside}" + (
         f", {earlier:,} of them compared earlier on this test set" if earlier else ""
@@ -521,7 +525,7 @@ def _exploratory(design: Design) -> str:
     return "the other metrics and each data set alone" if design.data_sets else "the other metrics"
 
 
-def _families(table: pl.DataFrame) -> tuple[int, int]:
+def count_families(table: pl.DataFrame) -> tuple[int, int]:
     """Count the rows of the primary metric, and the remaining rows: two families of tests."""
     family = int(table["primary"].sum())
     return family, len(table) - family
@@ -529,7 +533,7 @@ def _families(table: pl.DataFrame) -> tuple[int, int]:
 
 def _data_clauses(results: Mapping[str, Result]) -> list[str]:
     """Return clauses on relevance, excluded users and the split, each if all results agree."""
-    clauses = [_shared(results, each) for each in (_relevant, _left_out, _split)]
+    clauses = [_shared(results, each) for each in (relevant_clause, _left_out, _split)]
     return [clause for clause in clauses if clause]
 
 
@@ -539,7 +543,8 @@ def _shared(results: Mapping[str, Result], say: Callable[[Result], str]) -> str:
     return said.pop() if len(said) == 1 else ""
 
 
-def _relevant(result: Result) -> str:
+def relevant_clause(result: Result) -> str:
+    """Return the rating from which an item is relevant, as a sentence; empty without a threshold."""
     threshold = result.provenance.get("settings", {}).get("relevance_threshold")
     return "" if threshold is None else f"Relevant: rating {threshold:g} or more."
 
@@ -566,355 +571,3 @@ def _split(result: Result) -> str:
         return ""
     text = split_words(result.split)
     return f"{text[0].upper()}{text[1:]}."
-
-
-def _missing(what: str) -> str:
-    return f"[not recorded: {what}]"
-
-
-def methods(table: pl.DataFrame, design: Design, results: Mapping[str, Result]) -> str:
-    """Return a paragraph on the method, of which every clause comes from the record.
-
-    What is not known stands there as ``[not recorded: …]``, so that no gap is overlooked.
-    """
-    clauses = [
-        _compared_clause(design, table, results),
-        _lists_clause(results),
-        _population_clause(table, design, results),
-        _metric_clause(design, results),
-        _test_clause(table, design),
-        *sample_notes(table, design),
-        _interval_clause(results),
-        _power_clause(table, design),
-        *_result_clauses(table, design),
-        _version_clause(results),
-    ]
-    return printable(" ".join(clause for clause in clauses if clause)) + "\n"
-
-
-def _compared_clause(design: Design, table: pl.DataFrame, results: Mapping[str, Result]) -> str:
-    """Return which systems were compared on which data, split how."""
-    order, _, baseline = _named(table, design)
-    count = len(order) - 1
-    who = (
-        f"{count} {'system' if count == 1 else 'systems'} with {baseline}"
-        if baseline
-        else f"{len(order)} systems"
-    )
-    sets = design.data_sets
-    data = (
-        f"{len(sets)} data sets ({', '.join(sets)})"
-        if sets
-        else _missing("the name of the data set")
-    )
-    card = next((result.split for result in results.values() if result.split is not None), None)
-    if card is None or sets:
-        return (
-            f"We compared {who} on {data}; "
-            f"{'their splits are on record' if card else _missing('the split')}."
-        )
-    parts = card["parts"]
-    rows = (
-        f"{parts['train']['rows']:,} training and {parts['test']['rows']:,} test rows"
-        if "train" in parts
-        else ""
-    )
-    items = max((result.counts.get("catalogue_items", 0) for result in results.values()), default=0)
-    size = ", ".join(filter(None, (rows, f"{items:,} items" if items else "")))
-    filters = card["input"].get("filters") or _missing("filters before the split")
-    words = split_words(card).partition(" (")[0]
-    share = card["rule"].get("share")
-    tested = f", {100 * share:g} % of the rows tested" if isinstance(share, float) else ""
-    return f"We compared {who} on {data} ({size}; {filters}; {words}{tested})."
-
-
-def _lists_clause(results: Mapping[str, Result]) -> str:
-    """Return from which candidates the lists were ranked, and where they were cut."""
-    ranked = {"" if r.protocol is None else r.protocol.candidates for r in results.values()} or {""}
-    candidates = ranked.pop() if len(ranked) == 1 else ""
-    rules = dict.fromkeys(map(_relevance, results.values())) or {_missing("relevance"): None}
-    said = (
-        rules.popitem()[0]
-        if len(rules) == 1
-        else f"{_missing('one rule of relevance, because results differ')}."
-    )
-    return f"Candidates: {candidates or _missing('the candidate set')}; {_cut(results)}. {said}"
-
-
-def _cut(results: Mapping[str, Result]) -> str:
-    """Describe the cut-offs of metrics; whole lists are known only from recorded evaluations."""
-    cutoffs = sorted(
-        {k for result in results.values() for metric in result.metrics for k in metric.k}
-    )
-    if cutoffs:
-        return f"metrics were cut at {listing([str(k) for k in cutoffs], 'values of k', 6)}"
-    known = bool(results) and all(
-        "recommendations" in r.provenance.get("inputs", {}) for r in results.values()
-    )
-    return "lists were not cut" if known else _missing("cut-offs")
-
-
-def _relevance(result: Result) -> str:
-    """Describe the relevant rows of the ground truth, as the evaluation recorded them."""
-    provenance = result.provenance
-    rule = relevance_rule(provenance.get("settings", {}), provenance.get("inputs", {}))
-    if not rule:
-        return f"{_missing('relevance')}."
-    if (text := _relevant(result)) and "grades" not in provenance["settings"]:
-        return f"Test rows with a {text.removeprefix('Relevant: ').rstrip('.')} are relevant."
-    everything = "relevant: every row of the ground truth"
-    return (
-        "Every row of the ground truth is relevant."
-        if rule == everything
-        else f"{rule[0].upper()}{rule[1:]}."
-    )
-
-
-def _population_clause(table: pl.DataFrame, design: Design, results: Mapping[str, Result]) -> str:
-    """Describe the evaluated users, the excluded users, and the value of a missing list."""
-    if not results:
-        return f"Means are over {_missing('the users counted')}."
-    unit = next(iter(results.values())).sampling_unit
-    rows = [
-        {"users": r.counts.get(unit.rows, 0), "clusters": r.counts.get("users")}
-        for r in results.values()
-    ]
-    populations = {str(evaluated_population(result.provenance)) for result in results.values()}
-    population = POPULATIONS.get(populations.pop() if len(populations) == 1 else "")
-    whom = _missing("which users count") if population is None else population.words
-    text = f"Means are over the {sample_of(rows, unit)} {whom}"
-    left = max(map(left_out_users, results.values()))
-    text += (
-        f"; {count_of(left, unit.row)} without one {'is' if left == 1 else 'are'} left out"
-        if left
-        else ""
-    )
-    if without := unserved_counts(results, "for"):
-        cells = table.sort("primary", descending=True, maintain_order=True)["metric"].unique(
-            maintain_order=True
-        )
-        said = unserved_words(results, cells.to_list(), design.missing)
-        text += f"; a {unit.row} without a list ({without}) {said}" if said else ""
-    return f"{text}."
-
-
-def unserved_counts(results: Mapping[str, Result], words: str) -> str:
-    """Return how many users each system gives no list, as ``5 {words} a and 8 {words} b``.
-
-    Systems with equal numbers share one.
-    """
-    named: dict[int, list[str]] = {}
-    for name, result in results.items():
-        if count := result.counts.get("users_without_list", 0):
-            named.setdefault(count, []).append(name)
-    parts = [
-        f"{count:,} {words} {listing(names, named=len(names))}" for count, names in named.items()
-    ]
-    return listing(parts, named=len(parts))
-
-
-def unserved_words(
-    results: Mapping[str, Result], cells: Sequence[str], missing: str = "error"
-) -> str:
-    """Describe the metric values of users without a list; empty if every user has a list.
-
-    ``missing`` is that of a comparison, in which users without a value may count 0.
-    """
-    outcomes: dict[str, list[str]] = {}
-    for cell in cells:
-        values = [_unserved_values(result, cell) for result in results.values()]
-        found = [each for each in values if each is not None and len(each)]
-        if found:
-            outcomes.setdefault(_unserved_outcome(pl.concat(found), missing), []).append(cell)
-    if len(outcomes) == 1 and "scores 0" in outcomes:
-        return "scores 0"
-    return " and ".join(
-        f"{said} in {listing(names, 'metrics', 6)}" for said, names in outcomes.items()
-    )
-
-
-def _unserved_values(result: Result, cell: str) -> pl.Series | None:
-    """Return the values of the units without a list; None where the result does not know them."""
-    if "list_length" not in result.units.columns or cell not in result.units.columns:
-        return None
-    return result.units.filter(pl.col("list_length") == 0)[cell].cast(pl.Float64)
-
-
-def _unserved_outcome(values: pl.Series, missing: str) -> str:
-    """Describe the values of one metric for users without a list."""
-    if values.is_nan().all():
-        return "has no value, which counts as 0," if missing == "zero" else "has no value"
-    known = values.filter(~values.is_nan()).unique()
-    one = f"scores {brief(float(known[0]))}" if len(known) == 1 else "scores differently by user"
-    return one if not values.is_nan().any() else f"{one}, or has no value,"
-
-
-def _metric_clause(design: Design, results: Mapping[str, Result]) -> str:
-    """Return the primary metric with its parameters."""
-    name = design.primary
-    parameters: Iterable[tuple[str, Any]] = ()
-    recorded = False
-    for result in results.values():
-        metric = next((str(m) for m in result.metrics if name in m.cells), "")
-        if metric in (evaluated := result.provenance.get("metrics", {})):
-            parameters, recorded = evaluated[metric].items(), True
-            break
-    texts = [
-        f"{key.replace('_', ' ')} {str(value).replace('_', ' ')}"
-        for key, value in parameters
-        if value not in ("()", None)
-    ]
-    definition = (
-        f" ({', '.join(texts)})"
-        if texts
-        else ""
-        if recorded
-        else f" ({_missing('its parameters')})"
-    )
-    return f"{_short(name)}{definition} is the primary metric."
-
-
-def _test_clause(table: pl.DataFrame, design: Design) -> str:
-    """Return the test of each pair, and over how many pairs p-values are corrected."""
-    text = (
-        f"For each pair the mean difference was tested {_words_on_test(table, design)} (two-sided, "
-        f"α = {design.alpha:g}; {_corrected(table, design)})"
-    )
-    if design.by:
-        text += f" within groups by {design.by}"
-    text += f"{_exploratory_clause(table, design)}."
-    if table["verdict"].is_in(CONDITIONAL).any():
-        text += (
-            " Where it shows no difference and the test of the design does, the largest loss of an "
-            "unseen user under which it would is reported."
-        )
-    return text
-
-
-def _words_on_test(table: pl.DataFrame, design: Design) -> str:
-    """Return by what the pairs of the primary metric are tested, and what was stated for it."""
-    tests = tests_of(table.filter(pl.col("primary")))
-    if tests != BOUNDED:
-        article = "an" if tests.startswith("exact") else "a"
-        return f"with {article} {tests} test"
-    words = "by Gaffke's limit of a bounded mean, which holds for any users"
-    stated = stated_condition(design.unit, design.largest_loss, design.largest_cluster)
-    if not stated:
-        return words
-    when = "as stated beforehand" if design.plans else "as stated"
-    return f"{words} as long as {stated}, {when},"
-
-
-def _exploratory_clause(table: pl.DataFrame, design: Design) -> str:
-    """Return which pairs are exploratory, as a clause; empty if none is."""
-    _, others = _families(table)
-    is_primary = pl.col("primary")
-    metrics = set(table.filter(is_primary)["metric"])
-    further = set(table.filter(~is_primary)["metric"]) - metrics
-    names = [count_of(len(further), "further metric")] if further else []
-    if design.data_sets:
-        names.append("each data set alone")
-    if not others or not names:
-        return ""
-    verb = "is" if len(names) == 1 and len(further) <= 1 else "are"
-    return (
-        f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, "
-        "Benjamini–Hochberg)"
-    )
-
-
-def _corrected(table: pl.DataFrame, design: Design) -> str:
-    """Return over how many pairs p-values of the primary metric are corrected, as a clause."""
-    method, earlier = CORRECTIONS.get(design.correction), design.earlier
-    if method is None:
-        return "not corrected"
-    before = (
-        f", of which {earlier:,} {'was' if earlier == 1 else 'were'} compared earlier on the "
-        "same test set"
-    )
-    pairs = count_of(_families(table)[0] + earlier, "pair")
-    return f"corrected over {pairs} by {method}{before if earlier else ''}"
-
-
-def _interval_clause(results: Mapping[str, Result]) -> str:
-    """Describe the intervals, and the values whose intervals come from the jackknife."""
-    text = "Intervals are of the test and the level of the verdict that they stand beside."
-    groups = {r.provenance["settings"].get("jackknife") for r in results.values()} - {None}
-    if groups:
-        text += (
-            " Those of values that are no means over users come from a jackknife over "
-            f"{max(groups)} groups of users."
-        )
-    return text
-
-
-def _power_clause(table: pl.DataFrame, design: Design) -> str:
-    """Return the difference that would have been found, of the pair that needs the largest."""
-    primary = table.filter(pl.col("primary")).to_dicts()
-    rows = [row for row in primary if not is_missing(row["minimum_detectable"])]
-    rows = [row for row in rows if math.isfinite(row["minimum_detectable"])]
-    if not rows:
-        return ""
-    row = max(rows, key=lambda row: row["minimum_detectable"])
-    size, who = (
-        brief(row["minimum_detectable"]),
-        f"{row['system']} against {row['baseline']}{_inside(row, design)}",
-    )
-    unit = design.unit
-    sample = count_of(row["data_sets"], "data set") if row["data_sets"] else unit.counted_in(row)
-    return f"With {sample} a difference of {size} ({who}) would be found with a probability of 0.8."
-
-
-def _inside(row: Mapping[str, Any], design: Design) -> str:
-    """Return the group of users that a row is about, in words; empty for all of them."""
-    return "" if design.by is None else f" for {group_words(design.by, row['group'])}"
-
-
-def _result_clauses(table: pl.DataFrame, design: Design) -> list[str]:
-    """Return the first six pairs of the primary metric with their numbers."""
-    said = {
-        "better": "was better than",
-        "worse": "was worse than",
-        "better if": "was better than",
-        "worse if": "was worse than",
-        "different if": "differed from",
-        "not shown": "was not shown to differ from",
-        "not checked": "was not tested against",
-    }
-    same = "was equivalent within the margin to"
-    said |= {"equivalent": same, "equivalent if": same, "different": "differed from"}
-    texts = []
-    for row in table.filter(pl.col("primary")).to_dicts()[:6]:
-        p = p_value(deciding_p(row), design.alpha)
-        level = "" if is_missing(row["confidence"]) else f"{level_text(row['confidence'])} "
-        value = (
-            f"{signed(row['difference'], places(row))}, {level}interval "
-            f"{interval_text(row, signed)}"
-        )
-        sign = "" if p.startswith("<") else "= "
-        inside = _inside(row, design)
-        adjusted = "adjusted p" if CORRECTIONS.get(design.correction) else "p"
-        numbers = f"{value}, {adjusted}{margin_mark(row)} {sign}{p.replace('<', '< ')}"
-        condition = ""
-        if row["verdict"] in CONDITIONAL:
-            condition = f" if {design.unit.condition(loss_text(row['condition']))}"
-        words = f"{said[row['verdict']]} {row['baseline']}{inside}{condition}"
-        texts.append(f"{row['system']} {words} ({numbers}).")
-    return texts
-
-
-def _version_clause(results: Mapping[str, Result]) -> str:
-    """Return the version, and the ids of the split and of the recommendation lists."""
-    cards = [result.split for result in results.values() if result.split is not None]
-    split = f"split {cards[0]['id'][:12]}" if cards else _missing("the id of the split")
-    lists = {
-        name: r.provenance.get("inputs", {}).get("recommendations", {}).get("sha256")
-        for name, r in results.items()
-    }
-    ids = [f"{name} {digest[:12]}" for name, digest in lists.items() if digest]
-    said = (
-        f"lists {', '.join(ids)}"
-        if ids and len(ids) == len(lists)
-        else _missing("hashes of the lists")
-    )
-    return f"All values were computed with rankwise {__version__} ({split}; {said})."

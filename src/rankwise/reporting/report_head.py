@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.paper import left_out_users, unserved_counts, unserved_words
+from rankwise.comparison.methods_text import unserved_counts, unserved_words
+from rankwise.comparison.paper import left_out_users
 from rankwise.comparison.view import costs, system_order, verdict_sentences
 from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import brief, change, count_of, level_text, signed

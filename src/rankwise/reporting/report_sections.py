@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.decision import Decision, levels_of
-from rankwise.comparison.paper import methods
+from rankwise.comparison.methods_text import methods
 from rankwise.comparison.view import adjusted_p_name, means_by_system, pair_view, served_sentence
 from rankwise.core.terminal import (
     Cell,
