@@ -238,8 +238,10 @@ static uint64_t rw_slot_hash(const rw_view *view, const uint8_t *const *buffers)
     return rw_final(rw_text_hash(view, buffers));
 }
 
+/* Whether the view is that of the row before. One branch: whether the starts of two texts are equal
+   cannot be foreseen. */
 static int rw_is_as_before(const rw_view *view) {
-    return view->head == view[-1].head && view->tail == view[-1].tail;
+    return !((view->head ^ view[-1].head) | (view->tail ^ view[-1].tail));
 }
 
 /* Ask ahead of time for the slots, and then for the texts, that the search for some texts begins at. */
@@ -269,20 +271,29 @@ static uint64_t rw_slot_of(const rw_view *view, const uint8_t *const *buffers, u
     return slot;
 }
 
-/* Write the number of a text that is new to its slot. Returns 0 if it does not fit the pool. */
-static int rw_add_text(const rw_view *view, const uint8_t *const *buffers, uint64_t hash,
-                       uint64_t *slot, rw_view *known, uint8_t *pool, int64_t room, int64_t *used) {
-    const int64_t length = rw_length(view);
-    rw_view *text = known + used[0];
-    *text = *view;
-    if (length > 12) {
-        if (used[1] + length > room)
-            return 0;
-        memcpy(pool + used[1], rw_text(view, buffers), (size_t)length);
-        text->tail = (uint64_t)used[1];
-        used[1] += length;
+/* Write the number of the text of a row, and if it is new the row to `origins`. Returns 0 if it is new
+   and does not fit the pool. */
+static int rw_number_text(const rw_view *views, const uint8_t *const *buffers, int64_t row,
+                          uint64_t hash, uint64_t *slots, int64_t bits, rw_view *known,
+                          uint8_t *pool, int64_t room, int64_t *used, int64_t *origins,
+                          int32_t *codes) {
+    const rw_view *view = views + row;
+    uint64_t *slot = slots + rw_slot_of(view, buffers, hash, slots, bits, known, pool);
+    if (!*slot) {
+        const int64_t length = rw_length(view);
+        rw_view *text = known + used[0];
+        *text = *view;
+        if (length > 12) {
+            if (used[1] + length > room)
+                return 0;
+            memcpy(pool + used[1], rw_text(view, buffers), (size_t)length);
+            text->tail = (uint64_t)used[1];
+            used[1] += length;
+        }
+        origins[used[0]++] = row;
+        *slot = (hash >> 32 << 32) | (uint64_t)used[0];
     }
-    *slot = (hash >> 32 << 32) | (uint64_t)++used[0];
+    codes[row] = (int32_t)((uint32_t)*slot - 1);
     return 1;
 }
 
@@ -305,15 +316,9 @@ RW_API int64_t rw_text_codes(const rw_view *views, const uint8_t *const *buffers
                 codes[row] = codes[row - 1];
                 continue;
             }
-            const uint64_t hash = hashes[row - start];
-            uint64_t *slot =
-                slots + rw_slot_of(views + row, buffers, hash, slots, bits, known, pool);
-            if (!*slot) {
-                origins[used[0]] = row;
-                if (!rw_add_text(views + row, buffers, hash, slot, known, pool, room, used))
-                    return row;
-            }
-            codes[row] = (int32_t)((uint32_t)*slot - 1);
+            if (!rw_number_text(views, buffers, row, hashes[row - start], slots, bits, known, pool,
+                                room, used, origins, codes))
+                return row;
         }
     }
     return stop;
@@ -325,17 +330,11 @@ RW_API int64_t rw_text_codes_at(const rw_view *views, const uint8_t *const *buff
                                 rw_view *known, uint8_t *pool, int64_t room, int64_t *used,
                                 int64_t *origins, int32_t *codes, const int64_t *rows) {
     for (int64_t at = first; at < stop; at++) {
-        const rw_view *view = views + rows[at];
-        if (used[0] + 1 > (int64_t)1 << (bits - 1))
+        const uint64_t hash = rw_slot_hash(views + rows[at], buffers);
+        if (used[0] + 1 > (int64_t)1 << (bits - 1) ||
+            !rw_number_text(views, buffers, rows[at], hash, slots, bits, known, pool, room, used,
+                            origins, codes))
             return at;
-        const uint64_t hash = rw_slot_hash(view, buffers);
-        uint64_t *slot = slots + rw_slot_of(view, buffers, hash, slots, bits, known, pool);
-        if (!*slot) {
-            origins[used[0]] = rows[at];
-            if (!rw_add_text(view, buffers, hash, slot, known, pool, room, used))
-                return at;
-        }
-        codes[rows[at]] = (int32_t)((uint32_t)*slot - 1);
     }
     return stop;
 }
@@ -404,8 +403,7 @@ RW_API void rw_id_numbers(const rw_view *views, const uint8_t *const *buffers, i
     for (int64_t row = first; row < stop; row++) {
         const rw_view *view = views + row;
         RW_SOON(view);
-        /* one branch: whether the starts of two texts are equal cannot be foreseen */
-        if (row > first && !((view->head ^ view[-1].head) | (view->tail ^ view[-1].tail)))
+        if (row > first && rw_is_as_before(view))
             numbers[row] = numbers[row - 1];
         else if (!rw_whole_number(view, buffers, numbers + row))
             numbers[row] = (int64_t)rw_text_hash(view, buffers);
