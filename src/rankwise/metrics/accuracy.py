@@ -745,7 +745,12 @@ class NCRR(_ReciprocalRanks):
 
     def norm(self, block: Block, k: int) -> Array:
         """Return the sum of one over the rank for the ideal list."""
-        return block.sum_ideal(block.xp.ones_like, lambda rank: 1.0 / rank, k)
+        return block.sum_ideal(block.xp.ones_like, _reciprocal, k)
+
+
+def _reciprocal(rank: Array) -> Array:
+    """Return 1 over each rank."""
+    return 1.0 / rank
 
 
 @metric(

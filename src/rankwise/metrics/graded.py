@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from rankwise import functional as plain
@@ -382,7 +381,7 @@ class RBP(HitSum):
     def _largest(self, block: Block) -> Array:
         """Return the divisor: the largest relevance of each user, at least 1, shape (U,)."""
         xp = block.xp
-        return xp.clip(block.sum_ideal(lambda gain: gain, xp.ones_like, 1), min=1.0)
+        return xp.clip(block.sum_ideal(_itself, xp.ones_like, 1), min=1.0)
 
     def terms(self, block: Block) -> Array:
         """Return the probability that a user stops at the rank of each hit."""
@@ -402,14 +401,28 @@ class RBP(HitSum):
         """Return the value of the ideal list, for normaliser=ideal."""
         if self.normaliser == "none":
             return None
-        xp, largest = block.xp, 1.0 if self.top_grade == "none" else self.max_relevance
-        attention = partial(geometric_discount, patience=self.p)
         if self.top_grade == "largest":
-            total = block.sum_ideal(lambda gain: gain, attention, k)
+            total = block.sum_ideal(_itself, self._attention, k)
             return (1.0 - self.p) * total / self._largest(block)
-        if largest is None:
+        if self.top_grade == "max_relevance" and self.max_relevance is None:
+            xp = block.xp
             return 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64)
-        return (1.0 - self.p) * block.sum_ideal(lambda gain: gain / largest, attention, k)
+        return (1.0 - self.p) * block.sum_ideal(self._share_of_top, self._attention, k)
+
+    def _attention(self, rank: Array) -> Array:
+        """Return the probability that a user reads as far as a rank."""
+        return geometric_discount(rank, self.p)
+
+    def _share_of_top(self, gain: Array) -> Array:
+        """Return a gain as a share of the top grade, if one is stated."""
+        if self.top_grade == "none" or self.max_relevance is None:
+            return gain
+        return gain / self.max_relevance
+
+
+def _itself(gain: Array) -> Array:
+    """Return a gain as it is: `Block.sum_ideal` knows its functions again, and no lambda."""
+    return gain
 
 
 @metric("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)
