@@ -247,3 +247,14 @@ def test_what_was_seen(folder):
     )
     assert refused.returncode == 2
     assert "pass --train FILE" in refused.stderr
+
+
+def test_inspecting_a_folder_whose_error_has_no_hint_names_a_file_alone(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "train.csv").write_text("user,item,timestamp\nann,heat,1\n")
+    (tmp_path / "parts" / "test.csv").write_text("user,item\nann,jaws\n")
+    done = rankwise_here(tmp_path, "inspect", "parts")
+    hint = next(line for line in done.stderr.splitlines() if "hint:" in line)
+    assert (
+        hint.split("hint:")[1].strip() == "to inspect one table, pass its file, as parts/test.csv"
+    )

@@ -14,7 +14,7 @@ import click
 from rankwise.cli.main import examples
 from rankwise.cli.options import PATH, column_option, table_or_json
 from rankwise.cli.spelling import spelling_of
-from rankwise.messages import printable
+from rankwise.messages import marked, printable
 
 if TYPE_CHECKING:
     from rankwise.comparison.comparison import Comparison
@@ -341,12 +341,13 @@ def _of_folder(folder: Path, columns: dict[str, Any]) -> dict[str, Any]:
         split = read(folder, columns=columns or None)
     except FileError as error:
         tables = sorted(path for path in folder.iterdir() if path.suffix in _TABLES)
-        one = f"; to inspect one table, pass its file, as {tables[0]}" if tables else ""
+        hints = [marked(error.hint)] if error.hint else []
+        hints += [f"to inspect one table, pass its file, as {path}" for path in tables[:1]]
         raise FileError(
             "this folder holds neither a saved result nor a split that can be read",
             where=error.where,
             found=f"{error.what}: {error.found}",
-            hint=f"{error.hint}{one}",
+            hint="; ".join(hints) or None,
         ) from error
     if isinstance(split, Folds):
         return {"folder": str(folder), "holds": f"{len(split)} folds", "fold 0": split[0].card}
