@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 from random_worlds import CUTOFFS, PLAIN, Case
+from world_tables import population
 
 import rankwise as rw
 from metrics.test_against_functional import PER_USER, RATING, catalogue_twins, pairs_of, plain_value
@@ -69,15 +70,9 @@ def _plain_lists(case: Case) -> dict[int, list[int]] | None:
 def evaluated(case: Case, world: World) -> set[int]:
     """Return the users of the population."""
     relevant = {user for user, own in world.relevant.items() if own}
-    listed, judged = set(world.lists), {user for user, own in world.truth.items() if own}
-    return {
-        "truth": relevant,
-        "both": relevant & listed,
-        "recommended": listed,
-        "judged": judged,
-        "judged_both": judged & listed,
-        "all": relevant | listed,
-    }[case.options.get("population", "truth")]
+    judged = {user for user, own in world.truth.items() if own}
+    name = case.options.get("population", "truth")
+    return population(name, relevant=relevant, judged=judged, listed={*world.lists})
 
 
 def plain_differences(

@@ -12,7 +12,17 @@ import polars as pl
 from evaluations import Evaluation, kind
 from hypothesis import strategies as st
 from kinds import Comparison
-from world_tables import KINDS, Lists, Relevances, chosen_lists, key, relevances, table, types_of
+from world_tables import (
+    KINDS,
+    Lists,
+    Relevances,
+    chosen_lists,
+    key,
+    population,
+    relevances,
+    table,
+    types_of,
+)
 from world_tables import score as score_at
 
 import rankwise as rw
@@ -132,15 +142,9 @@ class Requests:
         else:
             judged |= {*self.truth}
         relevant = {unit for unit in judged if any(self.relevances_of(unit).values())}
-        listed = {*self.lists}
-        return {
-            "truth": relevant,
-            "both": relevant & listed,
-            "recommended": listed,
-            "judged": judged,
-            "judged_both": judged & listed,
-            "all": relevant | listed,
-        }[self.options["population"]]
+        return population(
+            self.options["population"], relevant=relevant, judged=judged, listed={*self.lists}
+        )
 
 
 @st.composite

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import polars as pl
 from hypothesis import strategies as st
 
 from strategies import id_type
 
+_Unit = TypeVar("_Unit")
 Lists: TypeAlias = dict[Any, list[Any]]
 Relevances: TypeAlias = dict[Any, dict[Any, float]]
 KINDS = ("x", "y z", "5 to 10", "below 5", "film × noir", '"quoted"', "a, b", "ä", None)
@@ -54,3 +55,17 @@ def key(unit: Any) -> tuple[Any, ...]:
 def score(rank: int, *, has_ties: bool) -> float:
     """Return a score that falls with the rank, in pairs where there are ties."""
     return 1.0 - (rank // 2 if has_ties else rank) / 16
+
+
+def population(
+    name: str, *, relevant: set[_Unit], judged: set[_Unit], listed: set[_Unit]
+) -> set[_Unit]:
+    """Return the units of a population, from those with relevant items, judged items and lists."""
+    return {
+        "truth": relevant,
+        "both": relevant & listed,
+        "recommended": listed,
+        "judged": judged,
+        "judged_both": judged & listed,
+        "all": relevant | listed,
+    }[name]

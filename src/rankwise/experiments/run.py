@@ -44,15 +44,6 @@ _HEAD = """\
 # What was run, by rankwise {version}: every option in full, and the hash of every file.
 # `rankwise run` of this file gives the same bits, or says which file has changed.
 """
-_STUDY_SECTIONS = (
-    "launches",
-    "leaderboard",
-    "nulls",
-    "stages",
-    "judged",
-    "agreement",
-    "stability",
-)
 
 
 def resolved_text(experiment: Experiment, folder: Path) -> str:
@@ -153,11 +144,11 @@ def _evaluation_section(experiment: Experiment) -> dict[str, Any]:
 def _study_sections(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """Return the sections of studies with their files as they are now."""
     config = experiment.config
-    sections = {name: getattr(config, name) for name in _STUDY_SECTIONS}
+    names = [file.removesuffix(".json") for file in STUDIES if file != "off_policy.json"]
     values = {
         name: section.model_dump(exclude_none=True)
-        for name, section in sections.items()
-        if section is not None
+        for name in names
+        if (section := getattr(config, name)) is not None
     }
     for place, source in study_sources(config):
         _set_at(values, place, _source(experiment, source, folder))
