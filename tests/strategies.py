@@ -109,12 +109,12 @@ def id_type(values, *, narrow=False):
 
 
 def examples(n):
-    """Return settings of ``n`` examples of 25: about half in a check, fewer in a quick one, more in a deep one."""
+    """Return settings of ``n`` examples of 25: a third of them in a check, fewer in a quick one, more in a deep one."""
     return settings(max_examples=max(1, n * settings().max_examples // 25))
 
 
 def fewer(n):
-    """Return settings of ``n`` examples of 25, about half of them in a check, and all in a deep one."""
+    """Return settings of ``n`` examples of 25, a third of them in a check, and all in a deep one."""
     most = settings().max_examples
     return settings(max_examples=most if most > 25 else max(1, n * most // 25))
 

@@ -204,7 +204,7 @@ def compare_command(
     )
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
-    comparison = _respelled(ctx, comparison)
+    comparison = _spell_reasons(ctx, comparison)
     if movers is not None:
         lists = None if truth is None else _lists_by_name(ctx, systems)
         found = comparison.movers(n=movers, lists=lists, truth=truth, noise=options.get("noise"))
@@ -254,7 +254,7 @@ def _check_usage(
 
 
 def _check_one_data_set(ctx: click.Context, results: dict[str, Any]) -> None:
-    """Raise if systems are on several data sets, of which one ground truth is that of one."""
+    """Raise for systems with several data sets, which need one ground truth each."""
     if any(isinstance(result, dict) for result in results.values()):
         raise click.UsageError("--truth is for one data set: evaluate --save on each first", ctx)
 
@@ -272,7 +272,7 @@ def _lists_by_name(ctx: click.Context, systems: tuple[str, ...]) -> dict[str, st
     return dict(name_and_path(ctx, text)[:2] for text in systems)
 
 
-def _respelled(ctx: click.Context, comparison: Comparison) -> Comparison:
+def _spell_reasons(ctx: click.Context, comparison: Comparison) -> Comparison:
     """Return a comparison whose reasons name options as the command line does."""
     spell = spelling_of(ctx.command, cli)
     reasons = {

@@ -206,7 +206,7 @@ def evaluate_command(
     if save is not None:
         click.echo(f"saved to {result.save(save)}", err=True)
 
-    shown = _respelled(ctx, result.with_intervals() if intervals else result)
+    shown = _spell_warnings(ctx, result.with_intervals() if intervals else result)
     if summary is not None:
         from rankwise.tables.storage import append_text
 
@@ -339,7 +339,7 @@ def _trec_lines(
     )
 
 
-def _respelled(ctx: click.Context, result: Result) -> Result:
+def _spell_warnings(ctx: click.Context, result: Result) -> Result:
     """Return a result whose warnings name options as the command line does."""
     doubts = result.provenance["doubts"]
     spell = spelling_of(ctx.command, cli)

@@ -234,7 +234,7 @@ def _made(by: str, rule: dict[str, Any], extras: dict[str, Any]) -> Splitter:
 
 
 def _moment(rule: dict[str, Any], share: float) -> dict[str, Any]:
-    """Return what says when the test part begins: a moment, a length, or else the share."""
+    """Return the start of the test part: a moment, a length, or else a share."""
     lengths = ("at", "last", "gap")
     moment = {name: _number(rule[name]) for name in lengths if name in rule}
     if not {"at", "last"} & set(moment) or "share" in rule:
@@ -320,7 +320,7 @@ def audit_command(
 
     from rankwise.splits.audit import audit
 
-    report = _respelled(ctx, audit(train, test, stages=stages, **options))
+    report = _spell_findings(ctx, audit(train, test, stages=stages, **options))
     if rows is not None:
         failing = report.rows(rows)
         nested = [name for name, kind in failing.schema.items() if kind.is_nested()]
@@ -335,7 +335,7 @@ def audit_command(
     return int(report.failed)
 
 
-def _respelled(ctx: click.Context, report: Audit) -> Audit:
+def _spell_findings(ctx: click.Context, report: Audit) -> Audit:
     """Return an audit whose findings name options as the command line does."""
     spell = spelling_of(ctx.command, cli)
     checks = (replace(check, said=Message(check.said).spelled(spell)) for check in report.checks)

@@ -38,7 +38,7 @@ def explain_outcome(
 def _explain_ship(
     checks: Sequence[Check], rule: Rule, small: Sequence[str], unit: SamplingUnit
 ) -> list[str]:
-    """Return what is better and which guardrails hold, then the caveats of these."""
+    """Return the gains and the guardrails that hold, then the caveats of the guardrails."""
     better = listing(_better_metrics(checks), "metrics")
     gain = f"Replace {rule.baseline} with {rule.system}: better on {better}"
     stated = stated_condition(unit, rule.largest_loss, rule.largest_cluster)
@@ -60,7 +60,7 @@ def _better_metrics(checks: Sequence[Check]) -> list[str]:
 
 
 def _explain_hold(checks: Sequence[Check], rule: Rule, unit: SamplingUnit) -> list[str]:
-    """Return why the system does not ship yet: what is shown of success, and each open check."""
+    """Return the reasons to hold: the evidence of success, and each open check."""
     better = _better_metrics(checks)
     metrics = better or rule.success
     are = "are" if len(metrics) > 1 else "is"

@@ -299,7 +299,7 @@ def merge_entries(
 
 
 def _read_entry(convention: str, inherited: Mapping[str, Entry], name: str, what: Any) -> Entry:
-    """Read one entry; choices alone are those of the metric that the name had before."""
+    """Read one entry; choices without a metric change the inherited metric of the name."""
     if not isinstance(name, str):
         raise ParameterError(f"convention {convention!r}: names are text", found=repr(name)[:80])
     before = inherited.get(entry_key(name))

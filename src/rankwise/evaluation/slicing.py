@@ -225,7 +225,7 @@ class Slicing:
         return cls(codes_of, names.__getitem__, len(names), of_truth, description)
 
     @classmethod
-    def crossed(cls, parts: Sequence[Slicing]) -> Self:
+    def cross(cls, parts: Sequence[Slicing]) -> Self:
         """Return the slicing by the combinations of slices of several slicings.
 
         A code is a number whose digits are the codes of the parts. A row is unknown if one of them
@@ -234,11 +234,11 @@ class Slicing:
         sizes = [part.size for part in parts]
 
         def codes_of(table: Table) -> pl.Series:
-            return _combined([part.codes_of(table) for part in parts], sizes)
+            return _combine_codes([part.codes_of(table) for part in parts], sizes)
 
         def name_of(code: int) -> str:
             digits = np.unravel_index(code, sizes)
-            return joined(
+            return join_names(
                 [part.name_of(int(digit)) for part, digit in zip(parts, digits, strict=True)]
             )
 
@@ -251,10 +251,10 @@ class Slicing:
         return None if code == UNKNOWN else self.name_of(code)
 
 
-def joined(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Return the name of a combination, with ambiguous names in quotation marks.
 
-    >>> joined(["AT", "head"]), joined(["a × b", "c"])
+    >>> join_names(["AT", "head"]), join_names(["a × b", "c"])
     ('AT × head', '"a × b" × c')
     """
     quoted = [
@@ -263,7 +263,7 @@ def joined(names: Sequence[str]) -> str:
     return CROSSED.join(quoted)
 
 
-def _combined(codes: Sequence[pl.Series], sizes: Sequence[int]) -> pl.Series:
+def _combine_codes(codes: Sequence[pl.Series], sizes: Sequence[int]) -> pl.Series:
     """Combine the codes of each row into one; several codes give every combination."""
     names = [f"{at}" for at in range(len(codes))]
     frame = pl.DataFrame(dict(zip(names, codes, strict=True))).with_row_index("row")
@@ -295,12 +295,12 @@ def codes_as_in_truth(lists: Table, truth: Table, column: str) -> pl.Series:
     codes = codes.explode(column) if isinstance(codes.schema[column], pl.List) else codes
     codes = codes.group_by(keys).agg(pl.col(column).unique())
     rows = lists.frame.select(keys).join(codes, on=keys, how="left", maintain_order="left")
-    return _filled(rows[column])
+    return _fill_codes(rows[column])
 
 
 def crossed_slicing(names: Sequence[str], tables: Tables) -> Slicing:
     """Return slices that are combinations of slices, and of groups of users."""
-    return Slicing.crossed(
+    return Slicing.cross(
         [read_slicing(n, tables) if is_truth_slice(n) else _of_users(n, tables) for n in names]
     )
 
@@ -339,7 +339,7 @@ def crossed_users(settings: Settings, tables: Tables) -> tuple[Settings, Tables]
     if not settings.cross or any(map(is_truth_slice, settings.by)):
         return settings, tables
     name = CROSSED.join(settings.by)
-    slicing = Slicing.crossed([_of_users(one, tables) for one in settings.by])
+    slicing = Slicing.cross([_of_users(one, tables) for one in settings.by])
 
     def combined(ids: pl.Series) -> pl.Series:
         users = Table(ids.to_frame("user"), "users", "users", "made of ids", {})
@@ -448,7 +448,7 @@ def _lists_of(code: Any, starts: Any) -> pl.Series:
     every = pl.DataFrame({"row": np.arange(len(starts) - 1)}).join(
         lists, on="row", how="left", maintain_order="left"
     )
-    return _filled(every["code"])
+    return _fill_codes(every["code"])
 
 
 def _by_item(
@@ -460,12 +460,12 @@ def _by_item(
     def codes_of(table: Table) -> pl.Series:
         ids = table.frame.select("item")
         rows = ids.join(coded, "item", "left", maintain_order="left")
-        return _filled(rows["code"], unknown)
+        return _fill_codes(rows["code"], unknown)
 
     return Slicing.from_names(codes_of, names)
 
 
-def _filled(codes: pl.Series, unknown: int = UNKNOWN) -> pl.Series:
+def _fill_codes(codes: pl.Series, unknown: int = UNKNOWN) -> pl.Series:
     """Return codes, or lists of them, with ``unknown`` where there is none."""
     if isinstance(codes.dtype, pl.List):
         lists = codes.cast(pl.List(pl.Int64))
@@ -498,12 +498,12 @@ def _codes_of_column(table: Table, column: str, asked: str) -> tuple[pl.Series, 
     numbers = pl.Series(range(len(names)), dtype=pl.Int64)
     if not isinstance(texts.dtype, pl.List):
         return (
-            _filled(texts.replace_strict(names, numbers, default=None, return_dtype=pl.Int64)),
+            _fill_codes(texts.replace_strict(names, numbers, default=None, return_dtype=pl.Int64)),
             names,
             description,
         )
     number = pl.element().replace_strict(names, numbers, default=None, return_dtype=pl.Int64)
-    return _filled(texts.list.eval(number.drop_nulls())), names, description
+    return _fill_codes(texts.list.eval(number.drop_nulls())), names, description
 
 
 def _texts(table: Table, column: str) -> tuple[pl.Series, str]:
@@ -567,7 +567,9 @@ def _repeats(train: Table) -> Slicing:
 
     def codes_of(table: Table) -> pl.Series:
         pairs = table.frame.select(pair)
-        return _filled(pairs.join(known, pair, "left", maintain_order="left")["code"], unknown=1)
+        return _fill_codes(
+            pairs.join(known, pair, "left", maintain_order="left")["code"], unknown=1
+        )
 
     return Slicing.from_names(codes_of, ["repeat", "new"])
 
