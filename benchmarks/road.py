@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import bare_loops
 import memory
 import numpy as np
 import polars as pl
@@ -60,9 +61,7 @@ def check_equal(work: Workload) -> None:
 def against_polars(what: str, work: Workload, least: float) -> Line:
     """Compare with Polars in turns."""
     check_equal(work)
-    mine, theirs = in_turns(
-        [lambda: ours(work), lambda: peers.solution(work.recs, work.truth)], memory=READY
-    )
+    mine, theirs = in_turns([lambda: ours(work), lambda: peers.solution(work.recs, work.truth)])
     note = f"{statistics.median(mine):.2f} s, Polars {statistics.median(theirs):.2f} s"
     return Line(f"{what}: faster than Polars", ratio(theirs, mine), least=least, note=note)
 
@@ -71,7 +70,7 @@ def grouped(scale: int) -> Iterator[Line]:
     """Rows that lie as they should, against Polars and against reading them once."""
     work = workload.movielens(workload.MOVIELENS_USERS // scale)
     yield against_polars("grouped, ranked", work, least=7 if COMPILED else 3.5)
-    mine, once = in_turns([lambda: ours(work), lambda: peers.floor(work.recs)], memory=READY)
+    mine, once = in_turns([lambda: ours(work), lambda: peers.floor(work.recs)])
     note = f"a pass {statistics.median(once) * 1000:.1f} ms"
     yield Line(
         "grouped, ranked: NumPy passes over the columns",
@@ -80,35 +79,22 @@ def grouped(scale: int) -> Iterator[Line]:
         most=4 if COMPILED else 12,
         note=note,
     )
+    yield from _over_loops("grouped, ranked", work, bare_loops.grouped)
+
+
+def _over_loops(what: str, work: Workload, loops: Callable[[Workload], None]) -> Iterator[Line]:
+    """Compare with the loops that bound it, on one thread, where there are compiled ones."""
     if COMPILED:
-        yield _over_loops(work)
-
-
-def _over_loops(work: Workload) -> Line:
-    """Compare with the three loops that no evaluation can do without, on one thread."""
-    user, item, rank = (work.recs[name].to_numpy() for name in ("user", "item", "rank"))
-    truth = work.truth.sort("user")
-    judged = truth["item"].to_numpy()
-    n_judged = np.bincount(truth["user"].to_numpy(), minlength=user[-1] + 1)
-    judged_starts = np.concatenate([[0], np.cumsum(n_judged)])
-
-    def loops() -> None:
-        changes = kernels.changes(user, 1, len(user))
-        starts = np.concatenate([[0], changes, [len(user)]])
-        kernels.counts_up(rank, starts, 0, len(starts) - 1, 1)
-        kernels.match(item, starts, judged, judged_starts, user[starts[:-1]])
-
-    mine, bare = in_turns([partial(ours, work, threads=1), loops], memory=READY)
-    note = (
-        f"runs, ranks and matching alone {statistics.median(bare) * 1000:.0f} ms; the limit is 1×"
-    )
-    return Line("grouped, ranked, one thread: over its loops alone", ratio(mine, bare), note=note)
+        mine, bare = in_turns([partial(ours, work, threads=1), partial(loops, work)])
+        note = f"the loops {statistics.median(bare) * 1000:.0f} ms; the limit is 1×"
+        yield Line(f"{what}, one thread: over its loops alone", ratio(mine, bare), note=note)
 
 
 def shuffled_rank(scale: int) -> Iterator[Line]:
     """Rows in any order, with ranks."""
     work = workload.shuffled(workload.movielens(workload.MOVIELENS_USERS // scale))
     yield against_polars("shuffled, with rank", work, least=4 if COMPILED else 2)
+    yield from _over_loops("shuffled, with rank", work, bare_loops.shuffled)
 
 
 def shuffled_score(scale: int) -> Iterator[Line]:
@@ -125,6 +111,7 @@ def strings(scale: int) -> Iterator[Line]:
     """Ids that are text."""
     work = workload.strings(workload.movielens(workload.MOVIELENS_USERS // scale))
     yield against_polars("text ids, grouped, ranked", work, least=4.5 if COMPILED else 2.5)
+    yield from _over_loops("text ids, grouped, ranked", work, bare_loops.texts)
 
 
 def objects(scale: int) -> Iterator[Line]:
@@ -196,7 +183,7 @@ def ties(scale: int) -> Iterator[Line]:
             )
             for values in levels.values()
         ]
-        distinct, ten, constant = in_turns(runs, 3, memory=READY)
+        distinct, ten, constant = in_turns(runs, 3)
         for what, taken, most in (("ten levels", ten, 1.2), ("constant", constant, 1.5)):
             note = f"{statistics.median(distinct):.2f} s → {statistics.median(taken):.2f} s"
             yield Line(
@@ -228,7 +215,7 @@ def digests(scale: int) -> Iterator[Line]:
     ):
         truth = read_table(work.truth, "truth")
         mine, digest = in_turns(
-            [partial(ours, work), partial(digest_of_rows, truth.frame, "relevance")], memory=READY
+            [partial(ours, work), partial(digest_of_rows, truth.frame, "relevance")]
         )
         note = f"{len(truth.frame):,} rows of ground truth, {len(work.recs):,} of lists"
         yield Line(f"{what}: digest over evaluation", ratio(digest, mine), most=0.05, note=note)
@@ -247,7 +234,7 @@ def groups(scale: int) -> Iterator[Line]:
         ):
             plain = partial(rw.evaluate, work.recs, work.truth, metrics, progress=False)
             runs: list[Callable[[], object]] = [plain, partial(plain, users=town, by="town")]
-            alone, grouped = in_turns(runs, memory=READY)
+            alone, grouped = in_turns(runs)
             note = f"{statistics.median(alone):.3f} s → {statistics.median(grouped):.3f} s"
             yield Line(
                 f"1,000 groups of {lists}, {what}: over no groups",
@@ -258,7 +245,7 @@ def groups(scale: int) -> Iterator[Line]:
         plain = partial(
             rw.evaluate, work.recs, work.truth, ["coverage@10", "gini@10"], progress=False
         )
-        alone, without = in_turns([plain, partial(plain, jackknife=64)], memory=READY)
+        alone, without = in_turns([plain, partial(plain, jackknife=64)])
         note = f"{statistics.median(alone):.3f} s → {statistics.median(without):.3f} s"
         yield Line(
             f"jackknife of 64 groups, {lists}: over none",
@@ -318,7 +305,7 @@ def catalogue(scale: int) -> Iterator[Line]:
     users = 20_000 // scale
     sizes = {"10 thousand": 10_000, "1 million": 1_000_000, "10 million": 10_000_000}
     works = [workload.uniform(users, 100, size, 20 * users) for size in sizes.values()]
-    times = in_turns([lambda work=work: ours(work) for work in works], memory=READY)  # type: ignore[misc]
+    times = in_turns([lambda work=work: ours(work) for work in works])  # type: ignore[misc]
     for name, taken in list(zip(sizes, times, strict=True))[1:]:
         note = f"{statistics.median(times[0]):.3f} s → {statistics.median(taken):.3f} s"
         what = f"{name} items: time a row over that with 10 thousand"
