@@ -75,10 +75,11 @@ class SampleCounts:
         """Return the counts of a piece from numbers of items per user, hits, and items of rows."""
         counted = (n_relevant > 0) & (list_length > 0)
         negatives = (list_length - n_relevant).filter(counted).rename("negatives")
+        users = negatives.value_counts(name="users")
         counts = cls(
             relevant=int(n_relevant.filter(counted).sum()),
             hits=hits,
-            negatives=negatives.value_counts(name="users").cast(_NEGATIVES),
+            negatives=pl.DataFrame([users[name].cast(kind) for name, kind in _NEGATIVES.items()]),
         )
         return (
             replace(counts, items=_sample(items))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
 import polars as pl
@@ -204,6 +205,7 @@ def _is_required(role: TableRole, column: str) -> bool:
     return column not in _OPTIONAL and (column != "user" or role not in LOG_ROLES)
 
 
+@lru_cache(maxsize=1024)  # one call asks for the same few names a hundred times
 def plain_name(name: str) -> str:
     """Normalise a column name for comparison: letters and digits only, in lower case.
 
