@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.comparison.rows import COLUMNS
-from rankwise.comparison.view import verdict_sentences
+from rankwise.comparison.sentences import verdict_sentences
 from rankwise.findings.columns import values_of
 from rankwise.findings.finding import Finding, Means, oriented
 from rankwise.findings.margins import margin_of

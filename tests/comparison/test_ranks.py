@@ -8,7 +8,7 @@ import pytest
 
 import rankwise as rw
 from rankwise import stats
-from rankwise.comparison.view import verdict_sentences
+from rankwise.comparison.sentences import verdict_sentences
 from rankwise.stats.many_systems import pairwise_p
 from tools import deep
 

@@ -11,7 +11,7 @@ import pytest
 import rankwise as rw
 from rankwise import stats
 from rankwise.comparison.design import SeedCounts
-from rankwise.comparison.view import pair_sentence
+from rankwise.comparison.sentences import pair_sentence
 from rankwise.core.terminal import brief, decimals
 from rankwise.errors import InputError, MetricError, ParameterError
 

@@ -10,7 +10,8 @@ import pytest
 
 import rankwise as rw
 from rankwise.comparison.design import Design, SystemRank
-from rankwise.comparison.view import leader_first, pair_sentence, system_order, verdict_sentences
+from rankwise.comparison.sentences import pair_sentence, verdict_sentences
+from rankwise.comparison.system_order import leader_first, system_order
 
 DESIGN = Design(primary="ndcg@10", directions={"ndcg@10": True, "rmse": False})
 ROW = {

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.comparison.view import verdict_sentences
+from rankwise.comparison.sentences import verdict_sentences
 from rankwise.core.terminal import brief
 from rankwise.errors import OutputError, ParameterError, UsageError
 from rankwise.reporting import report as page

@@ -10,17 +10,13 @@ import polars as pl
 
 from rankwise.comparison.claims import stated_condition
 from rankwise.comparison.design import Design
+from rankwise.comparison.notes import sample_notes, sample_of, tests_of
 from rankwise.comparison.paper import (
     count_families,
     left_out_users,
     name_systems,
     relevant_clause,
     short_name,
-)
-from rankwise.comparison.view import (
-    sample_notes,
-    sample_of,
-    tests_of,
 )
 from rankwise.core import __version__
 from rankwise.core.populations import POPULATIONS

@@ -10,17 +10,10 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.comparison.design import Design
+from rankwise.comparison.notes import labels_of, sample_notes, sample_of, statement_notes, tests_of
 from rankwise.comparison.rows import IN_SYSTEM_TABLE
+from rankwise.comparison.system_order import means_by_system, system_order
 from rankwise.comparison.systems import marks
-from rankwise.comparison.view import (
-    labels_of,
-    means_by_system,
-    sample_notes,
-    sample_of,
-    statement_notes,
-    system_order,
-    tests_of,
-)
 from rankwise.core import __version__
 from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import (

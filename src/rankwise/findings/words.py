@@ -244,10 +244,10 @@ CORRECTIONS = {
 """The names of corrections in text; without a correction there is none."""
 
 
-_NAMED = 3  # systems that one sentence names
+NAMED = 3  # systems that one sentence names
 
 
-def listing(names: Sequence[str], noun: str = "systems", named: int = _NAMED) -> str:
+def listing(names: Sequence[str], noun: str = "systems", named: int = NAMED) -> str:
     """Return names as a list, or how many there are.
 
     >>> listing(["ease"]), listing(["ease", "svd"]), listing(["a", "b", "c", "d"])

@@ -11,7 +11,7 @@ import polars as pl
 from rankwise.comparison.compare import compare_groups
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
-from rankwise.comparison.view import verdict_sentences
+from rankwise.comparison.sentences import verdict_sentences
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice
 from rankwise.core.terminal import change, count_of, level_text

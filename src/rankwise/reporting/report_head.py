@@ -11,7 +11,8 @@ import polars as pl
 
 from rankwise.comparison.methods_text import unserved_counts, unserved_words
 from rankwise.comparison.paper import left_out_users
-from rankwise.comparison.view import costs, system_order, verdict_sentences
+from rankwise.comparison.sentences import costs, verdict_sentences
+from rankwise.comparison.system_order import system_order
 from rankwise.core.populations import POPULATIONS
 from rankwise.core.terminal import brief, change, count_of, level_text, signed
 from rankwise.findings.finding import oriented

@@ -13,7 +13,9 @@ import polars as pl
 
 from rankwise.comparison.decision import Decision, levels_of
 from rankwise.comparison.methods_text import methods
-from rankwise.comparison.view import adjusted_p_name, means_by_system, pair_view, served_sentence
+from rankwise.comparison.sentences import adjusted_p_name, served_sentence
+from rankwise.comparison.system_order import means_by_system
+from rankwise.comparison.view import pair_view
 from rankwise.core.terminal import (
     Cell,
     Marked,
