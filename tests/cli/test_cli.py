@@ -132,6 +132,11 @@ def test_gates(folder):
         (["evaluate", "run.csv", "truth.csv", "-o", "no/such/out.csv"], 6, "no such folder"),
         (["evaluate", "-", "-"], 2, "only one of RUN and TRUTH"),
         (["evaluate", "run.csv", "truth.csv", "--column", "user"], 2, "is not ROLE=COLUMN"),
+        (
+            ["evaluate", "run.csv", "truth.csv", "--engine", "spark", "--chunk-rows", "9"],
+            2,
+            "Spark reads whole files",
+        ),
         (["evaluate", "run.csv", "none.csv"], 3, "no such file"),
         (["evaluate", "run.csv", "./thruth.csv"], 3, "did you mean 'truth.csv'?"),
         (["run", "uzers.csv"], 3, "did you mean 'users.csv'?"),

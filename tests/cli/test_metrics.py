@@ -61,6 +61,12 @@ def test_everything_fits_the_terminal(monkeypatch, width):
     assert width - 5 < max(map(len, lines)) <= width
 
 
+def test_names_start_in_one_column_after_their_family(monkeypatch):
+    monkeypatch.setattr(command, "terminal_width", lambda: 60)
+    *lines, _, _ = command.names_by_family(EVERY).split("\n")
+    assert len({re.match(r"\w* +", line).end() for line in lines}) == 1
+
+
 def test_without_a_terminal_each_metric_has_one_line():
     lines = command.listing(EVERY).split("\n")
     assert sum(line.startswith("  ") for line in lines) == len(EVERY)

@@ -108,6 +108,11 @@ def test_an_option_is_read_as_the_type_of_its_parameter_asks():
         run.make_context("run", ["--number", "many"])
 
 
+def test_help_names_what_an_option_takes():
+    metavars = {option.name: option.metavar for option in command("evaluate").params}
+    assert (metavars["min_size"], metavars["jackknife"]) == ("USERS", "GROUPS")
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_command_works_without_docstrings(name):
     """Python drops them under ``-OO``: options are there, without their help."""

@@ -202,6 +202,22 @@ def test_other_users_and_other_ranges():
     assert "taken to be exact" in repr(exact)
 
 
+def test_limits_follow_both_ends_of_a_range():
+    names = ("low", "high", "t_low", "t_high")
+    stars = rw.claim(3.5, users=120, bounds=(1, 5)).table.select(names).row(0)
+    shares = rw.claim(0.625, users=120).table.select(names).row(0)
+    assert stars == pytest.approx([1 + 4 * share for share in shares])
+
+
+def test_a_value_of_no_number_of_hits_has_a_difference_without_a_test():
+    pair = rw.claim("0.333", users=31, metric="hit_rate@1", baseline="0.226").pairs.row(
+        0, named=True
+    )
+    assert (pair["verdict"], pair["differ_least"]) == ("not possible", None)
+    assert pair["difference"] == pytest.approx(0.107)
+    assert math.isnan(pair["p_least"])
+
+
 @pytest.mark.parametrize(
     ("value", "options", "said"),
     [

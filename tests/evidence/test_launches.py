@@ -275,6 +275,14 @@ def test_fiellers_set_is_an_interval_two_rays_or_everything():
     assert sets == {(1, True), (2, False), (1, False)}
 
 
+def test_a_bounded_fieller_set_is_written_as_its_limits():
+    table = two_metrics(30)
+    names = ("ndcg", "online", "ndcg_se", "online_se", "ndcg_covariance")
+    ((low, high),) = stats.method_of_moments(*(table[name] for name in names)).fieller
+    row = rw.validate_metrics(table).table.row(by_predicate=pl.col("metric") == "ndcg", named=True)
+    assert row["fieller"] == f"{low:.4f} to {high:.4f}"
+
+
 def two_metrics(n, seed=0):
     rng = np.random.default_rng(seed)
     online = rng.normal(0, 1, n)
@@ -319,7 +327,9 @@ def test_a_shared_error_predicts_no_true_effect():
 
 
 def test_several_metrics_are_corrected_for_their_number():
-    table = rw.validate_metrics(two_metrics(30)).table
+    validation = rw.validate_metrics(two_metrics(30))
+    table = validation.table
+    assert "over 2 metrics by Holm" in validation.notes[1]
     assert (table["p_adjusted"] >= table["p"]).all()
     assert table["p_adjusted"].min() == pytest.approx(2 * table["p"].min())
 

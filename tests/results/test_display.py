@@ -71,6 +71,12 @@ def test_a_value_that_is_no_mean_of_users_has_the_interval_of_the_jackknife():
     assert shown not in str(without)
 
 
+def test_a_weighted_mean_stands_alone_without_the_jackknife():
+    lists, truth = {1: [5, 6], 2: [6, 5], 3: [7, 5]}, {u: {5} for u in (1, 2, 3)}
+    (view,) = rw.evaluate(lists, truth, "recall@1", weights={1: 3.0, 2: 1.0, 3: 1.0}).views
+    assert [view.head, *view.rows] == [("metric", "@1"), ("recall", "0.6000")]
+
+
 def test_the_interval_is_of_the_largest_cut_off_however_they_are_listed():
     lists = {u: [1, 3, 2, 5] if u % 2 else [7, 1] for u in range(40)}
     result = rw.evaluate(lists, {u: {1, 2} for u in lists}, "recall@4,1")

@@ -10,6 +10,7 @@ from scipy.stats import beta
 import rankwise as rw
 from rankwise import stats
 from rankwise.errors import MetricError, ParameterError
+from rankwise.results.sampling_unit import USERS
 from rankwise.stats.group_means import compare_groups, group_interval
 
 METRICS = [
@@ -133,6 +134,20 @@ def test_intervals_of_groups():
         assert said in str(caught.value)
     with pytest.raises(MetricError, match="a group of users has no interval"):
         result.interval("gini@5", by="team", group="x")
+
+
+def test_a_group_is_resampled_as_often_in_a_table_as_alone():
+    lists, truth, users = data()
+    result = rw.evaluate(lists, truth, "novelty@5", train=lists, users=users, by="team")
+    alone = [result.interval("novelty@5", by="team", group=team) for team in "xy"]
+    table = result.slice_intervals("novelty@5")
+    assert table.select("low", "high").rows() == [(one.low, one.high) for one in alone]
+
+
+def test_nine_clusters_are_few_and_ten_are_not():
+    households = USERS.within("household")
+    assert households.flags(9) == ["only 9 clusters by household"]
+    assert households.flags(10) == []
 
 
 def test_what_is_no_mean_needs_the_jackknife(tmp_path):

@@ -44,6 +44,7 @@ def test_the_ways_out_of_dates_among_other_numbers_are_open():
         (9999999999, SECONDS),
         (0, [1000 * second for second in SECONDS]),
         (253402214400000, [1000 * second for second in SECONDS]),
+        (253402300799 * 10**6, [10**6 * second for second in SECONDS]),
         (datetime(1970, 1, 1), [datetime(2018, 1, day) for day in range(1, 5)]),
         (date(9999, 12, 31), [date(2018, 1, day) for day in range(1, 5)]),
         ("1900-01-01", [f"2018-01-0{day}" for day in range(1, 5)]),

@@ -66,6 +66,32 @@ def test_a_column_of_ids_in_brackets_is_a_list_only_where_it_is_named():
         )
 
 
+@pytest.mark.parametrize("name", ["score", "rank", "rating"])
+def test_scores_in_text_are_read_from_a_column_in_the_plural(name):
+    frame = pl.DataFrame({"user": ["ann"], "items": ["[20, 21]"], name: ["[1, 2]"]})
+    with pytest.raises(RankwiseError, match=f"column '{name}' has one text per list") as raised:
+        read_table(frame, "recommendations")
+    assert f"as many numbers as items, in a column '{name}s'; or" in raised.value.hint
+    read = read_table(frame.rename({name: f"{name}s"}), "recommendations").frame
+    assert read.to_numpy()[:, 2].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("second", ["[0.7]", "[0.7, 0.2, 0.1]", "0.7", None])
+def test_scores_in_text_that_lack_one_of_an_item_are_refused(second):
+    frame = pl.DataFrame(
+        {"user": ["ann", "bob"], "items": ["[20, 21]", "[22, 23]"], "scores": ["[1, 2]", second]}
+    )
+    with pytest.raises(RankwiseError, match="column 'scores' has one text per list"):
+        rw.evaluate(frame, TRUTH, "mrr")
+    unused = rw.evaluate(frame, TRUTH, "mrr", columns={"recommendations.score": None})
+    assert unused["mrr"] == 0.75
+
+
+def test_a_text_in_the_singular_holds_no_numbers_of_items():
+    frame = pl.DataFrame({"user": [1], "items": ["[5, 6]"], "note": ["0.1 0.7"]})
+    assert read_table(frame, "recommendations").frame.columns == ["user", "item"]
+
+
 @given(
     st.lists(
         st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True), min_size=1, max_size=5

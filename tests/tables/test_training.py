@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+import rankwise as rw
 from rankwise.errors import EmptyError, IdError, InputError
 from rankwise.tables.ids import align, matching
 from rankwise.tables.read import read_table
@@ -134,3 +135,9 @@ def test_rows_are_matched_by_ids_of_the_other_type_where_they_are_written_so():
     assert matching(read, "item", pl.Series(["1"])).to_series().to_list() == ["1", "2"]
     with pytest.raises(IdError):
         matching(table([1, 2]), "item", pl.Series(["1"]))
+
+
+def test_exact_ranks_have_no_items_without_a_judgment():
+    ranks = rw.rank_relevant([[0.3, 0.2, 0.1]], truth={0: {1: 1}})
+    with pytest.raises(InputError, match="exact ranks are of judged items already"):
+        rw.evaluate(ranks, {0: {1: 1}}, "mrr", judged_only=True)

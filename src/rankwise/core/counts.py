@@ -81,10 +81,7 @@ COUNT_WORDS = {
 """The words of each irregularity, after its number."""
 SAID_WITH = {
     "truth_users_without_relevant_items": (("users_without_relevant_items",), ""),
-    "lists_without_relevant_items": (
-        ("users_without_relevant_items", "truth_users_without_relevant_items"),
-        "",
-    ),
+    "lists_without_relevant_items": (("users_without_relevant_items",), ""),
     "users_with_too_few_items": (("users_with_nothing_to_rank",), ""),
 }
 """Counts that are one fact if they are equal, and the words that the note of the first one gets."""

@@ -301,12 +301,25 @@ def _check_one_number_per_item(
     overrides: Mapping[str, str | None],
     source: str,
 ) -> None:
-    """Raise if a rank, score or relevance column has one number per list, not one per item."""
+    """Raise if a rank, score or relevance column has one number per list, not one per item.
+
+    The same holds for lists of numbers in text that were not parsed: of other lengths than the
+    lists of items, or with a null.
+    """
     single = [name for name, dtype in frame.schema.items() if not _is_nested(dtype)]
+    texts = [
+        name
+        for name in single
+        if frame.schema[name] == pl.String and frame[name].str.contains(_BRACKETED).any()
+    ]
     for column in ("rank", "score", "relevance"):
         if column not in ROLES[role] or column in lists:
             continue
-        names = names_of(single, role, column) if column not in overrides else [overrides[column]]
+        if column in overrides:
+            names = [overrides[column]]
+        else:
+            plural = [name for name in texts if names_of([name.removesuffix("s")], role, column)]
+            names = [*names_of(single, role, column), *plural]
         name = next((name for name in names if name in single), None)
         otherwise = (
             "every item of a list is relevant"
@@ -314,12 +327,14 @@ def _check_one_number_per_item(
             else "lists are in order, best first"
         )
         if name is not None:
+            kind = "text" if name in texts else "number"
+            plural_name = f", in a column {name.removesuffix('s') + 's'!r}" if name in texts else ""
             raise ColumnError(
-                f"column {name!r} has one number per list, which is no {column} of an item",
+                f"column {name!r} has one {kind} per list, which is no {column} of an item",
                 where=source,
                 found=f"lists of items in column {lists['item']!r}",
-                hint="write as many numbers as items; or leave the column unused, so that "
-                f"{otherwise}: "
+                hint=f"write as many numbers as items{plural_name}; or leave the column unused, "
+                f"so that {otherwise}: "
                 f"{parameter('columns', {f'{role}.{column}': None})}",
             )
 
