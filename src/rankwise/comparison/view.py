@@ -157,7 +157,8 @@ def _is(names: Sequence[str]) -> str:
 
 def _of_all_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Describe the leading system and the systems that are shown to be worse."""
-    metric, leader = rows[0]["metric"], _leader(rows, design)
+    metric = rows[0]["metric"]
+    leader = _leader(metric, rows, design)
     if not any(row["verdict"] in _DECIDED for row in rows):
         return _nothing(rows)
 
@@ -448,18 +449,9 @@ def system_order(table: pl.DataFrame, design: Design) -> list[str]:
     return sorted(names, key=lambda name: name != baseline)
 
 
-def leader_first(rows: pl.DataFrame, design: Design) -> pl.DataFrame:
-    """Move pairs with the system of the best mean to the front; the order stays otherwise."""
-    leader = _leader(rows.to_dicts(), design) if design.by is None else None
-    if leader is None:
-        return rows
-    inside = (pl.col("system") == leader) | (pl.col("baseline") == leader)
-    return rows.sort(inside, descending=True, maintain_order=True)
-
-
-def _leader(rows: Sequence[Mapping[str, Any]], design: Design) -> str | None:
+def _leader(metric: str, rows: Sequence[Mapping[str, Any]], design: Design) -> str | None:
     """Return the system with the best mean of the metric of these pairs, if one is best."""
-    better = design.directions.get(rows[0]["metric"]) if rows else None
+    better = design.directions.get(metric)
     if better is None:
         return None
     defined = {name: mean for name, mean in means_by_system(rows).items() if not is_missing(mean)}
