@@ -114,6 +114,16 @@ def test_families_are_corrected_apart():
     assert hsd.to_list() == pytest.approx([matrix[0, 1], matrix[0, 2], matrix[1, 2]])
 
 
+def test_intervals_by_tukey_are_equally_wide():
+    given = results(400)
+    rows = rw.compare(given, metrics="ndcg@10", correction="tukey", test="t").table.to_dicts()
+    values = np.stack([one.per_user["ndcg@10"].to_numpy() for one in given.values()], axis=1)
+    half = 3.3145 * np.sqrt(values.var(axis=1, ddof=1).mean() / 400)  # 95 % of 3 systems
+    for row in rows:
+        assert row["high"] - row["difference"] == pytest.approx(half, rel=1e-4)
+        assert row["difference"] - row["low"] == pytest.approx(half, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("test", "name"),
     [

@@ -238,6 +238,19 @@ def test_a_margin_is_not_cleared_over_few_data_sets():
     assert row["p_non_inferior"] < 0.05
 
 
+@pytest.mark.slow
+def test_a_loss_of_exactly_the_margin_on_every_data_set_is_not_within_it():
+    def two(*values):
+        return rw.from_per_user(pl.DataFrame({"user": [1, 2], "ndcg@10": values}))
+
+    easy = {str(at): (at / 64, at / 64 + 0.25) for at in range(1, 31)}
+    whole = {name: two(*values) for name, values in easy.items()}
+    half = {name: two(values[0] / 2, values[1] / 2) for name, values in easy.items()}
+    row = rw.compare({"a": whole, "b": half}, margin="50%", test="t")["ndcg@10", "b"]
+    assert (row["p_non_inferior"], row["p_equivalence"]) == (1, 1)
+    assert (row["lift_low"], row["lift_high"]) == pytest.approx((-0.5, -0.5))
+
+
 def test_data_sets_that_do_not_vary_are_as_few_as_they_are():
     """0.4 − 0.3 and 0.5 − 0.4 differ by rounding, which is no variance."""
 

@@ -102,6 +102,22 @@ def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
     assert ours.slices.equals(one.slices, null_equal=True)
 
 
+def test_items_of_training_that_no_piece_has_are_of_the_catalogue():
+    lists, truth = {"ann": ["a", "b"], "bob": ["a", "c"]}, {"ann": {"a"}, "bob": {"c"}}
+    train = {"ann": ["d"], "eve": ["a", "x", "y"]}
+    names = ["catalog_coverage@2", "gini@2", "herfindahl@2"]
+    asked = Settings.read(names, {"progress": False})
+    tables = read_inputs(asked, recommendations=lists, truth=truth, train=train)
+    rows = tables.train.frame
+    counted = TrainingCounts(popularity=rows.group_by("item").len("count"), train_users=2)
+    shared = Tables(train=tables.train.with_frame(rows.clear()))
+    job = prepare(asked, shared, training_counts=counted)
+    of_ann = tables.train.with_frame(rows.filter(user="ann"))
+    piece = Tables(recommendations=tables.recommendations, truth=tables.truth, train=of_ann)
+    ours = finish(job, [work(job, piece)])
+    assert dict(ours.values) == dict(rw.evaluate(lists, truth, names, train=train).values)
+
+
 @pytest.mark.slow
 @given(worlds(scores=True, judged=True).map(scored))
 @examples(3)

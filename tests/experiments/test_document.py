@@ -51,6 +51,15 @@ def test_scalars_are_what_they_look_like(tmp_path, text, value):
     assert (found, type(found)) == (value, type(value))
 
 
+def test_values_are_nested_up_to_fifty_levels(tmp_path):
+    value = read(tmp_path, f"key: {'[' * 50}{']' * 50}\n").values["key"]
+    for _ in range(49):
+        (value,) = value
+    assert value == []
+    with pytest.raises(ConfigError, match="too deeply nested"):
+        read(tmp_path, f"key: {'[' * 51}{']' * 51}\n")
+
+
 def test_every_value_knows_its_line(tmp_path):
     document = read(tmp_path, "a:\n  - b: 1\n    c:\n      2\n# a comment\nd: {e: 3}\n")
     assert document.line(("a", 0, "b")) == 2

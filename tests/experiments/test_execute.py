@@ -427,6 +427,11 @@ def test_a_starter_asks_for_what_is_installed(files, monkeypatch, installed):
     assert ('pip install "rankwise[report]"' in written) is not installed
 
 
+def test_a_starter_has_the_jackknife_groups_that_errors_advise(files):
+    written = starter_text(files, ["popular.csv"], {"truth": str(files / "split")})
+    assert yaml.safe_load(written)["evaluation"]["jackknife"] == 64
+
+
 def test_without_the_libraries_of_configurations(files, monkeypatch):
     import sys
 

@@ -75,6 +75,20 @@ def test_the_result_is_that_of_the_function(folder):
     assert result.verdict in (outcome.folder / "report.html").read_text("utf-8")
 
 
+def test_lists_without_epsilon_are_shown_without_exploration(folder):
+    outcome = run(
+        folder,
+        "off_policy:\n"
+        "  exposures: exposures.parquet\n"
+        "  outcomes: {path: clicks.csv, columns: {item: thing}}\n"
+        "  targets: {best: {lists: new.csv}}\n"
+        "output: {report: false}\n",
+    )
+    lists = LOG.policies.select("segment", "item", probability="p_new")
+    expected = rw.off_policy(LOG.exposures, targets={"best": rw.policies.Lists(lists)})
+    assert outcome.evidence[0]["best"] == expected["best"]
+
+
 @pytest.mark.slow
 def test_the_resolved_configuration_gives_the_same_bits_or_names_the_file_that_changed(folder):
     first = run(folder, TEXT)

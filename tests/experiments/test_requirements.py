@@ -102,6 +102,11 @@ REFUSED = [
     ),
     ("metrics: [mrr@7, auc]", "comparison: {primary: auc}", "auc cannot be compared"),
     (
+        "metrics: [mrr@7]",
+        "comparison: {primary: 'mrr@7[teens]'}",
+        "comparison.primary: this is not the text of a metric (mrr@7[teens])",
+    ),
+    (
         "metrics: [mrr@7], weights: {u00001: 2}",
         "comparison: {primary: mrr@7}",
         "mrr@7 cannot be compared",

@@ -269,6 +269,36 @@ def test_slates_agree_with_the_plain_definitions():
     assert marginal["new"] == near(e.independent(w, clicks))
 
 
+def test_predictions_by_segment_are_weighted_by_the_list_above():
+    rng = np.random.default_rng(2)
+    shown, segment = rng.integers(0, 2, (300, 3)), rng.integers(0, 2, 300)
+    clicks = (rng.random((300, 3)) < 0.2 + 0.4 * shown).astype(float)
+    log = pl.DataFrame(
+        {
+            "request": np.repeat(np.arange(300), 3),
+            "segment": np.repeat(segment, 3),
+            "position": np.tile([1, 2, 3], 300),
+            "item": shown.ravel(),
+            "propensity": 0.5,
+            "reward": clicks.ravel(),
+        }
+    )
+    probability = np.array([[0.2, 0.8], [0.4, 0.6], [0.3, 0.7]])
+    items = {"position": [1, 1, 2, 2, 3, 3], "item": [0, 1] * 3}
+    target = pl.DataFrame({**items, "probability": probability.ravel()})
+    predicted = rng.uniform(0.1, 0.9, (2, 3, 2))  # by segment, position and item
+    predictions = pl.concat(
+        pl.DataFrame({"segment": [at] * 6, **items, "reward": predicted[at].ravel()})
+        for at in (0, 1)
+    )
+    result = rw.off_policy(
+        log, targets={"new": target}, propensities="conditional", predictions=predictions
+    )
+    w, q = probability[range(3), shown] / 0.5, predicted[segment[:, None], range(3), shown]
+    dm = (probability * predicted).sum(2)[segment]
+    assert result["new"] == near(e.cascade_dr(w, clicks, q, dm))
+
+
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real logs are not here")
 @pytest.mark.parametrize("question", ["men: bts log, target uniform", "men: random log"])
 def test_real_logs(question):

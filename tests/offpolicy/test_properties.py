@@ -282,6 +282,17 @@ def test_where_a_target_says_nothing_predictions_change_nothing(missing):
     assert modelled.differences["verdict"].to_list() == ["not shown"]
 
 
+def test_a_context_in_which_a_target_shows_nothing_adds_nothing():
+    segment = pl.when(pl.col("user") % 10 == 0).then(pl.lit("b")).otherwise(pl.lit("a"))
+    frame = users_with(2000).with_columns(segment=segment)
+    target = pl.DataFrame(
+        {"segment": [*"aabb"], "item": [0, 1] * 2, "probability": [0.5, 0.5, 0.0, 0.0]}
+    )
+    predictions = pl.DataFrame({"item": [0, 1], "reward": [0.5, 0.5]})
+    result = off_policy(frame, targets={"new": target}, predictions=predictions, estimator="dr")
+    assert result["new"] == pytest.approx(frame.filter(segment="a")["click"].sum() / 2000)
+
+
 def test_a_context_may_be_null():
     frame = users_with(400, click=np.ones(400)).with_columns(
         segment=pl.when(pl.col("user") % 2 == 0).then(pl.lit("a"))

@@ -178,3 +178,4 @@ def test_a_run_is_named_by_the_last_line_of_its_file(tmp_path):
     assert run_name(str(tmp_path / "mine.txt")) == "last"
     (tmp_path / "lists.csv").write_text("user,item\n1,2\n")
     assert run_name(str(tmp_path / "lists.csv")) == "lists"
+    assert run_name("-") == "-"  # standard input is read once

@@ -375,6 +375,42 @@ def test_long_names_stay_apart():
     assert [row["text"] for row in rows] == names  # a tooltip has them whole
 
 
+def test_intervals_beside_long_texts_are_120_pixels_wide():
+    columns = {"value": 0.5, "low": 0.4, "high": 0.6, "tone": "", "text": "t"}
+    frame = pl.DataFrame({"name": ["x" * 100], "right": ["y" * 100], **columns})
+    assert json.loads(charts.specification(charts.interval_chart(frame)))["width"] == 120
+
+
+def test_the_size_of_a_dot_of_a_reliability_curve_is_that_of_its_rows():
+    frame = pl.DataFrame(
+        {
+            "system": "a",
+            "predicted": [0.2, 0.7],
+            "value": [0.3, 0.6],
+            "low": [0.2, 0.5],
+            "high": [0.4, 0.7],
+            "rows": [10, 900],
+            "text": ["ten", "many"],
+        }
+    )
+    layers = json.loads(charts.specification(charts.reliability_chart(frame)))["layer"]
+    (size,) = (layer["encoding"]["size"] for layer in layers if "size" in layer["encoding"])
+    assert (size["field"], size["scale"]["range"]) == ("rows", [25, 200])
+
+
+@pytest.mark.parametrize(
+    ("metrics", "title"), [("m", "m@k"), ("mn", "Metrics against the cut-off k")]
+)
+def test_only_several_metrics_are_drawn_in_panels(metrics, title):
+    rows = pl.DataFrame({"system": "s", "k": [1, 2], "value": 0.5, "low": 0.4, "high": 0.6})
+    frame = rows.with_columns(text=pl.lit("t")).join(
+        pl.DataFrame({"metric": [*metrics]}), how="cross"
+    )
+    spec = json.loads(charts.specification(charts.curve_chart(frame)))
+    assert len(spec.get("concat", [])) == (2 if len(metrics) > 1 else 0)
+    assert spec["title"]["text"] == [title]
+
+
 def test_many_marks_are_drawn():
     frame = pl.DataFrame(
         {

@@ -348,6 +348,7 @@ def test_plans_that_are_refused():
         ({"margin": "-5%"}, "a margin is a number, or a share"),
         ({"margin": 0.0}, "margin must be above 0"),
         ({"margin": 0.1, "difference": -0.1}, "a loss of the margin or more is never shown"),
+        ({"difference": 1e-9}, "an effect this small needs 10**12 users or more"),
         ({"difference": 0.1, "equivalence": True}, "equivalence needs a margin"),
         ({"metric": "overlap@5", "margin": "5%"}, "equivalence=True plans"),
         (

@@ -133,7 +133,8 @@ def _is(names: Sequence[str]) -> str:
 
 def _of_all_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Describe the leading system and the systems that are shown to be worse."""
-    metric, leader = rows[0]["metric"], leader_of(rows, design)
+    metric = rows[0]["metric"]
+    leader = leader_of(metric, rows, design)
     if not any(row["verdict"] in _DECIDED for row in rows):
         return _nothing(rows)
 

@@ -34,18 +34,9 @@ def system_order(table: pl.DataFrame, design: Design) -> list[str]:
     return sorted(names, key=lambda name: name != baseline)
 
 
-def leader_first(rows: pl.DataFrame, design: Design) -> pl.DataFrame:
-    """Move pairs with the system of the best mean to the front; the order stays otherwise."""
-    leader = leader_of(rows.to_dicts(), design) if design.by is None else None
-    if leader is None:
-        return rows
-    inside = (pl.col("system") == leader) | (pl.col("baseline") == leader)
-    return rows.sort(inside, descending=True, maintain_order=True)
-
-
-def leader_of(rows: Sequence[Mapping[str, Any]], design: Design) -> str | None:
+def leader_of(metric: str, rows: Sequence[Mapping[str, Any]], design: Design) -> str | None:
     """Return the system with the best mean of the metric of these pairs, if one is best."""
-    better = design.directions.get(rows[0]["metric"]) if rows else None
+    better = design.directions.get(metric)
     if better is None:
         return None
     defined = {name: mean for name, mean in means_by_system(rows).items() if not is_missing(mean)}

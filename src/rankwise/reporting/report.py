@@ -462,7 +462,7 @@ def make_report(
     audit: Any = None,
     decision: Any = None,
     evidence: Any = (),
-    show_users: bool = True,
+    show_users: bool,
 ) -> Report:
     """Return the report of results, and of the table and design of their comparison if any.
 
