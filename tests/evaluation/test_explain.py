@@ -55,9 +55,9 @@ def test_effects_add_up_to_the_difference(world, first, second):
 def test_effects_are_the_mean_over_all_orders():
     run = {"a": {9: 1.0, 10: 1.0, 1: 0.5}, "b": {2: 1.0}, "c": {3: 1.0, 1: 0.5}}
     truth = {"a": {9: 2, 1: 1, 7: 1, 8: 1, 5: 1}, "b": {3: 1}, "d": {1: 1}, "c": {1: 0}}
-    ends = [Convention.resolve(name) for name in ("rectools", "trec_eval")]
+    ends = [Convention.resolve(name) for name in ("default", "trec_eval")]
     first, second = (Definition.from_name("ndcg@3", one) for one in ends)
-    explanation = rw.explain(run, truth, "ndcg@3", "rectools", "trec_eval")
+    explanation = rw.explain(run, truth, "ndcg@3", "default", "trec_eval")
     names = list(first.differences(second))
     job = module._Mixtures(first, second, *tables(run, truth))
     total = dict.fromkeys(names, 0.0)

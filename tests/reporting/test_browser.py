@@ -628,6 +628,7 @@ def test_five_systems_and_ten_metrics_are_small(demo_page, tmp_path):
     )
 
 
+@pytest.mark.deep  # as large as the crowded page, from a file of ratings
 def test_movietweetings(opened, movietweetings, tmp_path):
     example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "movietweetings.py"))
     example["tables"](movietweetings, tmp_path)

@@ -142,7 +142,7 @@ def test_earlier_is_a_number_of_pairs():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("samples", [20, *deep(60)])
+@pytest.mark.parametrize("samples", [10, *deep(60)])
 def test_candidates_in_calls_of_their_own_are_corrected_for(samples):
     """Twenty candidates that are not better: some is called better in a third of the samples, told in a tenth."""
     import numpy as np

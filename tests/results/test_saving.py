@@ -131,7 +131,7 @@ evaluated(5).save(".")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [30, pytest.param(1000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("times", [10, pytest.param(1000, marks=pytest.mark.deep)])
 def test_a_reader_beside_two_writers_reads_whole_results(tmp_path, times):
     folder = evaluated().save(tmp_path / "out")
     code = "results = [evaluated(hits) for hits in {hits}]\nwhile True:\n    [r.save('out') for r in results]"

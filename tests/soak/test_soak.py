@@ -55,7 +55,7 @@ def test_a_road_that_differs_is_reported_with_its_seed_and_a_small_world(name, m
         values = dict(right(world, folder) or {})
         return values | {next(iter(values)): "another value"} if values else None
 
-    monkeypatch.setattr(soak, "SHRINKING", 1.0)
+    monkeypatch.setattr(soak, "SHRINKING", 0.1)
     made = soaked(1, replace(kind, roads={road: wrong}))
     assert {key[:2] for key in made.reported} == {(name, road)}
     printed = capsys.readouterr().out
@@ -117,7 +117,7 @@ CHANGED = dict.fromkeys(KINDS, with_other_lists) | {
 def test_plain_definitions_find_the_result_of_another_world(name, monkeypatch):
     kind, change = soak.KINDS[name], CHANGED[name]
     other = replace(kind, call=lambda world: kind.call(change(world)))
-    monkeypatch.setattr(soak, "SHRINKING", 1.0)
+    monkeypatch.setattr(soak, "SHRINKING", 0.1)
     reported = set()
     for seed in range(1, 9):
         reported = reported or soaked(seed, other, ("plain",)).reported
@@ -131,7 +131,7 @@ def test_a_refusal_that_names_no_road_is_reported(monkeypatch):
     def refuse(world, folder):
         raise soak.rw.RankwiseError("this road is closed")
 
-    monkeypatch.setattr(soak, "SHRINKING", 1.0)
+    monkeypatch.setattr(soak, "SHRINKING", 0.1)
     made = soaked(1, replace(kind, roads={"pieces": refuse}))
     assert {key[:2] for key in made.reported} == {("requests", "pieces")}
     made = soaked(1, replace(kind, refuses=lambda world, road: True), ("numpy",))
@@ -145,7 +145,7 @@ def test_a_road_that_takes_what_the_call_refuses_is_reported(monkeypatch):
     def refuse(world):
         raise soak.rw.RankwiseError("nothing is evaluated")
 
-    monkeypatch.setattr(soak, "SHRINKING", 1.0)
+    monkeypatch.setattr(soak, "SHRINKING", 0.1)
     made = soaked(1, replace(kind, call=refuse), ("numpy",))
     assert made.reported == {("requests", "numpy", "refusal")}
 

@@ -143,17 +143,13 @@ def test_users_without_a_group_are_evaluated_as_by_themselves(spark, collect):
 
 OPTIONS = {
     "groups and weights": {"by": ["group", "age"], "weights": "weight"},
-    "undefined": {"population": "recommended", "undefined": "nan"},
     "terciles": {
         "by": ["activity", "group", "popularity", "history"],
         "population": "all",
         "jackknife": 3,
     },
-    "terciles in Spark": {"by": ["popularity", "activity"], "collect": False},
-    "bins": {"by": ["age[9,11]", "age[10.5]", "group"]},
     "warm and cold rows": {"by": ["item:cold", "group"], "population": "both"},
     "judged": {"population": "judged", "relevance_threshold": 4, "without_list": "zero"},
-    "threshold": {"population": "both", "relevance_threshold": 3, "ties": "pessimistic"},
     "everything": {
         "by": "group",
         "jackknife": 4,
@@ -163,7 +159,11 @@ OPTIONS = {
         "collect": False,
     },
 }
-PARTS_OF_OTHERS = {
+ALMOST_IN_OTHERS = {
+    "undefined": {"population": "recommended", "undefined": "nan"},
+    "terciles in Spark": {"by": ["popularity", "activity"], "collect": False},
+    "bins": {"by": ["age[9,11]", "age[10.5]", "group"]},
+    "threshold": {"population": "both", "relevance_threshold": 3, "ties": "pessimistic"},
     "jackknife": {"jackknife": 5},
     "warm and cold, seen taken out": {"by": ["history", "item:cold"], "exclude_seen": True},
 }
@@ -172,8 +172,8 @@ PARTS_OF_OTHERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [*OPTIONS.values(), *deep(*PARTS_OF_OTHERS.values())],
-    ids=[*OPTIONS, *PARTS_OF_OTHERS],
+    [*OPTIONS.values(), *deep(*ALMOST_IN_OTHERS.values())],
+    ids=[*OPTIONS, *ALMOST_IN_OTHERS],
 )
 def test_options(spark, options):
     text = "weights" in options
@@ -290,7 +290,7 @@ def test_true_and_false_are_a_relevance(spark):
     check_same(*evaluate(spark, tables, ["ndcg@5", "gini@5"], jackknife=3, weights=weights))
 
 
-@pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
+@pytest.mark.parametrize("dtype", [pl.Float32, *deep(pl.Float64)])
 def test_a_threshold_is_met_in_the_precision_of_the_ratings(spark, dtype):
     tables = {role: frames(8)[role] for role in ("recommendations", "truth")}
     grade = (pl.col("relevance") / 10 + 0.4).cast(dtype)
@@ -682,7 +682,7 @@ def test_paths_are_read_by_spark(spark, tmp_path):
         rs.evaluate(tmp_path / "nothing.parquet", tmp_path / "truth.parquet", "ndcg@5", spark=spark)
 
 
-@pytest.mark.parametrize("name", ["trec_eval", "rectools", "replay", "warprec", "rank_of_items"])
+@pytest.mark.parametrize("name", ["trec_eval", "warprec", *deep("rectools", "replay", "rank_of_items")])
 def test_conventions(spark, name):
     """Other names, populations that differ from metric to measure, ids ordered as text."""
     kept = ("recommendations", "truth", "train")
@@ -734,7 +734,7 @@ def with_requests(by_request):
     }
 
 
-@pytest.mark.parametrize("by_request", [True, False])
+@pytest.mark.parametrize("by_request", [True, *deep(False)])
 @pytest.mark.parametrize("options", [{}, {"mean_over": "users"}, {"exclude_seen": True}])
 def test_requests_are_those_of_one_process(spark, by_request, options):
     tables, metrics = with_requests(by_request), ["ndcg@3", "recall@2", "gini@3", "novelty@3"]

@@ -91,6 +91,7 @@ def test_lightning_trains_and_logs(monkeypatch):
     assert isinstance(results[0], rw.Result)
 
 
+@pytest.mark.deep  # the other examples and the ranks of test_distributed.py run always
 def test_lightning_on_two_processes(tmp_path):
     pytest.importorskip("lightning.pytorch", reason="Lightning is not installed")
     import lightning_ranks
