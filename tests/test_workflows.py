@@ -96,11 +96,12 @@ def test_lowest_versions_are_those_of_the_project():
     lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
     assert dict(line.split("==") for line in lines if not line.startswith("#")) == lowest
 
-    install, run = (
+    install, run, on_spark = (
         step["run"] for where, step in STEPS if where == "nightly.yml: lowest" and "run" in step
     )
     assert install.endswith("-c constraints.txt -c constraints-lowest.txt")
     assert '-m "not slow and not deep"' in run
+    assert on_spark.endswith("tests/spark")
     for extra in extras.keys() - {"all", "dev", "plot"}:  # which report has
         assert extra in install
 

@@ -509,10 +509,10 @@ BAD = {
         ColumnError,
         "must be a number",
     ),
-    "no Arrow type": (
+    "no type of Polars": (
         lambda t: t.withColumn("x", sf.expr("interval '1' month")),
         ColumnError,
-        "Arrow does not have",
+        "Polars does not have",
     ),
     "a query that fails": (
         lambda t: t.withColumn("score", sf.expr("cast('abc' as double)")),
@@ -682,7 +682,9 @@ def test_paths_are_read_by_spark(spark, tmp_path):
         rs.evaluate(tmp_path / "nothing.parquet", tmp_path / "truth.parquet", "ndcg@5", spark=spark)
 
 
-@pytest.mark.parametrize("name", ["trec_eval", "warprec", *deep("rectools", "replay", "rank_of_items")])
+@pytest.mark.parametrize(
+    "name", ["trec_eval", "warprec", *deep("rectools", "replay", "rank_of_items")]
+)
 def test_conventions(spark, name):
     """Other names, populations that differ from metric to measure, ids ordered as text."""
     kept = ("recommendations", "truth", "train")

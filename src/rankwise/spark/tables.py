@@ -25,9 +25,8 @@ import pyspark.sql.functions as sf
 from polars.selectors import unsigned_integer
 from py4j.protocol import Py4JError
 from pyarrow import fs
-from pyspark.errors import PySparkException, PySparkImportError, PySparkTypeError
+from pyspark.errors import PySparkException, PySparkImportError
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType
 
 from rankwise.core.saved_forms import BUCKETS
@@ -42,6 +41,7 @@ from rankwise.errors import (
     UsageError,
 )
 from rankwise.messages import call, parameter
+from rankwise.spark.column_types import polars_schema
 from rankwise.spark.text_files import SparkFile, quoted, read_text, with_text_keys
 from rankwise.tables.columns import (
     EVENT,
@@ -579,15 +579,7 @@ def one_row(schema: pa.Schema, **values: Any) -> pa.Table:
 
 def empty_of(frame: DataFrame) -> pl.DataFrame:
     """Return the columns of a Spark table as Polars has them, without rows."""
-    try:
-        schema = to_arrow_schema(frame.schema, timezone="UTC")
-    except PySparkTypeError as error:
-        raise ColumnError(
-            "a column has a type that Arrow does not have",
-            found=str(error).splitlines()[0],
-            hint="select the columns that are needed",
-        ) from error
-    return pl.DataFrame(schema.empty_table())
+    return polars_schema(frame.schema).to_frame()
 
 
 def named(source: DataFrame, role: TableRole, columns: Columns | None) -> SparkTable:
