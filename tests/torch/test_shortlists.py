@@ -57,23 +57,17 @@ PLAIN = SimpleNamespace(largest_of_groups=plain_largest, group_scores=plain_grou
 
 @pytest.fixture(params=["product", "groups", pytest.param("kernels", marks=pytest.mark.slow)])
 def road(request, monkeypatch):
-    """Shortlists are made from products, or by groups, with PyTorch or with kernels; blocks are small."""
-    kernels = {"product": None, "groups": PLAIN}.get(request.param) or installed_kernels(
-        monkeypatch
-    )
+    """Shortlists are made from products, or by groups, with PyTorch or with kernels; blocks are small.
+
+    Kernels run on a GPU, or in the interpreter of Triton (conftest.py).
+    """
+    kernels = {"product": None, "groups": PLAIN}.get(request.param) or factors.product_kernels()
     if request.param == "kernels" and kernels is None:
         pytest.skip("Triton is not installed")
     monkeypatch.setattr(factors, "CELLS", 1 << 14)
     monkeypatch.setattr(
         factors, "_kernels_for", lambda of, width: None if request.param == "product" else kernels
     )
-
-
-def installed_kernels(monkeypatch):
-    """The kernels on a GPU, or run by the interpreter of Triton; None if it is not installed."""
-    if DEVICE == "cpu":
-        monkeypatch.setenv("TRITON_INTERPRET", "1")
-    return factors.product_kernels()
 
 
 HALF = (
@@ -235,12 +229,10 @@ def test_every_top_is_certain(seed, levels, n_items):
     ("n_users", "n_items", "dimensions"), [(7, 300, 8), (130, 257, 24), (1, 33, 128)]
 )
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_kernels_multiply_as_pytorch_does(
-    monkeypatch, dtype, n_users, n_items, dimensions, with_bias
-):
+def test_kernels_multiply_as_pytorch_does(dtype, n_users, n_items, dimensions, with_bias):
     if dtype == torch.bfloat16 and DEVICE == "cpu":
         pytest.skip("bfloat16 needs a GPU")
-    kernels = installed_kernels(monkeypatch)
+    kernels = factors.product_kernels()
     if kernels is None:
         pytest.skip("Triton is not installed")
     generator = torch.Generator().manual_seed(0)
