@@ -10,6 +10,7 @@ import yaml
 
 import rankwise as rw
 from command_line import rankwise_here
+from rankwise.core.terminal import plain
 from rankwise.errors import ConfigError, EmptyError, FileError, OutputError, ParameterError
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.inputs import over_candidates
@@ -212,6 +213,15 @@ def test_a_decision_is_that_of_the_library(files):
     done = rankwise_here(files, "run", "config.yaml")
     assert done.returncode == by_hand.exit_code
     assert f"{by_hand.outcome.upper()}  " in done.stdout
+
+    quiet, verbose = (rankwise_here(files, "run", "config.yaml", how) for how in ("-q", "-v"))
+    verdict = plain(*outcome.comparisons[0].views_at("verdict"))
+    decided = plain(*by_hand.views_at("verdict"))
+    assert quiet.stdout == f"{verdict}\n\n{decided}\n"
+    assert plain(*outcome.comparisons[0].views_at("full")) in verbose.stdout
+    both = rankwise_here(files, "run", "config.yaml", "-qv")
+    assert both.returncode == 2
+    assert "exclude each other" in both.stderr
 
 
 def test_a_declared_format_is_read_so(files):

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankwise.cli.main import examples
-from rankwise.cli.options import PATH, column_option, table_or_json
+from rankwise.cli.options import (
+    PATH,
+    column_option,
+    detail_of,
+    detail_options,
+    table_or_json,
+    write_out,
+)
 from rankwise.cli.spelling import spelling_of
 from rankwise.messages import marked, printable
 
@@ -41,7 +48,18 @@ NOT_AS_PLANNED = 7
 @click.option(
     "--plan", is_flag=True, help="Check the run against the plan that `rankwise plan` wrote."
 )
-def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
+@detail_options
+@click.pass_context
+def run_command(
+    ctx: click.Context,
+    /,
+    config: Path,
+    output: Path | None,
+    *,
+    plan: bool,
+    verbose: bool,
+    quiet: bool,
+) -> int:
     """Run everything that the YAML file CONFIG describes.
 
     It names tables, systems, metrics, comparisons and outputs; paths are relative to the file. All
@@ -50,6 +68,7 @@ def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
     section `decision` the exit code is that of `rankwise decide`; a run that is not as planned ends
     with 7, and its decision does not ship.
     """
+    detail = detail_of(ctx, verbose=verbose, quiet=quiet)
     experiment = read(config, output)
     from rankwise.experiments.run import execute
 
@@ -61,12 +80,16 @@ def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
         plan=plan,
     )
     shown = [*(outcome.comparisons[:1] or outcome.results.values()), *outcome.evidence]
-    click.echo("\n\n".join(map(repr, shown)))
+    for at, each in enumerate(shown):
+        if at:
+            click.echo()
+        write_out(each, "table", None, detail)
     for what, why in outcome.missing.items():
         click.echo(f"the report is without {what}: {why}", err=True)
     click.echo(f"written to {outcome.folder}", err=True)
     if outcome.decision is not None:
-        click.echo(f"\n{outcome.decision!r}")
+        click.echo()
+        write_out(outcome.decision, "table", None, detail)
     if not outcome.is_as_planned:
         return NOT_AS_PLANNED
     code = 0 if outcome.decision is None else outcome.decision.exit_code

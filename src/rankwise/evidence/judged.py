@@ -387,14 +387,14 @@ class _Labels:
     @classmethod
     def of(cls, human: Result, judge: Result, cell: str) -> _Labels:
         """Return the values of one system."""
-        column = group_column("user")
-        of_user = [column] if judge.has_requests else []
+        user = group_column("user")
+        of_user = [user] if judge.has_requests else []
         rows = judge.units.select("user", *of_user, judge=cell).join(
             human.units.select("user", human=cell), on="user", how="left", maintain_order="left"
         )
         labelled = rows.filter(pl.col("human").is_not_null())
         others = rows.filter(pl.col("human").is_null())
-        users = (labelled[column].to_numpy(), others[column].to_numpy()) if of_user else None
+        users = (labelled[user].to_numpy(), others[user].to_numpy()) if of_user else None
         values = (
             np.asarray(column) for column in (labelled["human"], labelled["judge"], others["judge"])
         )
