@@ -579,6 +579,19 @@ def test_chunks_of_a_file_have_requests(tmp_path):
         rw.evaluate(tmp_path / "lists.parquet", none, "ndcg@2", chunk_rows=2)
 
 
+def test_pieces_of_requests_that_nobody_judged_have_no_value_as_in_one_call():
+    """The ground truth has a relevant item, though of a request without a list."""
+    lists = pl.DataFrame({"user": [4, 4], "request": [7, 7], "item": [1, 2], "rank": [1, 2]})
+    truth = pl.DataFrame({"user": [4], "request": [8], "item": [1], "relevance": [3.0]})
+    options = {"population": "recommended", "undefined": "skip"}
+    whole = rw.evaluate(lists, truth, "ndcg@2", **options)
+    piece = rw.Evaluator("ndcg@2", truth=truth, **options).update(lists).result()
+    assert math.isnan(piece["ndcg@2"])
+    assert piece.counts == whole.counts
+    with pytest.raises(EmptyError, match="no item is relevant"):
+        rw.Evaluator("ndcg@2", truth=truth, relevance_threshold=4, **options).update(lists).result()
+
+
 def test_requests_of_users_without_training_beside_others():
     """Users come after those of training, in the order of ids or of rows."""
     for name in (int, str):

@@ -135,6 +135,23 @@ def test_golden_credit():
     assert winner.per_user.select("A", "B").row(0) == (0.0, 1.0)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_three_rewards_of_a_tenth_are_as_much_as_one_of_three_tenths(order):
+    items = {"item": [5, 6], "team": ["A", "B"], "position": [1, 2]}
+    shown = pl.concat(
+        pl.DataFrame({"request": [at] * 2, "user": [at] * 2, **items}) for at in range(12)
+    )
+    own = {"item": [5, 5, 5, 6], "kind": ["click", "click", "click", "buy"]}
+    outcomes = pl.concat(pl.DataFrame({"request": [at] * 4, **own}) for at in range(12))
+    given = shown, outcomes[::order]
+    for reward in ({"click": 0.1, "buy": 0.3}, {"click": 0.2, "buy": 0.6}):
+        best = rw.interleaving(*given, reward=reward, credit="winner")
+        assert best.per_user["A"].sum() == best.per_user["B"].sum() == 0
+        row = rw.interleaving(*given, reward=reward).table.row(0, named=True)
+        assert (row["wins"], row["ties"], row["losses"]) == (0, 12, 0)
+        assert (row["difference"], row["p"]) == (0, 1)
+
+
 def experiment(gain, users=300, seed=0, fair=True):
     """Return a log of drafts of two rankers, of which A gets ``gain`` more clicks."""
     rng = np.random.default_rng(seed)

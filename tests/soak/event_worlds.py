@@ -255,9 +255,9 @@ def plain(world: Experiment, result: rw.Interleaving) -> Iterator[Comparison]:
             if other == query and kind in world.rewards:
                 earned[team_of[item]] += world.rewards[kind]
         if "credit" in world.options:
-            best = max(earned.values())
-            is_alone = [*earned.values()].count(best) == 1
-            earned = {team: float(value == best and is_alone) for team, value in earned.items()}
+            least = max(earned.values()) - 1e-12 * max(map(abs, earned.values()))
+            winners = [team for team, value in earned.items() if value >= least]
+            earned = {team: float([team] == winners) for team in earned}
         for team, value in earned.items():
             credit[user, team] += value
     for row in result.per_user.to_dicts():

@@ -165,9 +165,13 @@ def threads(world: Logged, _folder: Path) -> Values:
         return said(estimated(world, world.exposures, threads=3))
 
 
+def _has_ids(world: Logged) -> bool:
+    return bool({"user", "request"} & {*world.exposures.columns})
+
+
 def shuffled(world: Logged, _folder: Path) -> Values | None:
-    """Estimate from rows in another order; none where rows without an id are told apart by place."""
-    if not {"user", "request"} & {*world.exposures.columns}:
+    """Estimate from rows in another order; none where only their place tells them apart."""
+    if not _has_ids(world):
         return None
     return said(estimated(world, world.exposures.sample(fraction=1, shuffle=True, seed=7)))
 
@@ -226,8 +230,10 @@ def by_configuration(world: Logged, folder: Path) -> Values:
     return said(result)
 
 
-def on_spark(world: Logged, _folder: Path) -> Values:
-    """Estimate three buckets on Spark."""
+def on_spark(world: Logged, _folder: Path) -> Values | None:
+    """Estimate three buckets on Spark, whose rows have no place; none where nothing else tells them apart."""
+    if not _has_ids(world):
+        return None
     from roads import session
 
     import rankwise.spark as rs

@@ -50,9 +50,7 @@ def threads(case: Case, _folder: Path) -> rw.Result:
 
 def shuffled(case: Case, _folder: Path) -> rw.Result | None:
     """Evaluate rows in another order; none where their order means something."""
-    ordered = (
-        case.order == "rows" or case.repeats or "input" in (case.options.get("ties"), _ties(case))
-    )
+    ordered = case.order == "rows" or case.repeats or "input" in _ties(case)
     kept = ("reference", *(["recommendations"] if ordered else []))
     tables = {
         role: table if role in kept else table.sample(fraction=1, shuffle=True, seed=7)
@@ -61,9 +59,16 @@ def shuffled(case: Case, _folder: Path) -> rw.Result | None:
     return case.evaluate(tables)
 
 
-def _ties(case: Case) -> str | None:
-    convention = case.options.get("convention")
-    return rw.conventions()[convention].ties if convention else None
+def _ties(case: Case) -> set[str | None]:
+    """Return the orders of ties of the case, of its convention, and of metrics of the convention."""
+    named = case.options.get("convention")
+    convention = rw.conventions()[named] if named else None
+    metrics = convention.metrics.values() if convention else ()
+    return {
+        case.options.get("ties"),
+        convention.ties if convention else None,
+        *(entry.choices.get("ties") for entry in metrics),
+    }
 
 
 def pieces(case: Case, _folder: Path) -> rw.Result | None:
@@ -139,7 +144,7 @@ def spark(case: Case, _folder: Path) -> rw.Result | None:
 
     import rankwise.spark as rs
 
-    if case.order == "rows" or case.repeats or "input" in (case.options.get("ties"), _ties(case)):
+    if case.order == "rows" or case.repeats or "input" in _ties(case):
         return None  # rows have no order in Spark
     tables = on_spark(session(), case.tables)
     lists, truth = tables.pop("recommendations"), tables.pop("truth")

@@ -256,10 +256,11 @@ class PiecesByRequest:
                 replace(work(self.job, rest), protocol=merged.protocol, inputs={})
             )
         cards = merged.inputs["recommendations"]
+        settings = self.job.settings
         if (
             self.truth is not None
-            and not int(merged.users["n_relevant"].sum())
-            and self.job.settings.needs_relevant
+            and settings.needs_relevant
+            and self.truth.relevant(settings.relevance_threshold).is_empty()
         ):
             raise EmptyError(
                 "no item is relevant", where=self.truth.source, hint="is this the right column?"

@@ -31,7 +31,7 @@ from rankwise.offpolicy.exposures import (
     read_rows,
 )
 from rankwise.offpolicy.result import doubts_of, notes_of
-from rankwise.stats.differences import MANY, check_level
+from rankwise.stats.differences import DIGITS, MANY, Floats, check_level, paired_differences
 from rankwise.stats.equivalence import users_needed
 from rankwise.stats.intervals import sign_flip_interval
 from rankwise.stats.many_systems import adjust, max_t
@@ -235,13 +235,15 @@ def interleaving(
     requests, names, draft, counts = _credits(exposures, results, columns, window, missing, teams)
     counts = {**({} if events is None else events.counts), **counts}
     if credit == "winner":
-        best = pl.max_horizontal(names)
-        alone = pl.sum_horizontal(*((pl.col(name) == best).cast(pl.Int64) for name in names)) == 1
+        # Three rewards of 0.1 are as much as one of 0.3, which sums of floats would not say.
+        least = pl.max_horizontal(names) - DIGITS * pl.max_horizontal(pl.col(*names).abs())
+        is_best = {name: pl.col(name) >= least for name in names}
+        alone = pl.sum_horizontal(*(best.cast(pl.Int64) for best in is_best.values())) == 1
         requests = requests.with_columns(
-            *(((pl.col(name) == best) & alone).cast(pl.Float64) for name in names)
+            **{name: (best & alone).cast(pl.Float64) for name, best in is_best.items()}
         )
     sums = requests.group_by("user").agg(
-        pl.len().alias("requests"), *(pl.col(name).sort().sum() for name in names)
+        pl.len().alias("requests"), *(_total(pl.col(name)) for name in names)
     )
     per_user = sums.sort("user")
     fair = bool(draft["fair"].all())
@@ -255,6 +257,11 @@ def interleaving(
     }
     settings |= {} if reward is None else {"reward": dict(reward)}
     return Interleaving(table_of(findings, TeamFinding), draft, per_user, counts, settings)
+
+
+def _total(values: pl.Expr) -> pl.Expr:
+    """Return the sum, the same to the bit in whatever order the rows are."""
+    return values.sort().sum()
 
 
 def _check_rewards(shown: str, reward: Mapping[str, float] | None) -> None:
@@ -323,7 +330,7 @@ def _credits(
         raise InputError("all rankers had the same lists", where=log.table.source)
     of_nobody = frame.filter(pl.col("team").is_null() & (pl.col("reward") != 0))
     counts["rewarded items of no team, which credit nobody"] = len(of_nobody)
-    credit = [pl.col("reward").filter(pl.col("team") == name).sum().alias(name) for name in names]
+    credit = [_total(pl.col("reward").filter(pl.col("team") == name)).alias(name) for name in names]
     requests = frame.group_by("user", "request", maintain_order=True).agg(*credit)
     return requests, names, draft, {name: count for name, count in counts.items() if count}
 
@@ -359,7 +366,7 @@ def _credits_of_clicks(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
             hint="each row of a draft has the credit of a click",
         )
     earned = {"A": credit.clip(lower_bound=0.0), "B": (-credit).clip(lower_bound=0.0)}
-    sums = [(pl.col("reward") * value).sum().alias(name) for name, value in earned.items()]
+    sums = [_total(pl.col("reward") * value).alias(name) for name, value in earned.items()]
     return frame.group_by("user", "request", maintain_order=True).agg(*sums)
 
 
@@ -401,7 +408,7 @@ def _findings(
 ) -> list[TeamFinding]:
     """Return one finding per pair of teams, tested together by the largest t."""
     pairs = list(combinations(names, 2))
-    gaps = np.column_stack([(per_user[one] - per_user[other]).to_numpy() for one, other in pairs])
+    gaps = np.column_stack([_gap(per_user, pair) for pair in pairs])
     tested = [_test_pair(per_user, pair, alpha) for pair in pairs]
     p = [finding.test.p for finding in tested]
     joint = p if len(p) == 1 or np.isnan(p).any() else max_t(gaps).tolist()
@@ -416,10 +423,16 @@ def _findings(
     return conclude(findings, Family(method="holm", alpha=alpha, is_joint=True))
 
 
+def _gap(per_user: pl.DataFrame, pair: tuple[str, str]) -> Floats:
+    """Return by how much the credit of one team is above that of the other, by user."""
+    one, other = (per_user[name].cast(pl.Float64).to_numpy() for name in pair)
+    return paired_differences(one, other)
+
+
 def _test_pair(per_user: pl.DataFrame, pair: tuple[str, str], alpha: float) -> TeamFinding:
     """Return the test of one pair of teams over users."""
     one, other = pair
-    gap = (per_user[one] - per_user[other]).to_numpy()
+    gap = _gap(per_user, pair)
     large = len(gap) >= MANY
     test = paired_t(gap) if large else sign_flip(gap)
     interval_of = t_interval if large else sign_flip_interval
