@@ -152,6 +152,14 @@ def test_three_rewards_of_a_tenth_are_as_much_as_one_of_three_tenths(order):
         assert (row["difference"], row["p"]) == (0, 1)
 
 
+def test_any_word_is_the_name_of_a_winner():
+    frame = experiment(0.2, users=40).with_columns(pl.col("team").replace({"A": "self"}))
+    one, two = (
+        rw.interleaving(each, credit="winner") for each in (experiment(0.2, users=40), frame)
+    )
+    assert one.per_user["A"].to_list() == two.per_user["self"].to_list()
+
+
 def experiment(gain, users=300, seed=0, fair=True):
     """Return a log of drafts of two rankers, of which A gets ``gain`` more clicks."""
     rng = np.random.default_rng(seed)

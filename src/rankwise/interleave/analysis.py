@@ -235,13 +235,7 @@ def interleaving(
     requests, names, draft, counts = _credits(exposures, results, columns, window, missing, teams)
     counts = {**({} if events is None else events.counts), **counts}
     if credit == "winner":
-        # Three rewards of 0.1 are as much as one of 0.3, which sums of floats would not say.
-        least = pl.max_horizontal(names) - DIGITS * pl.max_horizontal(pl.col(*names).abs())
-        is_best = {name: pl.col(name) >= least for name in names}
-        alone = pl.sum_horizontal(*(best.cast(pl.Int64) for best in is_best.values())) == 1
-        requests = requests.with_columns(
-            **{name: (best & alone).cast(pl.Float64) for name, best in is_best.items()}
-        )
+        requests = _credit_winners(requests, names)
     sums = requests.group_by("user").agg(
         pl.len().alias("requests"), *(_total(pl.col(name)) for name in names)
     )
@@ -257,6 +251,15 @@ def interleaving(
     }
     settings |= {} if reward is None else {"reward": dict(reward)}
     return Interleaving(table_of(findings, TeamFinding), draft, per_user, counts, settings)
+
+
+def _credit_winners(requests: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return requests with the credit 1 for the team with the most, if it is one alone, else 0."""
+    # Three rewards of 0.1 are as much as one of 0.3, which sums of floats would not say.
+    least = pl.max_horizontal(names) - DIGITS * pl.max_horizontal(pl.col(*names).abs())
+    is_best = [pl.col(name) >= least for name in names]
+    is_alone = pl.sum_horizontal(best.cast(pl.Int64) for best in is_best) == 1
+    return requests.with_columns((best & is_alone).cast(pl.Float64) for best in is_best)
 
 
 def _total(values: pl.Expr) -> pl.Expr:
@@ -408,10 +411,10 @@ def _findings(
 ) -> list[TeamFinding]:
     """Return one finding per pair of teams, tested together by the largest t."""
     pairs = list(combinations(names, 2))
-    gaps = np.column_stack([_gap(per_user, pair) for pair in pairs])
-    tested = [_test_pair(per_user, pair, alpha) for pair in pairs]
+    gaps = [_gap(per_user, pair) for pair in pairs]
+    tested = [_test_pair(per_user, pair, gap, alpha) for pair, gap in zip(pairs, gaps, strict=True)]
     p = [finding.test.p for finding in tested]
-    joint = p if len(p) == 1 or np.isnan(p).any() else max_t(gaps).tolist()
+    joint = p if len(p) == 1 or np.isnan(p).any() else max_t(np.column_stack(gaps)).tolist()
     findings = [
         replace(
             finding,
@@ -424,15 +427,16 @@ def _findings(
 
 
 def _gap(per_user: pl.DataFrame, pair: tuple[str, str]) -> Floats:
-    """Return by how much the credit of one team is above that of the other, by user."""
+    """Return the credit of one team minus that of the other, by user."""
     one, other = (per_user[name].cast(pl.Float64).to_numpy() for name in pair)
     return paired_differences(one, other)
 
 
-def _test_pair(per_user: pl.DataFrame, pair: tuple[str, str], alpha: float) -> TeamFinding:
+def _test_pair(
+    per_user: pl.DataFrame, pair: tuple[str, str], gap: Floats, alpha: float
+) -> TeamFinding:
     """Return the test of one pair of teams over users."""
     one, other = pair
-    gap = _gap(per_user, pair)
     large = len(gap) >= MANY
     test = paired_t(gap) if large else sign_flip(gap)
     interval_of = t_interval if large else sign_flip_interval
