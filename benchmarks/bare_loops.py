@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwise.core import kernels
+from rankwise.core.ragged import offsets
 from rankwise.core.texts import string_views
 from rankwise.core.vocabularies import StringVocabulary
 
@@ -34,7 +35,7 @@ def shuffled(work: Workload) -> None:
     share = 0, len(user)
     counts = kernels.count(user, *share, int(user.max()) + 1)
     assert counts is not None
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    starts = offsets(counts)
 
     listed = np.empty(len(item), dtype=np.int32)
     kernels.place(user, rank, item, share, starts, listed, 1)
@@ -64,5 +65,4 @@ def _edges(changes: Any, n: int) -> Any:
 
 def _match(items: Any, starts: Any, judged: Any, judged_user: Any, users: Any) -> None:
     counts = np.bincount(judged_user, minlength=int(users.max()) + 1)
-    judged_starts = np.concatenate([[0], np.cumsum(counts)])
-    kernels.match(items, starts, judged, judged_starts, users.astype(np.int64))
+    kernels.match(items, starts, judged, offsets(counts), users.astype(np.int64))

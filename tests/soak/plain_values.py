@@ -85,11 +85,10 @@ def plain_differences(
     members = sorted(evaluated(case, world))
     for cell in metrics:
         name, k = _names().get(cell, ("", 0))
-        if name == "grade":  # whatever the threshold is
-            graded = replace(world, truth=case.world.truth)
-            yield from _of_users(case, graded, members, result, cell, name, k)
-        elif name in PER_USER or name in TWINS:
-            yield from _of_users(case, world, members, result, cell, name, k)
+        if name in PER_USER or name in TWINS:
+            is_grade = name == "grade"  # whatever the threshold is
+            judged = replace(world, truth=case.world.truth) if is_grade else world
+            yield from _of_users(case, judged, members, result, cell, name, k)
         elif name in WHOLE:
             yield from _of_all(_only(world, members), result, cell, name, k)
         elif name in RATING and "weights" not in case.options:

@@ -20,12 +20,7 @@ from rankwise.comparison.paper import (
 )
 from rankwise.core import __version__
 from rankwise.core.populations import POPULATIONS
-from rankwise.core.terminal import (
-    brief,
-    count_of,
-    level_text,
-    signed,
-)
+from rankwise.core.terminal import brief, count_of, level_text, signed
 from rankwise.findings.words import (
     CONDITIONAL,
     CORRECTIONS,
@@ -45,7 +40,7 @@ from rankwise.results.result import Result
 from rankwise.stats.bounded_means import BOUNDED
 
 
-def _missing(what: str) -> str:
+def _mark_missing(what: str) -> str:
     return f"[not recorded: {what}]"
 
 
@@ -82,13 +77,13 @@ def _compared_clause(design: Design, table: pl.DataFrame, results: Mapping[str, 
     data = (
         f"{len(sets)} data sets ({', '.join(sets)})"
         if sets
-        else _missing("the name of the data set")
+        else _mark_missing("the name of the data set")
     )
     card = next((result.split for result in results.values() if result.split is not None), None)
     if card is None or sets:
         return (
             f"We compared {who} on {data}; "
-            f"{'their splits are on record' if card else _missing('the split')}."
+            f"{'their splits are on record' if card else _mark_missing('the split')}."
         )
     parts = card["parts"]
     rows = (
@@ -98,7 +93,7 @@ def _compared_clause(design: Design, table: pl.DataFrame, results: Mapping[str, 
     )
     items = max((result.counts.get("catalogue_items", 0) for result in results.values()), default=0)
     size = ", ".join(filter(None, (rows, f"{items:,} items" if items else "")))
-    filters = card["input"].get("filters") or _missing("filters before the split")
+    filters = card["input"].get("filters") or _mark_missing("filters before the split")
     words = split_words(card).partition(" (")[0]
     share = card["rule"].get("share")
     tested = f", {100 * share:g} % of the rows tested" if isinstance(share, float) else ""
@@ -109,13 +104,15 @@ def _lists_clause(results: Mapping[str, Result]) -> str:
     """Return from which candidates the lists were ranked, and where they were cut."""
     ranked = {"" if r.protocol is None else r.protocol.candidates for r in results.values()} or {""}
     candidates = ranked.pop() if len(ranked) == 1 else ""
-    rules = dict.fromkeys(map(_relevance, results.values())) or {_missing("relevance"): None}
+    rules = dict.fromkeys(map(_relevance, results.values())) or {_mark_missing("relevance"): None}
     said = (
         rules.popitem()[0]
         if len(rules) == 1
-        else f"{_missing('one rule of relevance, because results differ')}."
+        else f"{_mark_missing('one rule of relevance, because results differ')}."
     )
-    return f"Candidates: {candidates or _missing('the candidate set')}; {_cut(results)}. {said}"
+    return (
+        f"Candidates: {candidates or _mark_missing('the candidate set')}; {_cut(results)}. {said}"
+    )
 
 
 def _cut(results: Mapping[str, Result]) -> str:
@@ -128,7 +125,7 @@ def _cut(results: Mapping[str, Result]) -> str:
     known = bool(results) and all(
         "recommendations" in r.provenance.get("inputs", {}) for r in results.values()
     )
-    return "lists were not cut" if known else _missing("cut-offs")
+    return "lists were not cut" if known else _mark_missing("cut-offs")
 
 
 def _relevance(result: Result) -> str:
@@ -136,7 +133,7 @@ def _relevance(result: Result) -> str:
     provenance = result.provenance
     rule = relevance_rule(provenance.get("settings", {}), provenance.get("inputs", {}))
     if not rule:
-        return f"{_missing('relevance')}."
+        return f"{_mark_missing('relevance')}."
     if (text := relevant_clause(result)) and "grades" not in provenance["settings"]:
         return f"Test rows with a {text.removeprefix('Relevant: ').rstrip('.')} are relevant."
     everything = "relevant: every row of the ground truth"
@@ -150,7 +147,7 @@ def _relevance(result: Result) -> str:
 def _population_clause(table: pl.DataFrame, design: Design, results: Mapping[str, Result]) -> str:
     """Describe the evaluated users, the excluded users, and the value of a missing list."""
     if not results:
-        return f"Means are over {_missing('the users counted')}."
+        return f"Means are over {_mark_missing('the users counted')}."
     unit = next(iter(results.values())).sampling_unit
     rows = [
         {"users": r.counts.get(unit.rows, 0), "clusters": r.counts.get("users")}
@@ -158,7 +155,7 @@ def _population_clause(table: pl.DataFrame, design: Design, results: Mapping[str
     ]
     populations = {str(evaluated_population(result.provenance)) for result in results.values()}
     population = POPULATIONS.get(populations.pop() if len(populations) == 1 else "")
-    whom = _missing("which users count") if population is None else population.words
+    whom = _mark_missing("which users count") if population is None else population.words
     text = f"Means are over the {sample_of(rows, unit)} {whom}"
     left = max(map(left_out_users, results.values()))
     text += (
@@ -246,7 +243,7 @@ def _metric_clause(design: Design, results: Mapping[str, Result]) -> str:
         if texts
         else ""
         if recorded
-        else f" ({_missing('its parameters')})"
+        else f" ({_mark_missing('its parameters')})"
     )
     return f"{short_name(name)}{definition} is the primary metric."
 
@@ -255,7 +252,7 @@ def _test_clause(table: pl.DataFrame, design: Design) -> str:
     """Return the test of each pair, and over how many pairs p-values are corrected."""
     text = (
         f"For each pair the mean difference was tested {_words_on_test(table, design)} (two-sided, "
-        f"α = {design.alpha:g}; {_corrected(table, design)})"
+        f"α = {design.alpha:g}; {_correction_clause(table, design)})"
     )
     if design.by:
         text += f" within groups by {design.by}"
@@ -300,7 +297,7 @@ def _exploratory_clause(table: pl.DataFrame, design: Design) -> str:
     )
 
 
-def _corrected(table: pl.DataFrame, design: Design) -> str:
+def _correction_clause(table: pl.DataFrame, design: Design) -> str:
     """Return over how many pairs p-values of the primary metric are corrected, as a clause."""
     method, earlier = CORRECTIONS.get(design.correction), design.earlier
     if method is None:
@@ -383,7 +380,7 @@ def _result_clauses(table: pl.DataFrame, design: Design) -> list[str]:
 def _version_clause(results: Mapping[str, Result]) -> str:
     """Return the version, and the ids of the split and of the recommendation lists."""
     cards = [result.split for result in results.values() if result.split is not None]
-    split = f"split {cards[0]['id'][:12]}" if cards else _missing("the id of the split")
+    split = f"split {cards[0]['id'][:12]}" if cards else _mark_missing("the id of the split")
     lists = {
         name: r.provenance.get("inputs", {}).get("recommendations", {}).get("sha256")
         for name, r in results.items()
@@ -392,6 +389,6 @@ def _version_clause(results: Mapping[str, Result]) -> str:
     said = (
         f"lists {', '.join(ids)}"
         if ids and len(ids) == len(lists)
-        else _missing("hashes of the lists")
+        else _mark_missing("hashes of the lists")
     )
     return f"All values were computed with rankwise {__version__} ({split}; {said})."

@@ -10,12 +10,7 @@ import polars as pl
 from rankwise.comparison.claims import stated_condition
 from rankwise.comparison.design import Design
 from rankwise.comparison.sentences import condition_of_ranks
-from rankwise.core.terminal import (
-    brief,
-    count_of,
-    first_names,
-    level_text,
-)
+from rankwise.core.terminal import brief, count_of, first_names, level_text
 from rankwise.findings.words import (
     CONDITIONAL,
     CORRECTIONS,
@@ -33,7 +28,7 @@ MOST_PAIRED = 12  # systems up to which all pairs are printed; of more, their ra
 
 
 def _condition_notes(table: pl.DataFrame, design: Design) -> list[str]:
-    """Return what conditional verdicts rest on, and which pairs a t test alone would show."""
+    """Return notes on conditional verdicts: what would undo them, and what a t test alone shows."""
     rows = table.filter(pl.col("primary")).to_dicts() or table.to_dicts()
     conditional = [row for row in rows if row["verdict"] in CONDITIONAL]
     alone = [row for row in rows if row["verdict"] == "not shown" and _is_shown_by_t(row, design)]
@@ -210,7 +205,7 @@ def _rank_claim(design: Design) -> str:
 
 
 def statement_notes(design: Design) -> list[str]:
-    """Return what was stated about unseen users and clusters, and whether a plan has it."""
+    """Return the stated condition of all verdicts as a note, which says if no plan has it."""
     stated = stated_condition(design.unit, design.largest_loss, design.largest_cluster)
     if not stated:
         return []

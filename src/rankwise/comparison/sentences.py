@@ -11,10 +11,7 @@ import polars as pl
 from rankwise.comparison.claims import stated_condition
 from rankwise.comparison.design import Design, ServedByBoth
 from rankwise.comparison.system_order import baseline_of, leader_of, means_by_system, system_order
-from rankwise.core.terminal import (
-    brief,
-    signed,
-)
+from rankwise.core.terminal import brief, signed
 from rankwise.findings.finding import OPPOSITE
 from rankwise.findings.sentences import detectable_sentence
 from rankwise.findings.sentences import pair_sentence as finding_sentence
@@ -51,11 +48,11 @@ def verdict_sentences(table: pl.DataFrame, design: Design) -> list[str]:
     if len(rows) == 1:
         head = pair_sentence(rows[0], design)
     elif design.by is not None:
-        head = _over_groups(rows, design)
+        head = _groups_sentence(rows, design)
     elif (baseline := baseline_of(rows, design)) is not None:
-        head = _against(rows, baseline, design)
+        head = _baseline_sentence(rows, baseline, design)
     else:
-        head = _of_all_pairs(rows, design)
+        head = _leader_sentence(rows, design)
     stated = _stated_of(rows[0]["metric"], design)
     if len(rows) > 1 and stated and any(row["verdict"] in _ANY_USERS for row in rows):
         head = f"{head.removesuffix('.')}, as long as {stated} (stated)."
@@ -68,7 +65,7 @@ def _systems_with(rows: Sequence[Mapping[str, Any]], *verdicts: str) -> list[str
     return list(dict.fromkeys(row["system"] for row in rows if row["verdict"] in verdicts))
 
 
-def _against(rows: Sequence[Mapping[str, Any]], baseline: str, design: Design) -> str:
+def _baseline_sentence(rows: Sequence[Mapping[str, Any]], baseline: str, design: Design) -> str:
     """Return which systems beat the baseline, and which do not."""
     metric = rows[0]["metric"]
     better = _systems_with(rows, "better", "better if")
@@ -77,27 +74,27 @@ def _against(rows: Sequence[Mapping[str, Any]], baseline: str, design: Design) -
     if not better and not worse and not same and not _systems_with(rows, "equivalent if"):
         differs = _systems_with(rows, "different", "different if")
         return (
-            _nothing(rows)
+            _no_difference_sentence(rows)
             if not differs
             else f"{listing(differs)} differ from {baseline} on {metric}"
-            f"{_if(rows, 'different if', differs, design)}."
+            f"{_condition_of(rows, 'different if', differs, design)}."
         )
     parts = _wins_over_baseline(rows, baseline, design)
     parts = parts or [f"No system is shown to beat {baseline} on {metric}"]
     parts += [
-        f"{listing(names)} {_is(names)} worse{_if(rows, verdict, names, design)}"
+        f"{listing(names)} {_verb_of(names)} worse{_condition_of(rows, verdict, names, design)}"
         for verdict in ("worse", "worse if")
         if (names := _systems_with(rows, verdict))
     ]
-    parts += [f"{listing(same)} {_is(same)} equivalent within the margin"] if same else []
+    parts += [f"{listing(same)} {_verb_of(same)} equivalent within the margin"] if same else []
     same_if = _systems_with(rows, "equivalent if")
-    condition = _if(rows, "equivalent if", same_if, design)
+    condition = _condition_of(rows, "equivalent if", same_if, design)
     parts += (
-        [f"{listing(same_if)} {_is(same_if)} equivalent within the margin{condition}"]
+        [f"{listing(same_if)} {_verb_of(same_if)} equivalent within the margin{condition}"]
         if same_if
         else []
     )
-    parts += [f"{listing(open_)} {_is(open_)} not shown to differ"] if open_ and better else []
+    parts += [f"{listing(open_)} {_verb_of(open_)} not shown to differ"] if open_ and better else []
     return "; ".join(parts) + "."
 
 
@@ -111,11 +108,13 @@ def _wins_over_baseline(
         if names:
             whom = "it" if parts else f"{baseline} on {rows[0]['metric']}"
             beat = "beats" if len(names) == 1 else "beat"
-            parts.append(f"{listing(names)} {beat} {whom}{_if(rows, verdict, names, design)}")
+            parts.append(
+                f"{listing(names)} {beat} {whom}{_condition_of(rows, verdict, names, design)}"
+            )
     return parts
 
 
-def _if(
+def _condition_of(
     rows: Sequence[Mapping[str, Any]], verdict: str, names: Sequence[str], design: Design
 ) -> str:
     """Return the condition under which the systems have a verdict; empty for any users."""
@@ -127,16 +126,16 @@ def _if(
     return "" if not losses else f" if {design.unit.condition(loss_text(min(losses)))}"
 
 
-def _is(names: Sequence[str]) -> str:
+def _verb_of(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _of_all_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
+def _leader_sentence(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Describe the leading system and the systems that are shown to be worse."""
     metric = rows[0]["metric"]
     leader = leader_of(metric, rows, design)
     if not any(row["verdict"] in _DECIDED for row in rows):
-        return _nothing(rows)
+        return _no_difference_sentence(rows)
 
     candidates = [rank.system for rank in design.ranks if rank.may_be_best_if]
     if len(candidates) > 1:
@@ -151,7 +150,7 @@ def _of_all_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     if not beaten:
         return f"{count_of_pairs(rows, design)} on {metric}."
     others = [name for name in verdicts if name not in beaten]
-    rest = f"; {listing(others)} {_is(others)} not shown to differ from it" if others else ""
+    rest = f"; {listing(others)} {_verb_of(others)} not shown to differ from it" if others else ""
     losses = [
         row["condition"]
         for row in rows
@@ -193,13 +192,13 @@ def count_of_pairs(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     )
 
 
-def _over_groups(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
+def _groups_sentence(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Return in which groups of users systems differ."""
     metric, by = rows[0]["metric"], design.by
     pairs = {(row["system"], row["baseline"]) for row in rows}
     decided = [row for row in rows if row["verdict"] in _DECIDED]
     if not decided:
-        return _nothing(rows)
+        return _no_difference_sentence(rows)
     if len(pairs) > 1:
         return (
             f"{len(decided)} of {len(rows)} comparisons on {metric} within {by} show a difference."
@@ -217,7 +216,7 @@ def _over_groups(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     for verdict, verb in said.items():
         groups = [group_name(row["group"]) for row in rows if row["verdict"] == verdict]
         if groups:
-            condition = _if(rows, verdict, [system], design)
+            condition = _condition_of(rows, verdict, [system], design)
             parts.append(
                 f"{verb} {baseline} on {metric} for {by} {listing(groups, 'groups', 6)}{condition}"
             )
@@ -226,7 +225,7 @@ def _over_groups(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     return f"{system} {', and '.join(parts)}{rest}."
 
 
-def _nothing(rows: Sequence[Mapping[str, Any]]) -> str:
+def _no_difference_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the sentence for pairs without a difference, with the detectable difference."""
     metric, same = rows[0]["metric"], sum(row["verdict"] == "equivalent" for row in rows)
     if same == len(rows):
@@ -274,13 +273,13 @@ def _condition_in(row: Mapping[str, Any], design: Design) -> str:
 
 
 def _stated_of(metric: str, design: Design) -> str:
-    """Return what was stated about unseen users on a metric; empty for nothing."""
+    """Return the stated condition of a metric: what unseen users lose at most; empty without one."""
     losses = {cell: loss for cell, loss in design.largest_loss.items() if cell == metric}
     return stated_condition(design.unit, losses, design.largest_cluster)
 
 
 def _unseen_sentence(row: Mapping[str, Any], design: Design) -> str:
-    """Return what was seen of losses, and how many users would lift the condition of a verdict."""
+    """Return the largest loss among these users, and how many users would lift a condition."""
     if row["verdict"] not in DIFFERENT_IF:
         return ""
     unit = design.unit

@@ -9,9 +9,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.comparison.design import Design
-from rankwise.findings.words import (
-    is_missing,
-)
+from rankwise.findings.words import is_missing
 
 
 def baseline_of(rows: Sequence[Mapping[str, Any]], design: Design) -> str | None:

@@ -260,6 +260,7 @@ class PiecesByRequest:
         if (
             self.truth is not None
             and settings.needs_relevant
+            and not int(merged.users["n_relevant"].sum())  # else the truth need not be read again
             and self.truth.relevant(settings.relevance_threshold).is_empty()
         ):
             raise EmptyError(

@@ -315,11 +315,8 @@ def _check_one_number_per_item(
     for column in ("rank", "score", "relevance"):
         if column not in ROLES[role] or column in lists:
             continue
-        if column in overrides:
-            names = [overrides[column]]
-        else:
-            plural = [name for name in texts if names_of([name.removesuffix("s")], role, column)]
-            names = [*names_of(single, role, column), *plural]
+        usual = names_of(single, role, column) or _singular_or_plural(texts, column, role)
+        names = usual if column not in overrides else [overrides[column]]
         name = next((name for name in names if name in single), None)
         otherwise = (
             "every item of a list is relevant"
