@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 
@@ -26,9 +27,12 @@ def rankwise(folder, *arguments, stdin=None):
 def rankwise_here(folder, *arguments):
     """Run in this process, which takes a tenth of the time."""
     out, err, code = io.StringIO(), io.StringIO(), None
+    interrupt = signal.getsignal(signal.SIGINT)
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main([str(argument) for argument in arguments])
         except SystemExit as exit_:
             code = exit_.code
+        finally:
+            signal.signal(signal.SIGINT, interrupt)
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())

@@ -5,16 +5,20 @@ Only what ``--help`` needs is imported here; every command imports its own work 
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import gc
 import importlib
 import io
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
 from itertools import pairwise
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
 import click
@@ -146,7 +150,43 @@ _OBJECTS = 100_000  # new objects between two searches for garbage: imports make
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
     gc.set_threshold(_OBJECTS)
-    sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
+    is_heard = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN  # nohup wants it ignored
+    if is_heard:
+        signal.signal(signal.SIGINT, _interrupt)
+
+    code = _run(sys.argv[1:] if arguments is None else arguments)
+    if is_heard:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: the code shall stay what it is
+    sys.exit(code)
+
+
+_REPEAT_AFTER = 0.1  # seconds
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt once for each interrupt.
+
+    An interrupt within Polars comes here too, after the KeyboardInterrupt that Polars raises by
+    itself: a second one would break what cleans up. Modules made by Cython discard every exception
+    of some of their first lines: while modules load, an interrupt is repeated.
+    """
+    if isinstance(sys.exception(), KeyboardInterrupt):
+        return
+
+    if _is_loading(frame):
+        repeat = threading.Timer(_REPEAT_AFTER, _thread.interrupt_main)
+        repeat.daemon = True
+        repeat.start()
+    raise KeyboardInterrupt
+
+
+def _is_loading(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _run(arguments: list[str]) -> int:
