@@ -98,12 +98,19 @@ def check(library, world, convention, cases, *, tolerance, at_least):
 
 
 def values_of(names, lists, truth, convention, options):
-    """Return the value of each name: of all in one call, unless one of them is refused beside others."""
+    """Return the value of each name, from calls that take as many names as are taken together."""
+    if len(names) == 1:
+        return [value_of(names[0], lists, truth, convention, **options)]
     with contextlib.suppress(RankwiseError):
         values = rw.evaluate(lists, truth, names, convention=convention, **options).values
-        if len(values) == len(names):
+        if len(values) == len(names):  # and not two names of one metric
             return [*values.values()]
-    return [value_of(name, lists, truth, convention, **options) for name in names]
+    middle = len(names) // 2
+    return [
+        value
+        for half in (names[:middle], names[middle:])
+        for value in values_of(half, lists, truth, convention, options)
+    ]
 
 
 # What a world holds that a tool gets wrong, or that rankwise does not imitate; notes say so.
@@ -226,16 +233,20 @@ def test_tools_without_a_cutoff(library, convention, world):
     if library == "llama" and world in REPEATED:
         pytest.skip("a repeated document is counted again there")
     content = _data()["worlds"][world]
-    lists, cases = lists_of(content, scores=False), []
+    lists, binary, cases = lists_of(content, scores=False), relevant_of(content), []
+
+    @cache
+    def cut(k):
+        return {query: documents[:k] for query, documents in lists.items()}
+
     for name, expected in named_values(library, world):
         name, _, k = name.partition(" of the first ")
         if "graded truth" in name and "NDCG" not in name:
             continue  # all judged documents are relevant there
-        truth = content["qrels"] if "graded truth" in name else relevant_of(content)
+        truth = content["qrels"] if "graded truth" in name else binary
         cases.append((f"{name}@{k}" if k else name, (lists, truth, {}), expected))
         if k:  # a list that is cut before is the same
-            cut = {query: documents[: int(k)] for query, documents in lists.items()}
-            cases.append((name, (cut, truth, {}), expected))
+            cases.append((name, (cut(int(k)), truth, {}), expected))
     check(library, world, convention, cases, tolerance=1e-9, at_least=20)
 
 
