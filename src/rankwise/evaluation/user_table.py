@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from rankwise.core.hashing import Hashes, combine_hashes, hash_of_column
+from rankwise.core.vocabularies import lookup_rows
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
 from rankwise.messages import parameter
 from rankwise.tables.columns import check_once, check_was_read, where_in
 from rankwise.tables.ids import look_up
 from rankwise.tables.requests import has_requests
 from rankwise.tables.table import Table, Tables
-from rankwise.tables.training import TrainGroups, group_names, with_user_column
+from rankwise.tables.training import TrainGroups, group_names, with_user_column, without_repeats
 from rankwise.tables.values import as_labels, as_numbers
 
 
@@ -150,11 +152,14 @@ def assign_jackknife_groups(tables: Tables, n_groups: int, threshold: float | No
         relevant = truth.with_frame(truth.relevant(threshold))
 
     def group(ids: pl.Series) -> pl.Series:
-        is_relevant = ids.is_in(relevant.frame["user"].unique().implode())
-        users = pl.DataFrame({"is_relevant": is_relevant, "hash": user_hash(ids)})
-        place = pl.col("hash").rank("ordinal").over("is_relevant").cast(pl.Int64)
-        before = pl.when("is_relevant").then(0).otherwise(int(is_relevant.sum()))
-        return users.select(((place + before) % n_groups).cast(pl.String)).to_series()
+        is_relevant = lookup_rows(ids, without_repeats(relevant.frame["user"])) >= 0
+        hashes = user_hash(ids)
+        place = np.empty(len(ids), dtype=np.int64)
+        before = 0
+        for dealt in (is_relevant, ~is_relevant):
+            place[dealt] = before + pl.Series(hashes[dealt]).rank("ordinal").to_numpy()
+            before += int(dealt.sum())
+        return pl.Series(place % n_groups)
 
     present = [table for table in (truth, recommendations) if table is not None]
     users = with_user_column(tables.users, present, JACKKNIFE, "jackknife", group)

@@ -527,7 +527,7 @@ def assign_jackknife_groups(
     schema = f"user {marked.schema['user'].dataType.simpleString()}, irrelevant boolean, hash long"
     hashed = marked.mapInArrow(_hashes, schema)
     rank = sf.row_number().over(Window.orderBy("irrelevant", "hash"))
-    dealt = hashed.select("user", sf.pmod(rank, sf.lit(n_groups)).cast("string").alias(JACKKNIFE))
+    dealt = hashed.select("user", sf.pmod(rank, sf.lit(n_groups)).cast("bigint").alias(JACKKNIFE))
     if users is None:
         made = Table(pl.DataFrame(), "users", "users", "made of ids", {"user": "user"})
         return SparkTable(dealt, made).with_frame(dealt)

@@ -163,7 +163,7 @@ def with_user_column(
     """Return the users of several tables, one row per user, with a column made from their ids."""
     check_new_column(users, name, option)
     with_users = tables if users is None else [*tables, users]
-    runs = [_without_repeats(table.frame["user"]) for table in with_users]
+    runs = [without_repeats(table.frame["user"]) for table in with_users]
     ids = pl.concat(runs).unique(maintain_order=True)
     frame = ids.to_frame("user").with_columns(make(ids).alias(name))
     if users is None:
@@ -171,7 +171,7 @@ def with_user_column(
     return users.with_frame(frame.join(users.frame, on="user", how="left", maintain_order="left"))
 
 
-def _without_repeats(ids: pl.Series) -> pl.Series:
+def without_repeats(ids: pl.Series) -> pl.Series:
     """Return ids without those that repeat the one before: few are left of grouped rows."""
     return ids.filter(ids.ne_missing(ids.shift()))
 
