@@ -80,6 +80,7 @@ SEARCHES = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
+    """Build all pages, for a deep check; the workflow docs builds them for each change, too."""
     pytest.importorskip("sphinx")
     folder = tmp_path_factory.mktemp("site") / "html"
     # the navigation of the usual theme takes half of the time
@@ -87,7 +88,7 @@ def site(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.xdist_group("site")
 def test_the_documentation_builds(site):
     for name in registry.names():
@@ -97,7 +98,7 @@ def test_the_documentation_builds(site):
     assert all(f'href="{name}.html"' in index for name in registry.names())
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.xdist_group("site")
 def test_a_search_finds_the_page_that_answers_it(site):
     """Among the first three, as the script of the search orders them, for 30 of 33 searches."""
@@ -111,7 +112,7 @@ def test_a_search_finds_the_page_that_answers_it(site):
     assert len(missed) <= 3, "\n".join(missed)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.xdist_group("site")
 def test_code_has_a_copy_button_and_output_has_none(site):
     page = (site / "compare.html").read_text("utf-8")

@@ -9,6 +9,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tools import deep
+
 FOLDER = Path(__file__).parents[1] / "examples" / "notebooks"
 NAMES = ["embeddings_to_report", "evaluate_and_compare", "splits_and_leakage"]
 CLAIMS = {
@@ -73,7 +75,9 @@ def test_stored_without_outputs(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", ["evaluate_and_compare", *deep("embeddings_to_report", "splits_and_leakage")]
+)
 def test_runs_from_start_to_end(name, tmp_path, monkeypatch):
     for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / variable.lower()))  # not those of the user

@@ -22,6 +22,7 @@ def pictures():
     return module
 
 
+@pytest.mark.deep  # the pages around the pictures always run
 def test_pictures_show_what_is_printed_today(pictures, tmp_path):
     shown = pictures.texts(demo.run(), tmp_path)
     for name, text in shown.items():

@@ -16,7 +16,7 @@ sys.path.insert(0, str(PAGE.parent / "generators"))
 from check_reference import describe_checks  # noqa: E402 - it lies in docs/generators
 
 
-@pytest.mark.slow
+@pytest.mark.deep  # test_movietweetings.py splits the same ratings, and always runs
 def test_the_tables_of_the_page(movietweetings, capsys):
     runpy.run_path(str(EXAMPLE))["main"](movietweetings)
     said = capsys.readouterr().out

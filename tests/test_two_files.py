@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # it runs the contract tests in a process of its own
+pytestmark = (
+    pytest.mark.deep
+)  # it runs the contract tests, which always run, in a process of its own
 
 ROOT = Path(__file__).parents[1]
 

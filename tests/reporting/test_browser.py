@@ -610,6 +610,7 @@ def test_no_number_wraps_nothing_overlaps_and_only_tables_scroll(opened, request
     assert page.evaluate(OVERLAPS) == []
 
 
+@pytest.mark.deep  # five systems always run
 def test_ten_systems_of_the_demo_are_small_enough(opened, demo_page, tmp_path):
     _, results = demo_page
     ten = {f"system number {n}": list(results.values())[n % 3] for n in range(10)}

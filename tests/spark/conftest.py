@@ -30,23 +30,27 @@ def jvm():
         pytest.skip("Spark needs Java, and there is none")
 
 
+FIXED_PLANS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Settings that run plans as they are: to adapt and to compile them takes longer than small tables."""
+
+
 @pytest.fixture(scope="module")
-def fixed_plans(spark):
-    """Run plans as they are: to adapt and to compile them takes longer than small tables do."""
-    settings = {
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield
-    for name in settings:
+def usual_plans(spark):
+    """Let Spark adapt and compile plans, as it does for everybody; a deep check does so throughout."""
+    before = {name: spark.conf.get(name) for name in FIXED_PLANS}
+    for name in FIXED_PLANS:
         spark.conf.unset(name)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="session")
-def spark(jvm):
+def spark(jvm, request):
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
@@ -64,5 +68,8 @@ def spark(jvm):
             )  # short jobs, small heaps
             .getOrCreate()
         )
+    if request.config.getoption("--hypothesis-profile") != "deep":
+        for name, value in FIXED_PLANS.items():
+            session.conf.set(name, value)
     yield session
     session.stop()

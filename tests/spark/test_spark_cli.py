@@ -13,6 +13,7 @@ import rankwise as rw
 from rankwise.cli.main import cli
 
 pytest.importorskip("rankwise.spark")
+pytestmark = pytest.mark.usefixtures("usual_plans")  # as a session is that rankwise starts
 
 
 @pytest.fixture

@@ -43,13 +43,6 @@ EVERY = [
 SOME = ["ndcg@[3,5]", "gini@5", "novelty@5", "reo@5", "group_gap(metric=recall)@5", "auc", "rmse"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _plans(request):
-    """Plans as Spark makes them are for a deep check, and for the other files of this folder."""
-    if request.config.getoption("--hypothesis-profile") != "deep":
-        request.getfixturevalue("fixed_plans")
-
-
 def evaluate(spark, tables, metrics, **options):
     """Evaluate the same tables on Spark and in one process."""
     ours = {role: table for role, table in tables.items() if role in rw_roles(tables)}
@@ -102,7 +95,7 @@ def test_every_metric(spark, collect):
     check_same(*evaluate(spark, frames(), EVERY, buckets=3, collect=collect, **options))
 
 
-@pytest.mark.parametrize("collect", [True, False])
+@pytest.mark.parametrize("collect", [True, *deep(False)])
 def test_lists_that_look_sampled_have_the_label_of_one_process(spark, collect):
     lists, truth = as_tables(*sampled(n_items=300, negatives=100))
     kinds = pl.DataFrame({"user": range(60), "kind": ["a", None, "b"] * 20})
@@ -124,7 +117,7 @@ def test_lists_that_look_sampled_have_the_label_of_one_process(spark, collect):
     assert set(there.per_user["label"]) == {there.label}
 
 
-@pytest.mark.parametrize("collect", [True, False])
+@pytest.mark.parametrize("collect", [False, *deep(True)])
 def test_users_without_a_group_are_evaluated_as_by_themselves(spark, collect):
     tables, metrics = frames(7), ["ndcg@3", "gini@3", "catalog_coverage@3"]
     roles = ("recommendations", "truth", "users", "items")
@@ -683,7 +676,7 @@ def test_paths_are_read_by_spark(spark, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["trec_eval", "warprec", *deep("rectools", "replay", "rank_of_items")]
+    "name", ["trec_eval", *deep("warprec", "rectools", "replay", "rank_of_items")]
 )
 def test_conventions(spark, name):
     """Other names, populations that differ from metric to measure, ids ordered as text."""
@@ -737,7 +730,7 @@ def with_requests(by_request):
 
 
 @pytest.mark.parametrize("by_request", [True, *deep(False)])
-@pytest.mark.parametrize("options", [{}, {"mean_over": "users"}, {"exclude_seen": True}])
+@pytest.mark.parametrize("options", [{"mean_over": "users"}, *deep({}, {"exclude_seen": True})])
 def test_requests_are_those_of_one_process(spark, by_request, options):
     tables, metrics = with_requests(by_request), ["ndcg@3", "recall@2", "gini@3", "novelty@3"]
     one, there = evaluate(spark, tables, metrics, by="kind", buckets=3, **options)

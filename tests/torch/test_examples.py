@@ -43,6 +43,7 @@ def test_plain_pytorch():
     assert "catalogue: 400 items" in text
 
 
+@pytest.mark.deep  # the ranks of test_distributed.py run always
 def test_two_processes():
     text = run("evaluate_on_two_processes.py")
     values = re.findall(r": (\{.*?\})", text)  # two processes may write one line
