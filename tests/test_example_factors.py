@@ -10,7 +10,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[1] / "examples" / "factors.py"
 
 
-@pytest.mark.slow
+@pytest.mark.deep  # each of its parts always runs, in tests of ranks, factors and samples
 def test_it_runs_and_agrees_with_itself(capsys):
     found = runpy.run_path(str(EXAMPLE))["main"]()
     assert found["model"]["ndcg@10"] == pytest.approx(found["factors"]["ndcg@10"], abs=1e-6)

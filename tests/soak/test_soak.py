@@ -128,16 +128,16 @@ def test_plain_definitions_find_the_result_of_another_world(name, monkeypatch):
 
 @pytest.mark.slow
 def test_a_refusal_that_names_no_road_is_reported(monkeypatch):
-    kind = soak.KINDS["requests"]
+    kind = soak.KINDS["events"]
 
     def refuse(world, folder):
         raise soak.rw.RankwiseError("this road is closed")
 
     monkeypatch.setattr(soak, "SHRINKING", 0.1)
     made = soaked(1, replace(kind, roads={"pieces": refuse}))
-    assert {key[:2] for key in made.reported} == {("requests", "pieces")}
-    made = soaked(1, replace(kind, refuses=lambda world, road: True), ("numpy",))
-    assert made.reported == {("requests", "numpy", "refusal")}
+    assert {key[:2] for key in made.reported} == {("events", "pieces")}
+    made = soaked(1, replace(kind, refuses=lambda world, road: True), ("plain",))
+    assert made.reported == {("events", "plain", "refusal")}
 
 
 @pytest.mark.slow

@@ -58,13 +58,14 @@ def spark(jvm, request):
         warnings.simplefilter("ignore")
         session = (
             SparkSession.builder.master("local[2]")
+            .config("spark.driver.memory", "2g")
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.default.parallelism", "2")
             .config("spark.log.level", "ERROR")
             .config(
-                "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+                "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn600m"
             )  # short jobs, small heaps
             .getOrCreate()
         )

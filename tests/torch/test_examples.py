@@ -34,6 +34,7 @@ def ndcg(text):
     return [float(value) for value in re.findall(r"epoch \d+: \D*?ndcg@10\D+([\d.]+)", text)]
 
 
+@pytest.mark.deep  # the example with Lightning always runs
 def test_plain_pytorch():
     text = run("train_with_pytorch.py", "--epochs", "2")
     values = ndcg(text)
