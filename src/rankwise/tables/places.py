@@ -18,7 +18,7 @@ from rankwise.tables.table import Recommendations
 Reason: TypeAlias = Literal["missing", "repeated", "alternative", "empty"]
 _PREFIX = NO_ITEM + NO_ITEM
 _LOWEST = -(2**62)
-_SPAN = 2**40  # more than a list has places
+_SPAN = 2**34  # more than are made (ten for each row), and few of the ids that hashes make
 
 
 def place_ids(number: pl.Expr, reason: Reason, kind: pl.DataType) -> pl.Expr:
