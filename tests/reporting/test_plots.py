@@ -6,6 +6,7 @@ import json
 import math
 import sys
 
+import altair as alt
 import numpy as np
 import polars as pl
 import pytest
@@ -30,6 +31,15 @@ from rankwise.reporting.chart_data import (
 from tools import deep
 
 USERS = range(60)
+
+
+def svg_of(chart):
+    """Draw a chart that the schema of Vega-Lite allows."""
+    with alt.data_transformers.enable("default", max_rows=None):
+        chart.to_dict()  # raises if it is not allowed
+    return vl_convert.vegalite_to_svg(charts.specification(chart))
+
+
 TRUTH = {user: {1, 2, user % 7} for user in USERS}
 GROUPS = pl.DataFrame({"user": list(USERS), "country": ["AT", "DE", None] * 20})
 METRICS = ["ndcg@[1,3]", "recall@[1,3]", "catalog_coverage@3"]
@@ -265,7 +275,7 @@ def test_every_chart_is_drawn(results, comparison):
     for size in ("web", "column", "page", "slide"):
         drawn += [both.differences(size=size, theme=theme) for theme in ("light", "dark")]
     for chart in drawn:
-        assert vl_convert.vegalite_to_svg(charts.specification(chart)).startswith("<svg")
+        assert svg_of(chart).startswith("<svg")
 
 
 def test_wrong_questions(results, comparison):
@@ -353,7 +363,7 @@ def test_names_are_only_names(name):
         charts.lorenz_chart(frame),
         charts.overview_chart(frame.with_columns(tone=pl.lit("better"), shown="name"), title=name),
     ):
-        svg = vl_convert.vegalite_to_svg(charts.specification(chart))
+        svg = svg_of(chart)
         assert "<b>" not in svg
         assert name != "" or "b" in svg
 
