@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 
@@ -14,7 +15,7 @@ import rankwise as rw
 from rankwise import stats
 from rankwise.comparison.systems import marks
 from rankwise.core.terminal import brief, plain
-from rankwise.errors import MetricError, ParameterError
+from rankwise.errors import InputError, MetricError, ParameterError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -724,3 +725,20 @@ def test_a_row_by_its_metric_alone():
     three = rw.compare(results | {"c": results["a"]})
     with pytest.raises(MetricError, match=r"no single row of recall@1"):
         three["recall@1"]
+
+
+@pytest.mark.parametrize("missing", ["error", "common", "zero"])
+@pytest.mark.parametrize("endless", [math.inf, -math.inf])
+def test_an_infinite_value_is_refused_with_its_system_and_user(missing, endless):
+    usual = rw.from_per_user(pl.DataFrame({"user": range(4), "ndcg@10": [0.5, 0.1, 0.3, 0.2]}))
+    odd = rw.from_per_user(pl.DataFrame({"user": range(4), "ndcg@10": [0.5, endless, 0.3, 0.2]}))
+    with pytest.raises(InputError, match="a value of ndcg@10 is infinite") as caught:
+        rw.compare({"a": usual, "b": odd}, baseline="a", missing=missing)
+    assert caught.value.where == "'b', user 1"
+
+
+def test_missing_values_taken_for_zero_leave_the_others_as_they_are():
+    one = rw.from_per_user(pl.DataFrame({"user": range(3), "ndcg@10": [0.5, None, 0.3]}))
+    other = rw.from_per_user(pl.DataFrame({"user": range(3), "ndcg@10": [0.25, 0.5, None]}))
+    row = rw.compare(one, other, missing="zero").table.row(0, named=True)
+    assert row["difference"] == pytest.approx((0.25 + 0.5) / 3 - (0.5 + 0.3) / 3)

@@ -500,3 +500,32 @@ def test_models_of_libraries_are_to_be_wrapped(home):
     assert raised.value.hint.split("(")[0].removeprefix("wrap it: rankwise.models.") in dir(
         rw.models
     )
+
+
+def test_rows_of_a_frame_are_items_whatever_their_labels():
+    """Whole numbers are items, as in `rankwise.evaluate`; floats are scores of the labels."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"user": [0, 0, 1, 1], "item": [4, 5, 6, 7]})
+
+    class OfRows:
+        def recommend(self, user, n):
+            return frame[frame["user"] == user]["item"].head(n)
+
+    class OfScores:
+        def recommend(self, user, n):
+            return pandas.Series([0.2, 0.9], index=[4 + 2 * user, 5 + 2 * user])
+
+    truth = {0: {5}, 1: {7}}
+    assert rw.evaluate_model(OfRows(), truth, "mrr@2")["mrr@2"] == 0.5
+    assert rw.evaluate_model(OfScores(), truth, "mrr@2")["mrr@2"] == 1.0
+
+
+def test_a_series_of_which_both_sides_may_be_items_is_told():
+    pandas = pytest.importorskip("pandas")
+
+    class Model:
+        def recommend(self, user, n):
+            return pandas.Series([3, 2], index=[7, 8])
+
+    with pytest.raises(EmptyError, match="the labels of this series may be its items"):
+        rw.evaluate_model(Model(), {0: {7}}, "mrr@2")

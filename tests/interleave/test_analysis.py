@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.errors import ColumnError, InputError, ParameterError
+from rankwise.errors import ColumnError, InputError, ParameterError, RankwiseError
 from rankwise.interleave.drafts import allowed_lists, unbiased_probabilities
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -211,7 +211,9 @@ def test_several_teams_are_corrected_together():
         {"user": range(200)}
         | {f"credit_{n}": rng.poisson(2 if n == "new" else 1, 200) for n in ("old", "new", "odd")}
     )
-    table = rw.interleaving(frame).table
+    sorted_teams = rw.interleaving(frame).table.select("system", "baseline").rows()
+    assert sorted_teams == [("new", "odd"), ("new", "old"), ("odd", "old")]
+    table = rw.interleaving(frame, teams=["old", "new", "odd"]).table
     assert table.select("system", "baseline", "verdict").rows() == [
         ("old", "new", "worse"),
         ("old", "odd", "not shown"),
@@ -248,3 +250,36 @@ def test_bad_logs():
         rw.interleave.team_draft({1: [1]}, {2: [1]}, 1)
     with pytest.raises(ParameterError, match="needs two rankers"):
         rw.interleave.multileave({"a": {1: [1]}}, 1)
+
+
+CREDITS = {"user": [1, 2, 3], "credit_a": [1, 0, 1], "credit_b": [0, 1, 0]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "message"),
+    [
+        ({}, {"teams": ["a", "b"]}, "an experiment has two teams or more, all of them named"),
+        ({}, {"teams": ["A", "B", "C"]}, "a team has no column of credits"),
+        ({}, {"window": "1d"}, "window cannot be used here"),
+        (
+            {},
+            {"outcomes": {"user": [1], "item": [5], "timestamp": [3]}},
+            "outcomes cannot be used here",
+        ),
+        ({"credit_b": ["0", "x", "1"]}, {}, "column 'credit_b' does not hold numbers"),
+        ({"credit_b": [0, float("inf"), 1]}, {}, "a credit is infinite"),
+        ({"credit_b": [0, None, 1]}, {}, "a credit is missing"),
+    ],
+)
+def test_credits_are_numbers_of_the_teams_and_come_alone(changed, options, message):
+    with pytest.raises(RankwiseError, match=message):
+        rw.interleaving(CREDITS | changed, **options)
+
+
+def test_the_order_of_teams_is_that_of_the_pairs():
+    one, other = (
+        rw.interleaving(CREDITS, teams=teams).table.row(0, named=True)
+        for teams in (["A", "B"], ["B", "A"])
+    )
+    assert (one["system"], other["system"]) == ("A", "B")
+    assert one["difference"] == -other["difference"]

@@ -7,6 +7,7 @@ import math
 import polars as pl
 import pytest
 
+import rankwise as rw
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import (
     EVENT,
@@ -302,3 +303,26 @@ def test_a_user_has_one_row_of_lists_unless_rows_are_requests():
         1,
         2,
     ]
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("lists", "truth", "options", "message"),
+    [
+        ({1: [(5, NAN), (6, NAN)]}, {1: {5}}, {}, "a score is null, NaN or infinite"),
+        ({1: [5]}, {1: {5: NAN, 6: NAN}}, {}, "a relevance is null, NaN or infinite"),
+        (
+            {1: [5], 2: [5]},
+            {1: {5}, 2: {5}},
+            {"weights": {1: NAN, 2: NAN}},
+            "a weight is null, NaN or infinite",
+        ),
+        ({1: [(5, 2**60), (6, 2**60 + 1)]}, {1: {5}}, {}, "too many digits"),
+        ({1: [(5, 2.0**60), (6, NAN)]}, {1: {5}}, {}, "a score is null, NaN or infinite"),
+    ],
+)
+def test_numbers_that_are_all_nan_are_called_so(lists, truth, options, message):
+    with pytest.raises(ScoreError, match=message):
+        rw.evaluate(lists, truth, "recall@1", **options)

@@ -470,3 +470,12 @@ def test_text_of_pandas_may_have_a_gap_anywhere(gap, at):
     assert frame["genre"].to_list() == [
         None if here == at else text for here, text in enumerate("abc")
     ]
+
+
+@pytest.mark.parametrize("name", ["x", "item"])
+def test_two_columns_of_one_name_of_pyarrow_are_refused(name):
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = [pyarrow.array([1])] * 4
+    table = pyarrow.Table.from_arrays(columns, names=["user", "item", name, "x"])
+    with pytest.raises(ColumnError, match=f"two columns are called '{name}'"):
+        rw.evaluate(table, {1: {1}}, "recall@1")

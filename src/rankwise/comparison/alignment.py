@@ -12,7 +12,7 @@ import polars as pl
 
 from rankwise.comparison.comparability import check_ids
 from rankwise.core.arguments import Missing
-from rankwise.errors import ParameterError
+from rankwise.errors import InputError, ParameterError
 from rankwise.messages import parameter
 from rankwise.results.intervals import cluster_codes, groups_of_users
 from rankwise.results.result import Result
@@ -120,6 +120,7 @@ def align_users(
     """
     check_ids(results)
     users, values = _joined(results, metric)
+    _check_finite(values, users, [*results], metric)
     aligned = align_values(values, missing)
     gaps: Any
     if aligned.dropped and missing == "error":
@@ -179,6 +180,27 @@ def _joined(results: Mapping[str, Result], metric: str) -> tuple[pl.Series, Floa
     return joined["user"], joined.drop("user").to_numpy().astype(np.float64)
 
 
+def _check_finite(values: Floats, users: pl.Series, systems: Sequence[str], metric: str) -> None:
+    """Raise if a user's value is infinite: no mean is a number then."""
+    infinite: Any = np.isinf(values)
+    if not infinite.any():
+        return
+    row, column = np.argwhere(infinite)[0].tolist()
+    raise infinite_value(
+        metric, f"{systems[column]!r}, {row_named(users[row])}", values[row, column]
+    )
+
+
+def infinite_value(metric: str, where: str | None, found: object) -> InputError:
+    """Return the error for users with an infinite value."""
+    return InputError(
+        f"a value of {metric} is infinite, and so is every mean with it",
+        where=where,
+        found=f"{found}",
+        hint="give such users another value, or none (NaN)",
+    )
+
+
 def align_values(values: Floats, missing: Missing) -> AlignedUsers:
     """Return the users who have all values, or any with ``missing="zero"``; NaN is no value."""
     gaps: Any = np.isnan(values)
@@ -189,7 +211,7 @@ def align_values(values: Floats, missing: Missing) -> AlignedUsers:
     users, n_undefined = len(gaps), int(undefined.sum())
     if missing == "zero":
         filled = int((gaps & ~undefined[:, None]).sum())
-        kept = np.asfortranarray(np.nan_to_num(values[~undefined]))
+        kept = np.asfortranarray(np.where(gaps, 0.0, values)[~undefined])
         return AlignedUsers(kept, users, n_undefined, 0, filled)
     kept = np.asfortranarray(values[~gaps.any(axis=1)])  # every system's values side by side
     return AlignedUsers(kept, users, n_undefined, int(partial.sum()), 0)

@@ -23,7 +23,7 @@ from rankwise.comparison.rows import (
 )
 from rankwise.comparison.scaled_difference import ScaledDifference
 from rankwise.core.terminal import percent
-from rankwise.errors import InputError, MetricError
+from rankwise.errors import MetricError
 from rankwise.findings.finding import Limits, MarginTests
 from rankwise.stats.bounded_means import (
     BOUNDED,
@@ -60,9 +60,6 @@ class SampledMeans:
         """Return one finding per pair, before any correction."""
         if not len(self.aligned.values):
             raise MetricError("no user has a value in every result", found=self.cell)
-        if np.isinf(self.aligned.values).any():
-            names = " and ".join(self.family.results)
-            raise InputError(f"{self.cell} is infinite for some users", found=names)
         return [
             _SampledPair(self.family, self.cell, self.aligned, pair).finding()
             for pair in self.family.pairs

@@ -22,7 +22,7 @@ from rankwise.findings.sentences import pair_sentence
 from rankwise.findings.tables import ResultTable, columns_for_readers, finding_view
 from rankwise.findings.words import level_of, p_value
 from rankwise.interleave.events import SHOWN, open_files, read_events
-from rankwise.messages import parameter
+from rankwise.messages import mention, parameter
 from rankwise.offpolicy.exposures import (
     OnMissing,
     check_outcomes,
@@ -36,9 +36,10 @@ from rankwise.stats.equivalence import users_needed
 from rankwise.stats.intervals import sign_flip_interval
 from rankwise.stats.many_systems import adjust, max_t
 from rankwise.stats.paired_tests import paired_t, sign_flip, t_interval
-from rankwise.tables.columns import Columns, check_columns, missing_column_error
+from rankwise.tables.columns import Columns, check_columns, missing_column_error, where_in
 from rankwise.tables.memory import from_mapping_of_columns
 from rankwise.tables.table import Table
+from rankwise.tables.values import as_numbers
 
 Credits: TypeAlias = Literal["sum", "winner"]
 _CHECKED = 3
@@ -294,7 +295,16 @@ def _credits(
     """Return the credit of each team by request, the teams, the check of the draft, and counts."""
     direct = _credit_columns(exposures)
     if direct is not None:
-        return (*direct, _draft_check(None, []), {})
+        _refuse_beside_credits(results, window)
+        found = [name for name in direct.columns if name != "user"]
+        names = _team_names(teams, found)
+        if absent := [name for name in names if name not in found]:
+            raise ParameterError(
+                "a team has no column of credits",
+                found=", ".join(map(repr, absent)),
+                hint=f"the teams are {', '.join(map(repr, found))}",
+            )
+        return direct, names, _draft_check(None, []), {}
     log = read_log(exposures, results, columns, window=window)
     frame = log.frame
     numbers = {"request": pl.Series(log.request)} | (
@@ -308,20 +318,12 @@ def _credits(
         ) | log.counts
         return (
             requests,
-            ["A", "B"],
+            _team_names(teams, ["A", "B"]),
             _draft_check(None, []),
             {name: count for name, count in counts.items() if count},
         )
     frame = frame.with_columns(pl.col("team").cast(pl.String))
-    names = (
-        list(teams) if teams is not None else frame["team"].drop_nulls().unique().sort().to_list()
-    )
-    unknown = set(frame["team"].drop_nulls().to_list()) - set(names)
-    if len(names) < 2 or unknown:
-        raise ParameterError(
-            "an experiment has two teams or more, all of them named",
-            found=", ".join([*names, *unknown]),
-        )
+    names = _team_names(teams, frame["team"].drop_nulls().unique().to_list())
     draft = _draft_check(frame, names)
     counts = {} if results is None else check_outcomes(results, log.outcomes, missing)
     counts |= log.counts
@@ -373,8 +375,30 @@ def _credits_of_clicks(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
     return frame.group_by("user", "request", maintain_order=True).agg(*sums)
 
 
-def _credit_columns(exposures: Any) -> tuple[pl.DataFrame, list[str]] | None:
-    """Return a table of credits per request with its teams; None if the source is none."""
+def _team_names(teams: Sequence[str] | None, found: Sequence[str]) -> list[str]:
+    """Return the teams in the order of the pairs, sorted if no order is asked for."""
+    names = sorted(found) if teams is None else list(teams)
+    unknown = [name for name in found if name not in names]
+    if len(names) < 2 or unknown:
+        raise ParameterError(
+            "an experiment has two teams or more, all of them named",
+            found=", ".join([*names, *unknown]),
+        )
+    return names
+
+
+def _refuse_beside_credits(results: Table | None, window: Any) -> None:
+    """Raise if outcomes, or a time within which they count, come with credits."""
+    for name, value in (("outcomes", results), ("window", window)):
+        if value is not None:
+            raise ParameterError(
+                f"{mention(name)} cannot be used here: each request has its credits already",
+                hint=f"leave {mention(name)} out, or pass one row per item shown, with its team",
+            )
+
+
+def _credit_columns(exposures: Any) -> pl.DataFrame | None:
+    """Return a table of each request's user and credits of the teams; None if the source is none."""
     if isinstance(exposures, Mapping):
         exposures = from_mapping_of_columns(exposures, "exposures")
     table = read_rows(exposures, "exposures", {"item": None})
@@ -386,8 +410,9 @@ def _credit_columns(exposures: Any) -> tuple[pl.DataFrame, list[str]] | None:
         name[len(prefix) :].upper() if len(name) == len(prefix) + 1 else name[len(prefix) :]
         for name in found
     ]
-    values = table.frame.select(
-        pl.col(name).cast(pl.Float64).alias(team) for name, team in zip(found, names, strict=True)
+    values = pl.DataFrame(
+        as_numbers(table.frame[name], where_in(table, name)).cast(pl.Float64).alias(team)
+        for name, team in zip(found, names, strict=True)
     )
     if (
         values.null_count().sum_horizontal()[0]
@@ -398,12 +423,15 @@ def _credit_columns(exposures: Any) -> tuple[pl.DataFrame, list[str]] | None:
             where=table.source,
             hint="give each request a credit, 0 if there was none",
         )
+    for name, team in zip(found, names, strict=True):
+        if values[team].is_infinite().any():
+            raise InputError("a credit is infinite", where=where_in(table, name))
     user = (
         table.frame["user"]
         if "user" in table.frame.columns
         else pl.Series("user", range(len(values)))
     )
-    return values.insert_column(0, user.alias("user")), names
+    return values.insert_column(0, user.alias("user"))
 
 
 def _findings(

@@ -16,6 +16,7 @@ import polars as pl
 from rankwise.core.arrays import is_masked
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
 from rankwise.messages import call
+from rankwise.tables.containers import read_labelled
 
 _FAILURES = (Exception, pl.exceptions.PanicException)
 """Errors of a model that do not stop the evaluation; panics of Polars are not an `Exception`."""
@@ -255,7 +256,7 @@ def _parse(output: Any, most: int) -> ScoredItems:
     if _is_table(output):
         return _parse_table(pl.DataFrame(output))
     if hasattr(output, "to_dict") and hasattr(output, "index"):
-        output = _label_scores(output)
+        output = read_labelled(output, "recommendations", "the output of the model")
     if isinstance(output, Mapping):
         pairs = sorted(output.items(), key=lambda pair: -pair[1])
         return _split_pairs(pairs)
@@ -269,14 +270,6 @@ def _parse(output: Any, most: int) -> ScoredItems:
     if isinstance(output, np.ndarray):  # one array of items and scores holds items as floats
         items = [int(i) if isinstance(i, float) and i.is_integer() else i for i in items]
     return items, scores
-
-
-def _label_scores(series: Any) -> Any:
-    """Return scores by item of a pandas Series whose labels are more than positions."""
-    labels = list(series.index)
-    if labels == list(range(len(labels))):
-        return series
-    return dict(zip(labels, _to_list(series), strict=True))
 
 
 def _parse_columns(items: Any, scores: Any) -> ScoredItems:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 
-from rankwise.comparison.alignment import AlignedUsers, align_values, some_missing
+from rankwise.comparison.alignment import AlignedUsers, align_values, infinite_value, some_missing
 from rankwise.comparison.claims import Claim, claim_of_users
 from rankwise.comparison.comparability import (
     check_choices,
@@ -219,9 +219,12 @@ def _check_in_spark(results: Mapping[str, Result]) -> None:
 
 
 def _check_sums(sums: _Sums, missing: Missing, *, force: bool) -> None:
-    """Raise if ground truths differ, unless forced, or a value is missing that must not be."""
+    """Raise if ground truths differ, unless forced, or a value is infinite or must not be missing."""
     if sums.other_truth and not force:
         raise different_truth(f"{sums.other_truth} users have other numbers of relevant items")
+    for cell, count in sums.infinite.items():
+        if count:
+            raise infinite_value(cell, None, f"{count} such users")
     if missing != "error":
         return
     for cell, (users, _, dropped, _) in sums.users.items():
@@ -244,12 +247,15 @@ class _Sums:
         values that were taken for 0.
     other_truth : int
         Users whose number of relevant items is not the same in all results.
+    infinite : mapping of str to int
+        By cell: users with an infinite value in some result.
     """
 
     pairs: Mapping[tuple[str, str, str], PairSums]
     histograms: Mapping[tuple[str, str, str], Histogram]
     users: Mapping[str, tuple[int, int, int, int]]
     other_truth: int
+    infinite: Mapping[str, int]
 
     def __add__(self, other: _Sums) -> _Sums:
         pairs = {key: sums + other.pairs[key] for key, sums in self.pairs.items()}
@@ -258,7 +264,9 @@ class _Sums:
             cell: tuple(map(sum, zip(counts, other.users[cell], strict=True)))
             for cell, counts in self.users.items()
         }
-        return _Sums(pairs, histograms, users, self.other_truth + other.other_truth)
+        infinite = {cell: count + other.infinite[cell] for cell, count in self.infinite.items()}
+        other_truth = self.other_truth + other.other_truth
+        return _Sums(pairs, histograms, users, other_truth, infinite)
 
 
 def _summed(
@@ -306,11 +314,12 @@ class _Work:
 
     def of(self, frame: pl.DataFrame) -> _Sums:
         """Return the sums of the users in a table."""
-        sums, histograms, users = {}, {}, {}
+        sums, histograms, users, infinite = {}, {}, {}, {}
         for j, cell in enumerate(self.cells):
             values = frame.select(f"v{at}_{j}" for at in range(len(self.names)))
             aligned = align_values(values.to_numpy().astype(np.float64), self.missing)
             users[cell] = (aligned.users, aligned.undefined, aligned.dropped, aligned.filled)
+            infinite[cell] = int(np.isinf(aligned.values).any(axis=1).sum())
             columns = dict(zip(self.names, aligned.values.T, strict=True))
             for baseline, system in self.pairs:
                 pair = Differences(columns[system], columns[baseline])
@@ -320,7 +329,7 @@ class _Work:
         relevant = [pl.col(f"n{at}") for at in range(len(self.names))]
         complete = frame.select(*relevant).drop_nulls()
         other = complete.filter(pl.any_horizontal(one != relevant[0] for one in relevant))
-        return _Sums(sums, histograms, users, len(other))
+        return _Sums(sums, histograms, users, len(other), infinite)
 
 
 def _row(

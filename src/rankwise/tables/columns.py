@@ -879,11 +879,18 @@ def check_exact(
     decimals = isinstance(values, pl.Series) and values.dtype.is_decimal()
     if not decimals and float(number.abs().max() or 0) < EXACT:  # type: ignore[arg-type]
         return
-    before = values.n_unique() if isinstance(values, pl.Series) else len(set(values))
-    if number.n_unique() < before:
+    before = values.n_unique() if isinstance(values, pl.Series) else _count_distinct(values)
+    left = number.n_unique()
+    if left < before:
         raise ScoreError(
             f"numbers in column {name!r} have too many digits to be told apart as floats",
             where=source,
-            found=f"{before} values, of which {number.n_unique()} are left",
+            found=f"{before} values, of which {left} are left",
             hint="subtract the smallest from all, or pass ranks",
         )
+
+
+def _count_distinct(values: Sequence[Any]) -> int:
+    """Return how many numbers differ; NaN is one, although no NaN equals another."""
+    numbers = {value for value in values if value == value}
+    return len(numbers) + any(value != value for value in values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -116,6 +117,7 @@ def readable_columns(source: Any, name: str) -> pl.DataFrame:
         return source.collect() if isinstance(source, pl.LazyFrame) else pl.DataFrame(source)
     except (Exception, pl.exceptions.PanicException) as error:
         if hasattr(source, "column_names") and hasattr(source, "to_pydict"):  # a table of PyArrow
+            _refuse_repeated(source.column_names, name)
             return pl.DataFrame([_column(source.select([one]), one) for one in source.column_names])
         is_lazy = isinstance(source, pl.LazyFrame)
         if not is_lazy and isinstance(error, TypeError | ValueError | pl.exceptions.PolarsError):
@@ -137,11 +139,7 @@ def readable_columns(source: Any, name: str) -> pl.DataFrame:
 
 def _of_pandas(source: Any, name: str) -> pl.DataFrame:
     """Convert a pandas frame, column by column if a column cannot be read."""
-    if not source.columns.is_unique:
-        twice = source.columns[source.columns.duplicated()][0]
-        raise ColumnError(
-            f"two columns are called {twice!r}", where=name, hint="rename or drop one of them"
-        )
+    _refuse_repeated(source.columns, name)
     source = _dense(_with_index(source, name))
     objects = [
         column
@@ -161,6 +159,15 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
             rest = pl.DataFrame(source.drop(columns=[*texts]))
             return rest.with_columns(texts.values()).select(map(str, source.columns))
     return pl.DataFrame([_column(source[[column]], column) for column in source])
+
+
+def _refuse_repeated(columns: Iterable[Any], name: str) -> None:
+    """Raise if two columns have one name."""
+    for column, count in Counter(columns).items():
+        if count > 1:
+            raise ColumnError(
+                f"two columns are called {column!r}", where=name, hint="rename or drop one of them"
+            )
 
 
 def _text(column: Any) -> pl.Series | None:
