@@ -506,7 +506,10 @@ def _executed(
         _write_comparisons(out, results, comparisons)
         done.append("the comparison")
     _write_results(experiment, out, results, comparisons)
-    decision = _decided(experiment, out, results, done, held) if results else None
+    decision = None
+    if results:  # as the first comparison was made, so that both say the same of a pair
+        systems = comparisons[0] if comparisons else results
+        decision = _decided(experiment, out, systems, done, held)
     studies: list[Evidence] = []
     for file, study in make_studies(inputs, results, runs, floor, evaluate):
         studies.append(study)
@@ -531,7 +534,7 @@ def _executed(
 def _decided(
     experiment: Experiment,
     out: Path,
-    results: Mapping[str, Result] | OffPolicy,
+    results: Comparison | Mapping[str, Result] | OffPolicy,
     done: list[str],
     held: dict[str, Any] | None,
 ) -> Decision | None:
