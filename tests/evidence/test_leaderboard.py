@@ -293,3 +293,36 @@ def test_saved_and_exported(tmp_path):
     assert back.to_dict() == found.to_dict()
     for form in ("json", "csv", "markdown", "latex"):
         assert "s0" in found.export(form)
+
+
+ERRORS = {
+    "a": {"x": 0.3, "y": 0.5, "z": 0.4, "w": 0.3},
+    "b": {"x": 0.6, "y": 0.9, "z": 0.8, "w": 0.7},
+}
+
+
+def test_a_mean_of_errors_has_their_sign():
+    board = rw.leaderboard(ERRORS, higher_is_better=False)
+    assert board.table["system"].to_list() == ["a", "b"]
+    assert board.table["score"].to_list() == pytest.approx([0.375, 0.75])
+    assert board.pairs["difference"].to_list() == pytest.approx([-0.375, 0.375])
+    assert "Lower values are better." in board.settings["notes"]
+
+
+def test_a_mean_over_tasks_of_both_directions_says_which_are_negative():
+    board = rw.leaderboard(ERRORS, higher_is_better={"x": False})
+    assert board.table["score"].to_list() == pytest.approx([0.45, 0.225])
+    note = "Lower is better on x: in the mean, values there are negative."
+    assert note in board.settings["notes"]
+
+
+def test_systems_that_may_be_the_best_are_named():
+    values = {name: dict.fromkeys("wxyz", at / 1000) for at, name in enumerate("abcd")}
+    assert "4 of 4 systems may be the best (d, c, b and a)" in rw.leaderboard(values).sentences[0]
+
+
+def test_tasks_are_counted_as_tasks():
+    values = {name: dict.fromkeys("uvwxyz", at) for at, name in enumerate("ab")}
+    with pytest.raises(ParameterError, match="there is no task 'q'") as caught:
+        rw.leaderboard(values, higher_is_better={"q": False})
+    assert caught.value.found == "6 tasks"

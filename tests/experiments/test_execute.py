@@ -197,6 +197,17 @@ def test_lists_without_any_candidate_are_an_error(files):
         over_candidates(read_table({1: [2]}, "recommendations"), drawn)
 
 
+def test_a_decision_has_what_the_comparison_states(files):
+    text = "data: {truth: split}\nsystems: [near.csv, popular.csv]\n"
+    text += "evaluation: {metrics: [recall@5]}\ndecision: {success: recall@5}\n"
+    stated = "comparison: {alpha: 0.001, earlier: 7, missing: common, largest_loss: 0.9}\n"
+    rule = run(files, text + stated + PLAIN).decision.record["rule"]
+    assert (rule["alpha"], rule["earlier"], rule["missing"]) == (0.001, 7, "common")
+    assert rule["largest_loss"] == {"recall@5": 0.9}
+    usual = run(files, text + PLAIN).decision.record["rule"]
+    assert (usual["alpha"], usual["earlier"], usual["missing"]) == (0.05, 0, "error")
+
+
 @pytest.mark.slow
 def test_a_decision_is_that_of_the_library(files):
     outcome = run(files, RUNS["decision"] + PLAIN)
@@ -351,6 +362,38 @@ def test_files_that_no_run_wrote_are_not_replaced(files, name):
     assert name in caught.value.found
     assert (out / name).read_text() == "mine: yes\n"
     assert sorted(path.name for path in out.iterdir()) == sorted(["notes.txt", name])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "results/tuned/result.json",
+        "results/notes.txt",
+        "per_user/mine.csv",
+        "runs/mine.csv",
+        "decision.json",
+        "movers.csv",
+        "table.tex",
+        "table.csv",
+        "report.html",
+        "page.html",
+    ],
+)
+def test_files_beside_those_of_an_earlier_run_are_not_replaced(files, name):
+    text = "data: {truth: split}\nsystems: {near: near.csv, 'a.b': popular.csv}\n"
+    text += "output: {report: false, tables: [markdown], per_user: csv, audit: false}\n"
+    out = run(files, text).folder
+    mine = out / name
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("mine")
+    with pytest.raises(OutputError, match="no run wrote") as caught:
+        run(files, text.replace("report: false", "report: page.html"))
+    assert caught.value.found == name.removesuffix("/result.json")
+    assert mine.read_text() == "mine"
+    mine.unlink()
+    if name.startswith("results/tuned"):
+        mine.parent.rmdir()
+    run(files, text)
 
 
 def test_other_files_in_the_output_folder_stay(files):

@@ -53,9 +53,10 @@ class Leaderboard(ResultTable):
     Attributes
     ----------
     table : polars.DataFrame
-        One row per system, the best first: ``system``, ``score``, ``rank`` with its limits
-        (``rank_low``, ``rank_high``), ``group``, the number of ``tasks``, ``wins`` (systems shown
-        to be worse) and whether it ``may_be_best``.
+        One row per system, the best first: ``system``, ``score`` (the mean of the values as they
+        came, unless lower is better on some tasks alone), ``rank`` with its limits (``rank_low``,
+        ``rank_high``), ``group``, the number of ``tasks``, ``wins`` (systems shown to be worse) and
+        whether it ``may_be_best``.
     pairs : polars.DataFrame
         One row per ordered pair: ``system``, ``other``, the ``difference`` of their scores, and
         ``p_better``, adjusted over all pairs, of the claim that the first is better.
@@ -94,7 +95,7 @@ class Leaderboard(ResultTable):
         if len(best) == 1:
             head = f"{best[0]} is the best of {total} systems: it is shown to beat all others on {sample}"
         else:
-            names = f" ({listing(best)})" if len(best) <= _CLOSE else ""
+            names = f" ({listing(best, named=_CLOSE)})" if len(best) <= _CLOSE else ""
             head = (
                 f"{len(best)} of {total} systems may be the best{names}: no other is shown to beat "
                 f"them on {sample}"
@@ -271,6 +272,8 @@ class _Board:
     left_out: list[str] = field(default_factory=list)
     users: list[Floats] = field(default_factory=list)
     directions: Mapping[str, bool] = field(default_factory=dict)
+    turned: frozenset[str] = frozenset()
+    """The tasks whose values have another sign here, because lower ones are better."""
 
 
 def _read(source: Any, metric: Any, missing: MissingCells) -> _Board:
@@ -444,15 +447,19 @@ def _turn(board: _Board, higher_is_better: bool | Mapping[str, bool]) -> _Board:
     if isinstance(higher_is_better, Mapping):
         unknown = [task for task in higher_is_better if task not in (*board.tasks, *board.left_out)]
         if unknown:
-            raise ParameterError(f"there is no task {unknown[0]!r}", found=listing(board.tasks))
+            raise ParameterError(
+                f"there is no task {unknown[0]!r}", found=listing(board.tasks, "tasks")
+            )
         is_high |= higher_is_better
     elif not higher_is_better:
         is_high = dict.fromkeys(board.tasks, False)
     is_high |= board.directions
 
-    signs = [1.0 if is_high[task] else -1.0 for task in board.tasks]
+    turned = frozenset(task for task in board.tasks if not is_high[task])
+    signs = [-1.0 if task in turned else 1.0 for task in board.tasks]
     users = [sign * own for sign, own in zip(signs, board.users, strict=False)]
-    return replace(board, values=np.array(signs)[:, None] * board.values, users=users)
+    values = np.array(signs)[:, None] * board.values
+    return replace(board, values=values, users=users, turned=turned)
 
 
 def _check_size(board: _Board, over: Over) -> None:
@@ -486,8 +493,15 @@ def _notes_on(board: _Board, by: Score, over: Over) -> list[str]:
     """Return the caveats of a board."""
     notes = []
     if board.left_out:
-        notes.append(f"Left out, because some system has no value: {listing(board.left_out)}.")
+        notes.append(
+            f"Left out, because some system has no value: {listing(board.left_out, 'tasks')}."
+        )
     tasks = len(board.tasks)
+    if len(board.turned) == tasks:
+        notes.append("Lower values are better.")
+    elif board.turned and by == "mean":
+        names = listing([task for task in board.tasks if task in board.turned], "tasks")
+        notes.append(f"Lower is better on {names}: in the mean, values there are negative.")
     if over == "tasks" and tasks < _LEAST:
         notes.append(f"{tasks} tasks show nothing: {_LEAST} are the fewest for anything.")
     if over == "tasks":
@@ -512,6 +526,8 @@ def _leaderboard(
 ) -> Leaderboard:
     """Return the tables of ranked systems."""
     scores = values.mean(axis=0)
+    if settings["by"] == "mean" and len(board.turned) == len(board.tasks):
+        scores = -scores  # the mean as it came: of errors it is no negative number
     shown = ranks.p_better < 1 - settings["confidence"]
     order = np.lexsort((np.arange(len(scores)), ranks.rank))
     groups = _groups(order, shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -236,6 +236,8 @@ _OURS = (
     "split",
 )
 """What a run writes, beside its configuration, and clears where that of an earlier run lies beside it."""
+_BY_SYSTEM = ("results", "per_user", "runs")
+"""The folders that have a folder or file of each system."""
 _SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
 
 
@@ -285,15 +287,57 @@ def _check_replaceable(out: Path, paths: Sequence[Path]) -> None:
             found=str(links[0].readlink()),
             hint="remove the link, or name another folder: -o DIR",
         )
-    config = out / _CONFIG
-    is_of_run = config.is_file() and config.read_bytes().startswith(_HEAD.split("{")[0].encode())
-    if paths and not is_of_run:
+    strange = _not_of_run(_earlier_run(out), paths)
+    if strange:
         raise OutputError(
             "the output folder has files that no run wrote, and that this run would replace",
             where=str(out),
-            found=", ".join(path.name for path in paths[:6]),
-            hint="name another folder: -o DIR, or output: {folder: results}",
+            found=", ".join(path.relative_to(out).as_posix() for path in strange[:6]),
+            hint="move them, or name another folder: -o DIR, or output: {folder: results}",
         )
+
+
+def _earlier_run(out: Path) -> dict[str, Any] | None:
+    """Return the configuration of the run that wrote a folder; None if none did."""
+    config = out / _CONFIG
+    if not config.is_file() or not config.read_bytes().startswith(_HEAD.split("{")[0].encode()):
+        return None
+    with suppress(yaml.YAMLError):
+        values = yaml.safe_load(config.read_bytes())
+        return values if isinstance(values, dict) else None
+    return None
+
+
+def _not_of_run(earlier: Mapping[str, Any] | None, paths: Sequence[Path]) -> list[Path]:
+    """Return what a run of this configuration did not write, such as another result beside its own."""
+    if earlier is None:
+        return [*paths]
+    output = earlier.get("output") or {}
+    compared = earlier.get("comparison") or []
+    asked = {
+        _DECISION: "decision" in earlier,
+        "movers.csv": any(options.get("movers") is not None for options in compared),
+        "per_user": "per_user" in output,
+        **{
+            f"table.{suffix}": form in (output.get("tables") or ())
+            for form, suffix in _SUFFIXES.items()
+        },
+    }
+    systems = {*folder_names(earlier.get("systems") or {}).values()}
+    page = output.get("report", True)
+    page = "report.html" if page is True else page
+    strange = []
+    for path in paths:
+        if not asked.get(path.name, path.suffix != ".html" or path.name == page):
+            strange.append(path)
+        elif path.name in _BY_SYSTEM and path.is_dir():
+            strange += [one for one in sorted(path.iterdir()) if not _is_of_system(one, systems)]
+    return strange
+
+
+def _is_of_system(path: Path, systems: Collection[str]) -> bool:
+    """Return whether a path is of one of these systems, or hidden, as what a desktop leaves."""
+    return path.name.startswith(".") or {path.name, path.stem} & {*systems} != set()
 
 
 _RUNNING = """\
