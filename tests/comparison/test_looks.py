@@ -135,3 +135,17 @@ def test_the_command_line(tmp_path):
     assert rankwise_here(tmp_path, *close, "--not-shown", "pass").returncode == 0
     done = rankwise_here(tmp_path, "compare", "new", "old", "--looks", "looks.json")
     assert done.returncode == 2
+
+
+def test_a_value_of_all_lists_together_is_refused(tmp_path):
+    lists = {
+        "a": {user: [user % 5, 7] for user in range(40)},
+        "b": {user: [user % 3, 7] for user in range(40)},
+    }
+    truth = {user: {7} for user in range(40)}
+    results = {name: rw.evaluate(own, truth, "gini@2", jackknife=4) for name, own in lists.items()}
+    comparison = rw.compare(results, baseline="a", margin=0.2)
+    with pytest.raises(ParameterError, match="this value is of all lists together") as caught:
+        record_interim_analysis(comparison, tmp_path / "looks.json")
+    assert (caught.value.where, caught.value.found) == ("a", "gini@2")
+    assert not (tmp_path / "looks.json").exists()

@@ -270,6 +270,10 @@ def test_the_command_line_and_the_report(tmp_path):
     refused = rankwise_here(tmp_path, *arguments)
     assert (refused.returncode, "--sampled random" in refused.stderr) == (2, True)
     assert "Human and model labels" in rw.report(judge, evidence=corrected).html
+    named = ("judged", "--human", "a=people", "--judge", "b=model", "--sampled", "random")
+    assert "under the same names" in rankwise_here(tmp_path, *named).stderr
+    again = rankwise_here(tmp_path, *(part.replace("b=", "a=") for part in named))
+    assert again.returncode == 0
 
 
 def test_a_configuration_with_human_labels(tmp_path):

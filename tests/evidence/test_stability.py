@@ -321,6 +321,8 @@ def test_the_command_line(tmp_path):
     options = ("compare", *paths[:2], "-m", "ndcg@10")
     compared = rankwise_here(tmp_path, *options, "--noise", "floor")
     assert "the noise is known from 4 runs" in " ".join(compared.stdout.split())
+    two = rankwise_here(tmp_path, "stability", f"a={paths[0]}", f"b={paths[1]}")
+    assert (two.returncode, "two runs or more" in two.stderr) == (2, True)
     refused = rankwise_here(tmp_path, "stability", paths[0])
     assert (refused.returncode, "two runs or more" in refused.stderr) == (2, True)
     missing = rankwise_here(tmp_path, *options, "--noise", "nowhere")

@@ -49,6 +49,31 @@ def test_a_pointer_stands_for_the_result_that_it_names(folder):
     assert open_result(folder / "shipped.json")["recall@2"] == 0.5
 
 
+@pytest.mark.parametrize("name", ["users.csv", "results/old/result.json", "decision.json"])
+def test_a_pointer_replaces_pointers_alone(folder, name):
+    (folder / "users.csv").write_text("user,town\n1,Graz\n")
+    decide(folder, "worse", "--record", "decision.json")
+    before = (folder / name).read_bytes()
+    done = rankwise_here(folder, "ship", "results/better", name)
+    assert done.returncode == 6
+    assert "is not a pointer to what shipped, and would be replaced" in done.stderr
+    assert (folder / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["results/better/result.json", "shipped.json", "users.csv"])
+def test_a_recorded_decision_replaces_decisions_alone(folder, name):
+    (folder / "users.csv").write_text("user,town\n1,Graz\n")
+    before = (folder / name).read_bytes()
+    done = decide(folder, "better", "--record", name)
+    assert done.returncode == 6
+    assert "is not a decision, and would be replaced" in done.stderr
+    assert (folder / name).read_bytes() == before
+    (folder / "empty.json").touch()
+    for _ in range(2):
+        assert decide(folder, "better", "--record", "empty.json").returncode in {0, 5}
+    assert rw.Decision.load(folder / "empty.json").outcome in {"ship", "hold"}
+
+
 def test_a_recorded_ship_moves_the_pointer_and_names_its_decision(folder):
     done = decide(folder, "better", "--record", "decision.json")
     assert done.returncode == 0

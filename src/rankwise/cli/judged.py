@@ -8,7 +8,7 @@ import click
 
 from rankwise.cli.main import examples
 from rankwise.cli.options import ResultOutput, result_options, signature_options
-from rankwise.cli.systems import named_paths, open_system
+from rankwise.cli.systems import name_and_path, named_paths, open_system
 from rankwise.evidence.judged import judged
 
 
@@ -48,6 +48,7 @@ def judged_command(
     `--human a=people/a --human b=people/b --judge a=model/a --judge b=model/b`.
     """
     sides = [named_paths(ctx, texts, open_system) for texts in (human, judge)]
-    if [len(side) for side in sides] == [1, 1]:
+    are_named = all(name_and_path(ctx, text)[2] for text in (*human, *judge))
+    if not are_named and [len(side) for side in sides] == [1, 1]:
         sides = [{"result": next(iter(side.values()))} for side in sides]
     out.write(judged(human=sides[0], judge=sides[1], **options))

@@ -8,7 +8,7 @@ import click
 
 from rankwise.cli.main import examples
 from rankwise.cli.options import ResultOutput, metrics_option, result_options, signature_options
-from rankwise.cli.systems import open_system, read_systems
+from rankwise.cli.systems import name_and_path, open_system, read_systems
 from rankwise.evidence.stability import stability
 
 
@@ -45,7 +45,8 @@ def stability_command(
     systems = read_systems(ctx, runs, open_system)
     if any(isinstance(of_system, dict) for of_system in systems.values()):
         raise click.UsageError("a noise floor is on one data set: NAME=PATH", ctx)
-    single = not any(isinstance(of_system, list) for of_system in systems.values())
+    are_named = any(name_and_path(ctx, text)[2] for text in runs)
+    single = not are_named and not any(isinstance(own, list) for own in systems.values())
     named = {
         name: of_system if isinstance(of_system, list) else [of_system]
         for name, of_system in systems.items()

@@ -44,7 +44,7 @@ from rankwise.findings.words import (
     p_value,
     places,
 )
-from rankwise.tables.storage import output_errors, write_text
+from rankwise.tables.storage import output_errors, refuse_replacing, write_text
 
 Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
@@ -166,9 +166,10 @@ class Decision(DetailedDisplay):
         Raises
         ------
         OutputError
-            If the file cannot be written.
+            If the file cannot be written, or is something else than a decision.
         """
         file = check_path("path", path)
+        refuse_replacing(file, "a decision", _is_decision)
         with output_errors(file):
             write_text(file, self.text)
         return file
@@ -376,6 +377,10 @@ def _decision_p(row: Mapping[str, Any]) -> str:
     if math.isnan(row["p"]) or not row["p_name"]:
         return text
     return f"{text} ({row['p_name']})"
+
+
+def _is_decision(content: Mapping[str, Any]) -> bool:
+    return content.keys() >= {DECISION.key, "outcome", "rule", "sha256"}
 
 
 def _read_decision(file: Path) -> Decision:

@@ -81,6 +81,8 @@ def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimA
         )
     design.check_is_plain("a look")
     rows = comparison.table.to_dicts()
+    for cell in dict.fromkeys(row["metric"] for row in rows if row["primary"]):
+        _check_means(comparison, cell)
     record = _read(file) if file.exists() else {}
     looks: list[InterimAnalysis] = []
     for row in rows:
@@ -98,6 +100,18 @@ def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimA
         looks.append(_looked(comparison, row, pairs, entry))
     write_text(file, as_json({LOOKS.key: LOOKS.version, "pairs": record}))
     return looks
+
+
+def _check_means(comparison: Comparison, cell: str) -> None:
+    """Raise unless a value is a mean over users in every result."""
+    for name, result in comparison.results.items():
+        if not result.is_mean_of_users(cell):
+            raise ParameterError(
+                "looks are at means over users, and this value is of all lists together",
+                where=name,
+                found=cell,
+                hint="name a metric of users, such as ndcg@10",
+            )
 
 
 def _check_rule(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from rankwise.core import __version__
 from rankwise.core.saved_forms import SHIPPED
 from rankwise.core.terminal import as_json
 from rankwise.errors import FileError
-from rankwise.tables.storage import file_hash, write_text
+from rankwise.tables.storage import file_hash, read_object, refuse_replacing, write_text
 
 _LARGEST = 1 << 16  # bytes of a pointer; a table of per-user values in JSON may be larger
 _BEGIN = "name the result in production: rankwise ship RESULT FILE"
@@ -102,10 +101,11 @@ def write_shipped(file: Path, result: Path, *, decision_sha256: str | None = Non
     Raises
     ------
     OutputError
-        If the file cannot be written.
+        If the file cannot be written, or is something else than a pointer.
     FileError
         If a pointer is followed whose result is gone, or was changed.
     """
+    refuse_replacing(file, "a pointer to what shipped", lambda content: SHIPPED.key in content)
     if is_shipped(result):
         result = read_shipped(result).checked_result()
     result = result.parent if result.name == "result.json" else result
@@ -155,10 +155,4 @@ def _path_from(file: Path, result: Path) -> str:
 
 def _content_of(path: Path) -> dict[str, Any]:
     """Return the JSON object of a small file; empty for anything else."""
-    try:
-        if path.suffix != ".json" or not path.is_file() or path.stat().st_size > _LARGEST:
-            return {}
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
+    return read_object(path, _LARGEST) if path.suffix == ".json" else {}

@@ -192,6 +192,34 @@ def output_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
+def read_object(path: Path, largest: int = 1 << 24) -> dict[str, Any]:
+    """Return the JSON object of a file of so many bytes at most; empty for anything else."""
+    try:
+        if not path.is_file() or path.stat().st_size > largest:
+            return {}
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def refuse_replacing(file: Path, what: str, is_ours: Callable[[Mapping[str, Any]], bool]) -> None:
+    """Raise if a file has a content that is not what is to be written there, such as an input.
+
+    Raises
+    ------
+    OutputError
+        If it has.
+    """
+    is_filled = file.is_file() and file.stat().st_size > 0
+    if is_filled and not is_ours(read_object(file)):
+        raise OutputError(
+            f"this file is not {what}, and would be replaced",
+            where=str(file),
+            hint="name another file",
+        )
+
+
 def file_hash(path: str | Path) -> str:
     """Return the SHA-256 of a file."""
     with Path(path).open("rb") as stream:
