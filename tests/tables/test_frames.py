@@ -479,3 +479,31 @@ def test_two_columns_of_one_name_of_pyarrow_are_refused(name):
     table = pyarrow.Table.from_arrays(columns, names=["user", "item", name, "x"])
     with pytest.raises(ColumnError, match=f"two columns are called '{name}'"):
         rw.evaluate(table, {1: {1}}, "recall@1")
+
+
+def test_intervals_and_periods_of_pandas_are_groups_by_their_text():
+    pandas = pytest.importorskip("pandas")
+    ages = pandas.Series([5.0, 15.0, 150.0, None])
+    users = pandas.DataFrame(
+        {
+            "user": range(4),
+            "age": pandas.cut(ages, [0, 10, 100, 200]),
+            "since": pandas.period_range("2024-01", periods=4, freq="M"),
+            7: pandas.arrays.IntervalArray.from_breaks(range(5)),
+        }
+    )
+    before = users.copy()
+    lists, truth = {user: [user % 2] for user in range(4)}, {user: {0} for user in range(4)}
+    result = rw.evaluate(lists, truth, "recall@1", users=users, by=["age", "since"])
+    groups = result.slices.group_by("by", maintain_order=True).agg("group")
+    assert dict(groups.rows()) == {
+        "age": ["(0, 10]", "(10, 100]", "(100, 200]", None],
+        "since": ["2024-01", "2024-02", "2024-03", "2024-04"],
+    }
+    assert users.equals(before)
+
+
+def test_a_sparse_column_may_have_any_name():
+    pandas = pytest.importorskip("pandas")
+    lists = pandas.DataFrame({"user": [1, 1], "item": [5, 6], 3: pandas.arrays.SparseArray([0, 1])})
+    assert rw.evaluate(lists, {1: {6}}, "mrr@2")["mrr@2"] == 0.5

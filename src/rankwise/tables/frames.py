@@ -140,7 +140,7 @@ def readable_columns(source: Any, name: str) -> pl.DataFrame:
 def _of_pandas(source: Any, name: str) -> pl.DataFrame:
     """Convert a pandas frame, column by column if a column cannot be read."""
     _refuse_repeated(source.columns, name)
-    source = _dense(_with_index(source, name))
+    source = _in_words(_dense(_with_index(source, name)))
     objects = [
         column
         for column, dtype in source.dtypes.items()
@@ -159,6 +159,26 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
             rest = pl.DataFrame(source.drop(columns=[*texts]))
             return rest.with_columns(texts.values()).select(map(str, source.columns))
     return pl.DataFrame([_column(source[[column]], column) for column in source])
+
+
+def _in_words(source: Any) -> Any:
+    """Convert intervals and periods of a pandas frame, as `pandas.cut` makes them, to their text."""
+    texts = {}
+    for column, dtype in source.dtypes.items():
+        categories = getattr(dtype, "categories", None)
+        if _is_range(dtype):
+            values = source[column]
+            texts[column] = values.astype(str).astype(object).where(values.notna(), None)
+        elif categories is not None and _is_range(categories.dtype):
+            names = categories.astype(str)  # in their order, which is kept
+            texts[column] = source[column].cat.rename_categories(names)
+    return _with_columns(source, texts)
+
+
+def _is_range(dtype: Any) -> bool:
+    """Return whether a type of pandas is of intervals or periods, which Polars has not."""
+    name = str(getattr(dtype, "name", ""))
+    return name == "interval" or name.startswith("period[")
 
 
 def _refuse_repeated(columns: Iterable[Any], name: str) -> None:
@@ -199,11 +219,17 @@ def _column(source: Any, name: Any) -> pl.Series:
 def _dense(source: Any) -> Any:
     """Convert sparse columns of a pandas frame to dense columns, as Arrow has no sparse type."""
     sparse = [column for column, dtype in source.dtypes.items() if hasattr(dtype, "fill_value")]
-    return (
-        source.assign(**{column: source[column].sparse.to_dense() for column in sparse})
-        if sparse
-        else source
-    )
+    return _with_columns(source, {column: source[column].sparse.to_dense() for column in sparse})
+
+
+def _with_columns(source: Any, columns: Mapping[Any, Any]) -> Any:
+    """Return a pandas frame with other columns; their names may be any, and the source stays."""
+    if not columns:
+        return source
+    changed = source.copy(deep=False)
+    for name, column in columns.items():
+        changed[name] = column
+    return changed
 
 
 def _with_index(source: Any, where: str) -> Any:
