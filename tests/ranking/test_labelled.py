@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import InputError
+from rankwise.errors import InputError, RankwiseError, ScoreError
 
 SCORES = np.array([[0.1, 0.9, 0.5], [0.8, 0.2, 0.4]])
 TRUTH = {"ann": {20}, "bob": {10}}
@@ -67,3 +67,17 @@ def test_scores_beyond_the_floats():
     with pytest.raises(InputError, match="too large to be told apart"):
         rw.rank(scores, 1)
     assert rw.rank(np.array([[2**53, 2**60]]), 1).frame["item"].to_list() == [1]
+
+
+@pytest.mark.parametrize("kind", ["float64", "Float64", "double[pyarrow]"])
+def test_floats_of_any_kind_of_pandas_are_scores_and_factors(kind):
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    scores = pd.DataFrame([[0.9, 0.1, 0.3], [0.2, 0.8, 0.5]]).astype(kind)
+    truth = {0: {0}, 1: {2}}
+    assert rw.evaluate(rw.rank(scores, 2), truth, "mrr@2")["mrr@2"] == 0.75
+    scores[1] = pd.Series([None, 0.8], dtype=kind)
+    with pytest.raises(ScoreError, match="a score is NaN or infinite"):
+        rw.rank(scores, 2)
+    with pytest.raises(RankwiseError, match="numbers"):
+        rw.rank(scores.astype(object).fillna("none"), 2)

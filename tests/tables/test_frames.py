@@ -505,5 +505,7 @@ def test_intervals_and_periods_of_pandas_are_groups_by_their_text():
 
 def test_a_sparse_column_may_have_any_name():
     pandas = pytest.importorskip("pandas")
-    lists = pandas.DataFrame({"user": [1, 1], "item": [5, 6], 3: pandas.arrays.SparseArray([0, 1])})
-    assert rw.evaluate(lists, {1: {6}}, "mrr@2")["mrr@2"] == 0.5
+    sparse = pandas.arrays.SparseArray([0.5, 2.5])
+    users = pandas.DataFrame({"user": [1, 2], "town": ["Graz", "Linz"], 3: sparse})
+    result = rw.evaluate({1: [6], 2: [5]}, {1: {6}, 2: {6}}, "mrr@1", users=users, by="town")
+    assert result.slices["mrr@1"].to_list() == [1.0, 0.0]

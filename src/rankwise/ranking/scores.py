@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -64,7 +65,7 @@ def read_labels(scores: Any, user_ids: Any, item_ids: Any) -> Labelled:
     elif _counts_rows(scores.columns):
         columns = None
     return Labelled(
-        scores.to_numpy(),
+        _to_array(scores),
         rows if user_ids is None else user_ids,
         columns if item_ids is None else item_ids,
     )
@@ -87,7 +88,16 @@ def read_factor_labels(
         factors = factors.drop(named[0]) if library == "polars" else factors.drop(columns=named[0])
     elif library == "pandas" and not _counts_rows(factors.index):
         rows = list(factors.index)
-    return factors.to_numpy() if as_array else factors, rows if ids is None else ids
+    return _to_array(factors) if as_array else factors, rows if ids is None else ids
+
+
+def _to_array(frame: Any) -> Any:
+    """Return a frame as an array, with floats where pandas keeps numbers in a type of its own."""
+    values = frame.to_numpy()
+    if values.dtype == object:
+        with suppress(TypeError, ValueError):  # what is no number is refused as such
+            return frame.astype("float64").to_numpy()
+    return values
 
 
 def _library(source: Any, where: str) -> str | None:
