@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import polars as pl
 import pytest
@@ -153,6 +154,25 @@ def test_another_file_than_the_resolved_one_is_refused(files):
         file.write("\n")
     with pytest.raises(FileError, match="not the one that the configuration was resolved for"):
         execute(read_experiment(first.folder / "config.yaml"))
+
+
+@pytest.mark.parametrize("has_card", [True, False])
+def test_another_split_than_the_resolved_one_is_refused(files, has_card):
+    shutil.copytree(files / "split", files / "mine")
+    if not has_card:
+        (files / "mine" / "split.json").unlink(missing_ok=True)
+    first = run(files, "data: {truth: mine}\nsystems: near.csv\n" + PLAIN)
+    again = execute(read_experiment(first.folder / "config.yaml"))
+    assert again.results["near"].values == first.results["near"].values
+    test = next((files / "mine").glob("test*"))
+    rows = pl.read_csv(test)
+    (files / "mine" / "split.json").unlink(missing_ok=True)
+    rows.head(len(rows) - 1).write_csv(test)
+    with pytest.raises(
+        FileError, match="not the one that the configuration was resolved for"
+    ) as caught:
+        execute(read_experiment(first.folder / "config.yaml"))
+    assert caught.value.where.endswith("mine")
 
 
 def test_a_split_is_made_saved_and_carried(files):

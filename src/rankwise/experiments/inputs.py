@@ -21,7 +21,7 @@ from rankwise.experiments.schema import MODELS, Source
 from rankwise.results.result import Result
 from rankwise.splits.reading import truth_and_train
 from rankwise.tables.columns import columns_of, shared_names
-from rankwise.tables.files import read_file, table_hash
+from rankwise.tables.files import read_file, source_hash
 from rankwise.tables.formats import Declared
 from rankwise.tables.grades import with_grades
 from rankwise.tables.ids import matching
@@ -147,9 +147,10 @@ class Inputs:
     def path(self, source: Source) -> Path:
         """Return the path of a source; raise if the configuration was resolved for another file."""
         path = self.experiment.path(source)
-        if source.sha256 is not None and table_hash(path) != source.sha256:
+        if source.sha256 is not None and source_hash(path) != source.sha256:
+            kind = "folder" if path.is_dir() else "file"
             raise FileError(
-                "this file is not the one that the configuration was resolved for",
+                f"this {kind} is not the one that the configuration was resolved for",
                 where=str(path),
                 hint="leave sha256 out to evaluate it as it is",
             )

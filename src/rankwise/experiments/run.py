@@ -36,7 +36,7 @@ from rankwise.reporting.report import report
 from rankwise.results.result import Result
 from rankwise.splits.audit import audit
 from rankwise.splits.audit_parts import Audit
-from rankwise.tables.files import is_table_folder, table_hash
+from rankwise.tables.files import source_hash
 from rankwise.tables.storage import new_file, write_text
 from rankwise.tables.table import Table
 
@@ -199,8 +199,9 @@ def _source(experiment: Experiment, source: Source, folder: Path) -> dict[str, A
     path = experiment.path(source)
     entry = source.model_dump(exclude_defaults=True)
     entry["path"] = Path(os.path.relpath(path, folder)).as_posix()
-    if path.is_file() or is_table_folder(path):
-        entry["sha256"] = table_hash(path)
+    digest = source_hash(path)
+    if digest is not None:
+        entry["sha256"] = digest
     return entry
 
 

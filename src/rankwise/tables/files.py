@@ -587,6 +587,23 @@ def table_hash(source: str | Path | Sequence[str | Path]) -> str:
     return _hash(folders, [file_hash(file) for file in files])
 
 
+def source_hash(path: Path) -> str | None:
+    """Return the SHA-256 of a table, or of all files of a split or saved result; None if none is there."""
+    if path.is_file() or is_table_folder(path):
+        return table_hash(path)
+    if not path.is_dir():
+        return None
+    files = (file for file in sorted(path.rglob("*")) if file.is_file())
+    names = {file.relative_to(path).as_posix(): file for file in files}
+    return json_hash(
+        {name: file_hash(file) for name, file in names.items() if not _is_hidden(name)}
+    )
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "_")) for part in name.split("/"))
+
+
 def folder_of_list(name: str) -> Path | None:
     """Return the folder of a list of files from the name of their table; None for other tables."""
     count, _, folder = name.partition(" files in ")
