@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -159,3 +161,21 @@ def test_every_part_of_a_label_is_read(power, replacement):
 def test_a_label_says_what_is_known_of_a_sample_alone(label, protocol):
     assert protocol.label == label
     assert Protocol.of_label(label) == (protocol if label else None)
+
+
+@pytest.mark.parametrize("beside", [{}, {"ndcg@10": [0.5, 0.25, 0.0]}])
+def test_a_column_that_names_no_metric_is_shown_exported_and_loaded(beside, tmp_path):
+    table = pl.DataFrame({"user": [1, 2, 3], "clicks": [0.25, 0.5, 0.75]} | beside)
+    result = rw.from_per_user(table)
+    assert re.search(r"^clicks +0\.5000", repr(result), flags=re.MULTILINE)
+    assert result.scores.filter(metric="clicks").select("value", "users").row(0) == (0.5, 3)
+    assert "clicks,,,0.5,3" in result.export("csv")
+    assert "clicks" in result.export("markdown")
+    assert "clicks" in result.export("latex")
+
+    loaded = rw.load(result.save(tmp_path / "saved"))
+    assert repr(loaded) == repr(result)
+    other = rw.from_per_user(table.with_columns(clicks=pl.col("clicks") / 2))
+    compared = rw.compare({"a": result, "b": other}, metrics="clicks")
+    again = rw.Comparison.load(compared.save(tmp_path / "compared"))
+    assert again.table.equals(compared.table, null_equal=True)

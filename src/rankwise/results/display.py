@@ -20,7 +20,7 @@ from rankwise.errors import MetricError
 from rankwise.metrics.base import Metric, parse
 from rankwise.metrics.inputs import read_label
 from rankwise.results.sampling_unit import REQUESTS, USERS
-from rankwise.results.values import labelled_values, wide_cells
+from rankwise.results.values import cells_without_metric, labelled_values, wide_cells
 from rankwise.tables.table import in_words, names_no_columns
 
 
@@ -53,8 +53,9 @@ def result_views(
     long = [metric for metric in metrics if not {*metric.cells} & {*wide}]
 
     views = []
-    if long or not wide:
-        views.append(_value_view(long, values, f"metric{corner}", interval_of))
+    others = cells_without_metric(metrics, values)
+    if long or others or not wide:
+        views.append(_value_view(long, others, values, f"metric{corner}", interval_of))
     if intervals is not None:
         views.append(groups.close(_interval_view(groups.of(intervals), f"group{corner}")))
     elif groups.shown and long:
@@ -131,13 +132,17 @@ def _title(notes: Sequence[str]) -> str:
 
 def _value_view(
     metrics: Sequence[Metric],
+    others: Sequence[str],
     values: Mapping[str, float],
     corner: str,
     interval_of: Callable[[str], str] | None = None,
 ) -> TableView:
-    """Return one row per metric or cell, one column per cut-off, and a column of intervals."""
+    """Return one row per metric or cell, one column per cut-off, and a column of intervals.
+
+    ``others`` are the values that no metric defines.
+    """
     columns: list[int | None] = [*sorted({k for metric in metrics for k in metric.k})]
-    if not all(metric.k for metric in metrics):
+    if others or not all(metric.k for metric in metrics):
         columns.append(None)
     heads = [f"@{k}" if k else "whole" for k in columns]
     title = "95 % interval" if len(columns) == 1 else "95 % interval of the last"
@@ -145,6 +150,10 @@ def _value_view(
     table: list[tuple[str, ...]] = [(corner, *heads, title)]
     for metric in metrics:
         table += _value_rows(metric, values, columns, interval_of)
+    for name in others:
+        blanks = [""] * (len(columns) - 1)
+        interval = "" if interval_of is None else interval_of(name)
+        table.append((name, *blanks, format_number(values[name]), interval))
     has_intervals = any(row[-1] for row in table[1:])
     if not has_intervals:
         table = [row[:-1] for row in table]

@@ -56,8 +56,9 @@ def load(folder: str | Path) -> Result:
     data, frames = read_folder(path)
     try:
         slices = data["slices"]
+        asked = data["provenance"]["settings"]["metrics"]
         return Result(
-            metrics=parse_all(data["provenance"]["settings"]["metrics"]),
+            metrics=parse_all(asked) if asked else (),  # columns with names of their own have none
             values=Values(_numbers(data["values"])),
             per_user=frames["per_user"],
             counts=data["counts"],

@@ -61,6 +61,13 @@ def labelled_values(values: Mapping[str, float], name: str) -> list[tuple[str, f
     return whole + [(cell.removeprefix(head)[:-1], value) for cell, value in cells]
 
 
+def cells_without_metric(metrics: Sequence[Metric], values: Mapping[str, float]) -> list[str]:
+    """Return the values that no metric defines: columns of a table of per-user values."""
+    known = {cell for metric in metrics for cell in metric.cells}
+    heads = tuple(f"{cell}[" for cell in known)
+    return [name for name in values if name not in known and not name.startswith(heads)]
+
+
 def wide_cells(cells: Iterable[tuple[str, float]]) -> list[dict[str, Any]]:
     """Return one row per group of a metric with several values; axis ``of`` names the columns.
 
@@ -84,6 +91,10 @@ def tidy_values(
         defined = not row["cell"] and row["name"] in per_user.columns
         users = _users_with(per_user, row["name"]) if defined else None
         rows.append(row | {"users": users})
+    for name in cells_without_metric(metrics, values):
+        users = _users_with(per_user, name)
+        row = {"metric": name, "value": values[name], "users": users, "label": label or None}
+        rows.append(dict.fromkeys(_SCHEMA) | row)
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
