@@ -47,6 +47,7 @@ def spelled(name, text):
             "pass train=, or items=",
             "pass --train FILE, or --items FILE",
         ),
+        ("claim", parameter("bounds", (0, 10)), "bounds=(0, 10)", "--bounds 0 10"),
         (
             "evaluate",
             parameter("population"),

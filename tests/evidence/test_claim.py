@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, ttest_rel
+from scipy.stats import binomtest, t, ttest_ind, ttest_rel
 
 import rankwise as rw
 from command_line import rankwise_here
@@ -262,3 +262,41 @@ def test_saved_exported_and_the_command_line(tmp_path):
     (tmp_path / "wrong.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     refused = rankwise_here(tmp_path, "claim", "wrong.csv", "--users", "9")
     assert (refused.returncode, "columns system and value" in refused.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [("0.33", "significant in any case"), ("0.31", "cannot be significant")]
+)
+def test_hits_of_two_samples_of_users_are_known_to_the_last(value, verdict):
+    """Welch's test of 33 or 31 hits of 100, and 20 of 100."""
+    found = rw.claim(value, users=100, baseline="0.20", metric="hit_rate@1", paired=False)
+    one = np.repeat([1.0, 0.0], [round(float(value) * 100), 100 - round(float(value) * 100)])
+    other = np.repeat([1.0, 0.0], [20, 80])
+    expected = ttest_ind(one, other, equal_var=False).pvalue
+    assert found.pairs.select("p_least", "p_most").row(0) == pytest.approx([expected] * 2)
+    assert found.verdicts == [verdict]
+    assert "differences" not in found.sentences[0]
+
+
+def test_a_stated_deviation_of_the_differences_decides():
+    stated = {"users": 943, "baseline": "0.29"}
+    for metric in ("ndcg@10", "hit_rate@10"):
+        found = rw.claim("0.31", metric=metric, difference_sd=0.1, **stated)
+        expected = 2 * t.sf(0.02 / 0.1 * math.sqrt(943), 942)
+        assert found.pairs.select("p_least", "p_most").row(0) == pytest.approx([expected] * 2)
+        assert "with differences of the stated standard deviation, 0.100" in found.sentences[0]
+        assert "4 times in 5 with 197 users with such differences" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"difference_sd": 0.9}, ParameterError, "cannot vary so much with these means"),
+        ({"difference_sd": 0.1, "paired": False}, ParameterError, "no differences of a user"),
+        ({"metric": "gini@10"}, MetricError, "gini@10 is not a mean over users"),
+        ({"metric": "catalog_coverage@10"}, MetricError, "is not a mean over users"),
+    ],
+)
+def test_claims_that_no_mean_over_users_can_answer_are_refused(options, kind, message):
+    with pytest.raises(kind, match=message):
+        rw.claim("0.31", users=943, baseline="0.29", **options)

@@ -515,3 +515,14 @@ def test_without_the_libraries_of_configurations(files, monkeypatch):
     done = rankwise_here(files, "check", "config.yaml")
     assert done.returncode == 2
     assert 'pip install "rankwise[config]"' in done.stderr
+
+
+def test_init_leaves_no_file_that_cannot_run(files):
+    for arguments in (["--truth", "nope"], ["--truth", "split/test.csv"]):
+        runs = ["near.csv"] if arguments[1] == "nope" else []
+        done = rankwise_here(files, "init", *runs, *arguments, "-o", "new.yaml")
+        assert done.returncode == 2
+        assert not (files / "new.yaml").exists()
+    assert "baselines are fitted to training interactions" in " ".join(done.stderr.split())
+    assert rankwise_here(files, "init", "near.csv", *arguments, "-o", "new.yaml").returncode == 0
+    assert rankwise_here(files, "check", "new.yaml").returncode == 0

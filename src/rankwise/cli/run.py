@@ -213,7 +213,7 @@ def init_command(
     Without RUN, baselines of rankwise are evaluated. Columns are recognised as `rankwise inspect`
     does. The schema for editors is written beside the file.
     """
-    from rankwise.errors import OutputError
+    from rankwise.errors import OutputError, RankwiseError
 
     if output.exists():
         raise OutputError(
@@ -221,6 +221,12 @@ def init_command(
         )
     if (truth is None) == (interactions is None):
         raise click.UsageError("give --truth, or --interactions to split", ctx)
+    if not (runs or train or interactions) and not Path(str(truth)).is_dir():
+        raise click.UsageError(
+            "baselines are fitted to training interactions: give RUN, --train FILE, or the folder of "
+            "a split as --truth",
+            ctx,
+        )
     from rankwise.experiments.starter import write_starter
 
     tables = {
@@ -233,7 +239,11 @@ def init_command(
     schema = write_starter(
         output, runs, {r: path for r, path in tables.items() if path is not None}
     )
-    read(output)  # what is written is right, or says what is not
+    try:
+        read(output)
+    except RankwiseError:  # which says what is wrong: the next try needs the name
+        output.unlink()
+        raise
     click.echo(str(output))
     click.echo(f"its schema is {schema.name}; next: rankwise run {output}", err=True)
 

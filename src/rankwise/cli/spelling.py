@@ -82,7 +82,10 @@ def _as_option(parameter: Parameter, options: Mapping[str, click.Option]) -> str
     if not parameter.source:
         choices = getattr(option.type, "choices", ())
         return f"{flag} {option.metavar or '|'.join(choices) or option.type.name.upper()}"
-    return " ".join(f"{flag} {word}" for word in _words(parameter.value))
+    words = _words(parameter.value)
+    if option.nargs > 1:  # a pair is one value
+        return " ".join([flag, *words])
+    return " ".join(f"{flag} {word}" for word in words)
 
 
 def _words(value: object) -> list[str]:

@@ -18,7 +18,7 @@ from rankwise.core.terminal import Detail, TableView, brief, count_of, level_tex
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.tables import ResultTable
 from rankwise.findings.words import limits_text, listing
-from rankwise.messages import parameter
+from rankwise.messages import mention, parameter
 from rankwise.metrics.base import parse
 from rankwise.stats.differences import check_above_zero, check_level, t_quantile, two_sided_t
 from rankwise.stats.many_systems import adjust
@@ -31,6 +31,7 @@ from rankwise.stats.published import (
     hits_interval,
     possible_users,
     unpaired_p,
+    unpaired_p_of_hits,
     users_at_widest,
 )
 
@@ -120,9 +121,11 @@ class Claim(ResultTable):
         notes = []
         needed = {row["users_needed"]: row for row in self.pairs.to_dicts() if row["users_needed"]}
         for users, row in list(needed.items())[:1]:
+            stated = self.settings["difference_sd"] is not None
+            spread = "with such differences" if stated else "at the widest"
             notes.append(
                 f"A true difference of {abs(row['difference']):.2g} is found 4 times in 5 with "
-                f"{users:,} users at the widest."
+                f"{count_of(users, 'user')} {spread}."
             )
         if not self.settings["paired"]:
             notes.append("The systems are compared over other users: by Welch's test.")
@@ -231,6 +234,12 @@ def claim(
     for name, deviation in (("sd", sd), ("difference_sd", difference_sd)):
         if deviation is not None:
             check_above_zero(name, deviation)
+    if difference_sd is not None and not paired:
+        raise ParameterError(
+            "two samples of users have no differences of a user",
+            found=f"{parameter('paired', False)}, {parameter('difference_sd', difference_sd)}",
+            hint=f"leave {mention('difference_sd')} out, or {parameter('paired', False)}",
+        )
     if kind is not None:
         check_choice("kind", kind, Kind)
     kind, ends = _kind_and_bounds(metric, kind, bounds)
@@ -249,6 +258,7 @@ def claim(
         "users": users,
         "per": per,
         "paired": paired,
+        "difference_sd": difference_sd,
         "most": most,
         "notes": ["A value that is no text is taken to be exact."] if exact else [],
     }
@@ -298,6 +308,11 @@ def _kind_and_bounds(
 ) -> tuple[Kind, tuple[float, float]]:
     """Return whether values are hits, and their bounds."""
     known = None if metric is None else parse(metric)
+    if known is not None and known.value_kind != "mean":
+        raise MetricError(
+            f"{metric} is not a mean over users, so users' values do not bound it",
+            hint="the table supports claims about metrics that every user has a value of",
+        )
     if bounds is None:
         low, high = (0.0, 1.0) if known is None else known.range
         if not math.isfinite(high - low):
@@ -432,26 +447,41 @@ def _pair(
         numbers = [name for name, kind in _PAIR.items() if kind == pl.Float64 and row[name] is None]
         return row | dict.fromkeys(numbers, math.nan) | {"verdict": IMPOSSIBLE}
     p_least, p_most = found.p_least, found.p_most
+    exact = (found.exact_least, found.exact_most)
+    differ = (found.differ_least, found.differ_most)
     row |= {"low": math.nan, "high": math.nan}
     if not settings["paired"]:
+        exact, differ = (math.nan, math.nan), (None, None)
         p_least, p_most = 0.0, unpaired_p(one, other, users)
+        if settings["kind"] == "hits":
+            p_least, p_most = unpaired_p_of_hits(one, other, users)
     elif difference_sd is not None:
+        if difference_sd > unit * graded.sd_most * (1 + 1e-9):
+            raise ParameterError(
+                "users' differences cannot vary so much with these means",
+                where=f"{system} and {base}",
+                found=parameter("difference_sd", difference_sd),
+                hint=f"it is at most {brief(unit * graded.sd_most)}",
+            )
+        exact, differ = (math.nan, math.nan), (None, None)
         p_least = p_most = _p_of_sd(gap * unit, difference_sd, users)
         half = t_quantile(1 - alpha / 2, users - 1) * difference_sd / math.sqrt(users)
         row |= {"low": gap * unit - half, "high": gap * unit + half}
-    widest = graded.sd_most
+    widest = graded.sd_most if difference_sd is None else difference_sd / unit
     return row | {
         "difference_low": unit * found.low,
         "difference_high": unit * found.high,
         "p_least": p_least,
         "p_most": p_most,
-        "exact_least": found.exact_least,
-        "exact_most": found.exact_most,
-        "differ_least": found.differ_least,
-        "differ_most": found.differ_most,
+        "exact_least": exact[0],
+        "exact_most": exact[1],
+        "differ_least": differ[0],
+        "differ_most": differ[1],
         "sd_critical": unit * found.sd_critical,
         "sd_most": unit * found.sd_most,
-        "users_needed": users_at_widest(abs(gap), widest, alpha) if gap and widest > 0 else None,
+        "users_needed": users_at_widest(abs(gap), widest, alpha)
+        if gap and widest > 0 and settings["paired"]
+        else None,
     }
 
 
@@ -515,17 +545,28 @@ def _pair_sentences(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> lis
         told = f"{count_of(differ, 'user')} differ at least, and " if differ is not None else ""
         than = "better" if pair["difference"] > 0 else "worse"
         cannot = f"{one} cannot be significantly {than} than {other} on {users}"
-        return [f"{cannot}: {told}p is {least:.2g} or more whatever they are."]
+        return [f"{cannot}: {told}p is {least:.2g} or more {_whatever(settings, 'they are')}."]
     if pair["verdict"] == ANY_CASE:
         most = _most(pair)
         better = "beats" if pair["difference"] > 0 else "is below"
         size = f"p below {_above(most)}" if most < 0.001 else f"p is {most:.2g} or less"
-        return [f"{one} {better} {other} on {users} whatever the users' values are ({size})."]
+        given = _whatever(settings, "the users' values are")
+        return [f"{one} {better} {other} on {users} {given} ({size})."]
+    of_what = "the standard deviation of the differences"
+    asked = of_what if settings["paired"] else "the standard deviation of each system"
     return [
         f"This table does not decide whether {one} differs from {other} ({_on(settings)}).",
-        _condition_text(pair),
-        "Ask for the values per user, the standard deviation of the differences, or a p-value.",
+        _condition_text(pair, settings),
+        f"Ask for the values per user, {asked}, or a p-value.",
     ]
+
+
+def _whatever(settings: Mapping[str, Any], they_are: str) -> str:
+    """Return what a verdict rests on: nothing, or the standard deviation that was stated."""
+    deviation = settings["difference_sd"]
+    if deviation is None:
+        return f"whatever {they_are}"
+    return f"with differences of the stated standard deviation, {brief(deviation)}"
 
 
 def _names(pair: Mapping[str, Any]) -> tuple[str, str]:
@@ -552,7 +593,7 @@ def _above(p: float) -> str:
     return f"1e{math.ceil(math.log10(p)) if p > 0 else -300}"
 
 
-def _condition_text(pair: Mapping[str, Any]) -> str:
+def _condition_text(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     """Return what decides a difference that the table leaves open."""
     low, high = pair["difference_low"], pair["difference_high"]
     rounding = f"Rounding leaves {low:+.3f} to {high:+.3f}." if low != high else ""
@@ -561,6 +602,9 @@ def _condition_text(pair: Mapping[str, Any]) -> str:
             f"{pair['differ_least']:,} to {pair['differ_most']:,} users differ: p is "
             f"{_least(pair):.2g} to {_most(pair):.2g}. {rounding}"
         ).rstrip()
+    if not settings["paired"]:
+        p = f"p is {pair['p_least']:.2g} to {pair['p_most']:.2g}, by how users' values vary."
+        return f"{p} {rounding}".rstrip()
     if not pair["difference"]:
         return f"They are equal to the printed digit. {rounding}".rstrip()
     return (

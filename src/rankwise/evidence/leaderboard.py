@@ -469,7 +469,7 @@ def _check_size(board: _Board, over: Over) -> None:
             raise ParameterError(
                 "ranks over users need a result of each system on each task, with its users",
                 found=f"numbers of {count_of(len(board.tasks), 'task')}",
-                hint=parameter("over", "tasks"),
+                hint=parameter("over", "tasks") if len(board.tasks) > 1 else None,
             )
         if min(map(len, board.users)) < 2:
             raise ParameterError("ranks over users need two users or more on each task")
@@ -478,7 +478,9 @@ def _check_size(board: _Board, over: Over) -> None:
         raise ParameterError(
             "ranks over tasks need several tasks",
             found=count_of(len(board.tasks), "task"),
-            hint=f"{parameter('over', 'users')} is about the users of this one",
+            hint=f"{parameter('over', 'users')} is about the users of this one"
+            if board.users
+            else "add values on other tasks, or pass results, which have users",
         )
 
 

@@ -306,7 +306,7 @@ def _check_baselines(baselines: Sequence[str], train: Any) -> None:
         raise ParameterError(
             "shortcuts are fitted to training interactions, and there are none",
             found=parameter("baselines", list(baselines)),
-            hint=f"pass {parameter('train')}, or {parameter('baselines', [])}",
+            hint=f"pass {parameter('train')}",
         )
 
 

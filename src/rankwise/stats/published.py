@@ -271,6 +271,37 @@ def unpaired_p(printed: PrintedValue, baseline: PrintedValue, users: int) -> flo
     return float(two_sided_t(gap / math.sqrt(total), freedom))
 
 
+def unpaired_p_of_hits(
+    printed: PrintedValue, baseline: PrintedValue, users: int
+) -> tuple[float, float]:
+    """Return the smallest and largest p-value by Welch's test of two shares of different users.
+
+    A number of hits tells every value, so that only the printed digits leave anything open; NaN if
+    no numbers of hits print so.
+
+    >>> third, fifth = PrintedValue("0.33", 0.33, 0.325, 0.335), PrintedValue("0.20", 0.2, 0.195, 0.205)
+    >>> [round(p, 4) for p in unpaired_p_of_hits(third, fifth, 100)]
+    [0.0375, 0.0375]
+    """
+    ends = [
+        [counts[0], counts[-1]] if (counts := one.counts(users)) else []
+        for one in (printed, baseline)
+    ]
+    p = [_welch_p_of_hits(a, b, users) for a in ends[0] for b in ends[1]]
+    return (min(p), max(p)) if p else (math.nan, math.nan)
+
+
+def _welch_p_of_hits(a: int, b: int, users: int) -> float:
+    variances = [
+        count / users * (1 - count / users) / (users - 1) for count in (a, b)
+    ]  # of the means
+    total = sum(variances)
+    if a == b or not total > 0:
+        return 1.0 if a == b else 0.0
+    freedom = total**2 / sum(variance**2 / (users - 1) for variance in variances)
+    return float(two_sided_t((a - b) / users / math.sqrt(total), freedom))
+
+
 def users_at_widest(difference: float, deviation: float, alpha: float, power: float = 0.8) -> int:
     """Return the users that find a difference, if its standard deviation is as large as it can be.
 
