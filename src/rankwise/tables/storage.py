@@ -192,10 +192,10 @@ def output_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def read_object(path: Path, largest: int = 1 << 24) -> dict[str, Any]:
+def read_object(path: Path, most_bytes: int = 1 << 24) -> dict[str, Any]:
     """Return the JSON object of a file of so many bytes at most; empty for anything else."""
     try:
-        if not path.is_file() or path.stat().st_size > largest:
+        if not path.is_file() or path.stat().st_size > most_bytes:
             return {}
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
