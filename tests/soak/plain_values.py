@@ -120,7 +120,8 @@ def _of_users(
     ids = [number[str(user)] for user in result.per_user["user"]]
     if cell in result.per_user.columns:
         for user, value in zip(ids, result.per_user[cell], strict=True):
-            yield f"{cell} of user {user}", value, expected[user]
+            # beside metrics of all rows of a list, users outside the population have a row, and no value
+            yield f"{cell} of user {user}", value, expected.get(user, math.nan)
     if isinstance(metric, PerUser) and metric.aggregate == "mean":
         weights = {
             user: (at_row % 4 + 1) / 4 for at_row, user in enumerate(sorted(case.world.user_groups))

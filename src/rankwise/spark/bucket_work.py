@@ -42,7 +42,7 @@ from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.slicing import with_bins
 from rankwise.evaluation.summary import EvaluatedUsers, GroupedTotals
 from rankwise.evaluation.user_table import JACKKNIFE, user_hash
-from rankwise.messages import parameter
+from rankwise.messages import call, parameter
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
 from rankwise.tables.columns import empty_table_error, null_ids_error, where_in, without_edges
 from rankwise.tables.read import read_table
@@ -338,7 +338,8 @@ def check_facts(plan: Plan) -> None:
         if fact.kind == "similarity":
             raise MetricError(
                 f"{metric} needs the training interactions of all users on one machine",
-                hint=f"take features instead of co-occurrence, with {parameter('items')}",
+                hint=f"{call('evaluate')} has it; or take features instead of co-occurrence, with "
+                f"{parameter('items')}",
             )
 
 
