@@ -300,3 +300,11 @@ def test_a_stated_deviation_of_the_differences_decides():
 def test_claims_that_no_mean_over_users_can_answer_are_refused(options, kind, message):
     with pytest.raises(kind, match=message):
         rw.claim("0.31", users=943, baseline="0.29", **options)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_hits_that_no_number_of_users_prints_are_impossible(paired):
+    options = {"users": 31, "baseline": "0.2", "metric": "hit_rate@1", "paired": paired}
+    found = rw.claim("0.333", **options)
+    assert found.verdicts == ["not possible"]
+    assert "No number of users with a hit out of 31 prints as 0.333." in found.sentences

@@ -441,8 +441,10 @@ def _pair(
     row["difference"] = unit * gap
     graded = graded_difference(one, other, users, alpha)
     found: DifferenceClaim | None = graded
-    if settings["kind"] == "hits" and settings["paired"]:
-        found = hits_difference(one, other, users)
+    if settings["kind"] == "hits":
+        can_print = one.counts(users) and other.counts(users)
+        of_pairs = hits_difference(one, other, users) if settings["paired"] else graded
+        found = of_pairs if can_print else None
     if found is None:
         numbers = [name for name, kind in _PAIR.items() if kind == pl.Float64 and row[name] is None]
         return row | dict.fromkeys(numbers, math.nan) | {"verdict": IMPOSSIBLE}
