@@ -126,7 +126,7 @@ def deviance(s, table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shared", [0.0, 0.6])
+@pytest.mark.parametrize("shared", [0.6, *deep(0.0)])
 def test_no_other_covariance_is_likelier_and_limits_lie_where_the_ratio_says(shared):
     table = launches(25, shared=shared)
     arrays = [table[name] for name in ("ndcg", "online", "ndcg_se", "online_se", "covariance")]
@@ -429,7 +429,7 @@ def test_a_metric_that_is_chosen_afterwards_differs_more_often():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("logs", [12, *deep(200)])
-@pytest.mark.parametrize("world", [(12, 0.0, 0.7), (20, -0.3, 0.7)])
+@pytest.mark.parametrize("world", [(12, 0.0, 0.7), *deep(((20, -0.3, 0.7),))])
 def test_intervals_cover_and_verdicts_are_seldom_wrong(world, logs):
     row = SIMULATED["launches_row"](SIMULATED["World"](*world), logs, seed=4)
     few = 3 * math.sqrt(0.05 * 0.95 / logs)

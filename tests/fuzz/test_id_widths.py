@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from strategies import UNSIGNED, fewer
+from tools import deep
 
 LIMITS = {
     pl.Int8: 2**7 - 1,
@@ -153,7 +154,7 @@ def test_ids_of_text_change_nothing(option, name, world):
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize("roles", [("users",), ("items",), ("users", "items")])
+@pytest.mark.parametrize("roles", [("users", "items"), *deep((("users",),), (("items",),))])
 @fewer(10)
 @given(world=worlds())
 def test_text_of_whole_numbers_is_looked_up_among_whole_numbers(option, roles, world):

@@ -36,7 +36,7 @@ def some_distributions(n, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("replacement", [True, False])
-@pytest.mark.parametrize(("n", "m"), [(60, 1), (60, 6), *deep((200, 20), (700, 100))])
+@pytest.mark.parametrize(("n", "m"), [(60, 6), *deep((60, 1), (200, 20), (700, 100))])
 def test_no_distribution_of_true_ranks_escapes(n, m, replacement):
     given_rank, values = rank_probabilities(n, m, replacement=replacement), metrics(n)
     for ranks in some_distributions(n, np.random.default_rng(0)):
