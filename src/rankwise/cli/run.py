@@ -221,12 +221,6 @@ def init_command(
         )
     if (truth is None) == (interactions is None):
         raise click.UsageError("give --truth, or --interactions to split", ctx)
-    if not (runs or train or interactions) and not Path(str(truth)).is_dir():
-        raise click.UsageError(
-            "baselines are fitted to training interactions: give RUN, --train FILE, or the folder of "
-            "a split as --truth",
-            ctx,
-        )
     from rankwise.experiments.starter import write_starter
 
     tables = {

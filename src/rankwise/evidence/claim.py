@@ -297,6 +297,10 @@ _PAIR = {
 }
 
 
+_EXACT = ("exact_least", "exact_most", "differ_least", "differ_most")
+"""What the exact sign test says of a pair: over other users, or by a stated deviation, it says nothing."""
+
+
 def name_of(row: Mapping[str, Any]) -> str:
     """Return the name of a value of a table: its text, after the name of its system."""
     is_named = row["system"] not in _NAMELESS
@@ -442,18 +446,14 @@ def _pair(
     graded = graded_difference(one, other, users, alpha)
     found: DifferenceClaim | None = graded
     if settings["kind"] == "hits":
-        can_print = one.counts(users) and other.counts(users)
-        of_pairs = hits_difference(one, other, users) if settings["paired"] else graded
-        found = of_pairs if can_print else None
+        of_hits = hits_difference(one, other, users)  # None if no numbers of hits print so
+        found = of_hits if settings["paired"] or of_hits is None else graded
     if found is None:
         numbers = [name for name, kind in _PAIR.items() if kind == pl.Float64 and row[name] is None]
         return row | dict.fromkeys(numbers, math.nan) | {"verdict": IMPOSSIBLE}
     p_least, p_most = found.p_least, found.p_most
-    exact = (found.exact_least, found.exact_most)
-    differ = (found.differ_least, found.differ_most)
-    row |= {"low": math.nan, "high": math.nan}
+    row |= dict.fromkeys(("low", "high", "exact_least", "exact_most"), math.nan)
     if not settings["paired"]:
-        exact, differ = (math.nan, math.nan), (None, None)
         p_least, p_most = 0.0, unpaired_p(one, other, users)
         if settings["kind"] == "hits":
             p_least, p_most = unpaired_p_of_hits(one, other, users)
@@ -465,20 +465,17 @@ def _pair(
                 found=parameter("difference_sd", difference_sd),
                 hint=f"it is at most {brief(unit * graded.sd_most)}",
             )
-        exact, differ = (math.nan, math.nan), (None, None)
         p_least = p_most = _p_of_sd(gap * unit, difference_sd, users)
         half = t_quantile(1 - alpha / 2, users - 1) * difference_sd / math.sqrt(users)
         row |= {"low": gap * unit - half, "high": gap * unit + half}
+    else:
+        row |= {name: getattr(found, name) for name in _EXACT}
     widest = graded.sd_most if difference_sd is None else difference_sd / unit
     return row | {
         "difference_low": unit * found.low,
         "difference_high": unit * found.high,
         "p_least": p_least,
         "p_most": p_most,
-        "exact_least": exact[0],
-        "exact_most": exact[1],
-        "differ_least": differ[0],
-        "differ_most": differ[1],
         "sd_critical": unit * found.sd_critical,
         "sd_most": unit * found.sd_most,
         "users_needed": users_at_widest(abs(gap), widest, alpha)
@@ -547,12 +544,14 @@ def _pair_sentences(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> lis
         told = f"{count_of(differ, 'user')} differ at least, and " if differ is not None else ""
         than = "better" if pair["difference"] > 0 else "worse"
         cannot = f"{one} cannot be significantly {than} than {other} on {users}"
-        return [f"{cannot}: {told}p is {least:.2g} or more {_whatever(settings, 'they are')}."]
+        return [
+            f"{cannot}: {told}p is {least:.2g} or more {_condition_of_verdict(settings, 'they are')}."
+        ]
     if pair["verdict"] == ANY_CASE:
         most = _most(pair)
         better = "beats" if pair["difference"] > 0 else "is below"
         size = f"p below {_above(most)}" if most < 0.001 else f"p is {most:.2g} or less"
-        given = _whatever(settings, "the users' values are")
+        given = _condition_of_verdict(settings, "the users' values are")
         return [f"{one} {better} {other} on {users} {given} ({size})."]
     of_what = "the standard deviation of the differences"
     asked = of_what if settings["paired"] else "the standard deviation of each system"
@@ -563,8 +562,8 @@ def _pair_sentences(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> lis
     ]
 
 
-def _whatever(settings: Mapping[str, Any], they_are: str) -> str:
-    """Return what a verdict rests on: nothing, or the standard deviation that was stated."""
+def _condition_of_verdict(settings: Mapping[str, Any], they_are: str) -> str:
+    """Return the clause that a verdict holds for all values, or by the stated standard deviation."""
     deviation = settings["difference_sd"]
     if deviation is None:
         return f"whatever {they_are}"

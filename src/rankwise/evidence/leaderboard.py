@@ -499,11 +499,7 @@ def _notes_on(board: _Board, by: Score, over: Over) -> list[str]:
             f"Left out, because some system has no value: {listing(board.left_out, 'tasks')}."
         )
     tasks = len(board.tasks)
-    if len(board.turned) == tasks:
-        notes.append("Lower values are better.")
-    elif board.turned and by == "mean":
-        names = listing([task for task in board.tasks if task in board.turned], "tasks")
-        notes.append(f"Lower is better on {names}: in the mean, values there are negative.")
+    notes += _direction_notes(board, by)
     if over == "tasks" and tasks < _LEAST:
         notes.append(f"{tasks} tasks show nothing: {_LEAST} are the fewest for anything.")
     if over == "tasks":
@@ -521,6 +517,16 @@ def _notes_on(board: _Board, by: Score, over: Over) -> list[str]:
                 "systems. Ranks by Borda points give every task the same weight."
             )
     return notes
+
+
+def _direction_notes(board: _Board, by: Score) -> list[str]:
+    """Return the note that lower values are better, on all tasks or on some."""
+    if len(board.turned) == len(board.tasks):
+        return ["Lower values are better."]
+    if not board.turned or by != "mean":
+        return []
+    names = listing([task for task in board.tasks if task in board.turned], "tasks")
+    return [f"Lower is better on {names}: in the mean, values there are negative."]
 
 
 def _leaderboard(

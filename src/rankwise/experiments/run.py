@@ -310,35 +310,47 @@ def _earlier_run(out: Path) -> dict[str, Any] | None:
 
 
 def _not_of_run(earlier: Mapping[str, Any] | None, paths: Sequence[Path]) -> list[Path]:
-    """Return what a run of this configuration did not write, such as another result beside its own."""
+    """Return the paths that a run of this configuration did not write."""
     if earlier is None:
         return [*paths]
-    output = earlier.get("output") or {}
-    compared = earlier.get("comparison") or []
-    asked = {
-        _DECISION: "decision" in earlier,
-        "movers.csv": any(options.get("movers") is not None for options in compared),
-        "per_user": "per_user" in output,
-        **{
-            f"table.{suffix}": form in (output.get("tables") or ())
-            for form, suffix in _SUFFIXES.items()
-        },
-    }
+    absent = _outputs_not_asked_for(earlier)
+    page = _report_name(earlier)
     systems = {*folder_names(earlier.get("systems") or {}).values()}
-    page = output.get("report", True)
-    page = "report.html" if page is True else page
+
     strange = []
     for path in paths:
-        if not asked.get(path.name, path.suffix != ".html" or path.name == page):
+        if path.name in absent or (path.suffix == ".html" and path.name != page):
             strange.append(path)
         elif path.name in _BY_SYSTEM and path.is_dir():
             strange += [one for one in sorted(path.iterdir()) if not _is_of_system(one, systems)]
     return strange
 
 
+def _outputs_not_asked_for(config: Mapping[str, Any]) -> set[str]:
+    """Return the names of outputs that a resolved configuration does not ask for."""
+    output, comparisons = config.get("output") or {}, config.get("comparison") or []
+    tables = output.get("tables") or []
+    absent = {f"table.{suffix}" for form, suffix in _SUFFIXES.items() if form not in tables}
+    if all(options.get("movers") is None for options in comparisons):
+        absent.add("movers.csv")
+    if "decision" not in config:
+        absent.add(_DECISION)
+    if "per_user" not in output:
+        absent.add("per_user")
+    return absent
+
+
+def _report_name(config: Mapping[str, Any]) -> str | None:
+    """Return the name of the report that a resolved configuration asks for; None without one."""
+    report = (config.get("output") or {}).get("report", True)
+    if isinstance(report, str):
+        return report
+    return "report.html" if report else None
+
+
 def _is_of_system(path: Path, systems: Collection[str]) -> bool:
-    """Return whether a path is of one of these systems, or hidden, as what a desktop leaves."""
-    return path.name.startswith(".") or {path.name, path.stem} & {*systems} != set()
+    """Return whether a path is named after one of these systems, or is hidden."""
+    return path.name.startswith(".") or path.name in systems or path.stem in systems
 
 
 _RUNNING = """\

@@ -12,9 +12,10 @@ from typing import Any
 import polars as pl
 import yaml
 
-from rankwise.errors import RankwiseError
+from rankwise.errors import ParameterError, RankwiseError
 from rankwise.evaluation.settings import option_fields, option_summary
 from rankwise.experiments.schema import json_schema
+from rankwise.messages import mention, parameter
 from rankwise.splits.reading import truth_and_train
 from rankwise.tables.formats import plain_stem
 from rankwise.tables.read import read_table
@@ -47,10 +48,18 @@ def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -
     ------
     InputError
         If the ground truth or the interactions cannot be read.
+    ParameterError
+        If there are neither recommendations nor training interactions.
     """
     split, threshold = "interactions" in tables, _threshold(tables)
     data = {role: _relative(path, folder) for role, path in tables.items()}
     has_train = split or "train" in tables or Path(tables["truth"]).is_dir()
+    if not runs and not has_train:
+        raise ParameterError(
+            "baselines are fitted to training interactions, and there are none",
+            hint=f"name a file of recommendations, pass {parameter('train')}, or the folder of a split "
+            f"as {mention('truth')}",
+        )
     metrics = [*_ACCURACY, *_BEYOND]
     lines = [
         f"# yaml-language-server: $schema={_SCHEMA}",
@@ -106,7 +115,7 @@ def _systems(runs: Sequence[str], folder: Path, *, fitted: bool) -> list[str]:
     ]
     if fitted:
         lines += [f"  # {text}" if runs else f"  {text}" for text in baselines]
-    return lines or ["  # name: run.csv"]
+    return lines
 
 
 _WHY = {

@@ -24,6 +24,11 @@ from rankwise.results.values import cells_without_metric, labelled_values, wide_
 from rankwise.tables.table import in_words, names_no_columns
 
 
+def _no_interval(_: str) -> str:
+    """Return the text of an interval where none is shown."""
+    return ""
+
+
 def result_views(
     metrics: Sequence[Metric],
     values: Mapping[str, float],
@@ -33,7 +38,7 @@ def result_views(
     *,
     min_size: int,
     intervals: pl.DataFrame | None = None,
-    interval_of: Callable[[str], str] | None = None,
+    interval_of: Callable[[str], str] = _no_interval,
     full: bool = True,
 ) -> list[TableView]:
     """Return the table of values and, if there is one, the table of user groups, with notes.
@@ -135,7 +140,7 @@ def _value_view(
     others: Sequence[str],
     values: Mapping[str, float],
     corner: str,
-    interval_of: Callable[[str], str] | None = None,
+    interval_of: Callable[[str], str],
 ) -> TableView:
     """Return one row per metric or cell, one column per cut-off, and a column of intervals.
 
@@ -150,10 +155,9 @@ def _value_view(
     table: list[tuple[str, ...]] = [(corner, *heads, title)]
     for metric in metrics:
         table += _value_rows(metric, values, columns, interval_of)
+    blanks = [""] * (len(columns) - 1)  # these have no cut-off: their value is in the last column
     for name in others:
-        blanks = [""] * (len(columns) - 1)
-        interval = "" if interval_of is None else interval_of(name)
-        table.append((name, *blanks, format_number(values[name]), interval))
+        table.append((name, *blanks, format_number(values[name]), interval_of(name)))
     has_intervals = any(row[-1] for row in table[1:])
     if not has_intervals:
         table = [row[:-1] for row in table]
@@ -165,7 +169,7 @@ def _value_rows(
     metric: Metric,
     values: Mapping[str, float],
     columns: Sequence[int | None],
-    interval_of: Callable[[str], str] | None,
+    interval_of: Callable[[str], str],
 ) -> list[tuple[str, ...]]:
     """Return the rows of a metric, one per label of its cells, each with its interval at the end."""
     by_label: dict[str, dict[int | None, str]] = {}
@@ -182,8 +186,7 @@ def _value_rows(
         if label:
             rows.append((f"  {label}", *texts.values(), ""))
         else:
-            interval = "" if interval_of is None else interval_of(last)
-            rows.append((name, *texts.values(), interval))
+            rows.append((name, *texts.values(), interval_of(last)))
     return rows
 
 

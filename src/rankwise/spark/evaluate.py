@@ -219,7 +219,7 @@ def _check_in_spark(results: Mapping[str, Result]) -> None:
 
 
 def _check_sums(sums: _Sums, missing: Missing, *, force: bool) -> None:
-    """Raise if ground truths differ, unless forced, or a value is infinite or must not be missing."""
+    """Raise if ground truths differ, unless forced, or a value is infinite, or missing without leave."""
     if sums.other_truth and not force:
         raise different_truth(f"{sums.other_truth} users have other numbers of relevant items")
     for cell, count in sums.infinite.items():

@@ -13,6 +13,7 @@ Reference: Chernoff 1952, A measure of asymptotic efficiency, Annals of Mathemat
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rankwise.stats.differences import root_of, t_quantile, two_sided_t
@@ -264,11 +265,7 @@ def unpaired_p(printed: PrintedValue, baseline: PrintedValue, users: int) -> flo
     if gap <= 0:
         return 1.0
     variances = [_largest_deviation(end, users) ** 2 / users for end in (high.low, low.high)]
-    total = sum(variances)
-    if not total > 0:
-        return 0.0
-    freedom = total**2 / sum(variance**2 / (users - 1) for variance in variances)
-    return float(two_sided_t(gap / math.sqrt(total), freedom))
+    return _welch_p(gap, variances, users)
 
 
 def unpaired_p_of_hits(
@@ -276,30 +273,32 @@ def unpaired_p_of_hits(
 ) -> tuple[float, float]:
     """Return the smallest and largest p-value by Welch's test of two shares of different users.
 
-    A number of hits tells every value, so that only the printed digits leave anything open; NaN if
-    no numbers of hits print so.
+    A number of hits tells every value, so that only the printed digits leave anything open. Some
+    number of hits must print so.
 
     >>> third, fifth = PrintedValue("0.33", 0.33, 0.325, 0.335), PrintedValue("0.20", 0.2, 0.195, 0.205)
     >>> [round(p, 4) for p in unpaired_p_of_hits(third, fifth, 100)]
     [0.0375, 0.0375]
     """
-    ends = [
-        [counts[0], counts[-1]] if (counts := one.counts(users)) else []
-        for one in (printed, baseline)
-    ]
-    p = [_welch_p_of_hits(a, b, users) for a in ends[0] for b in ends[1]]
-    return (min(p), max(p)) if p else (math.nan, math.nan)
+    ends = [[counts[0], counts[-1]] for counts in (printed.counts(users), baseline.counts(users))]
+    p = [_p_of_shares(a, b, users) for a in ends[0] for b in ends[1]]
+    return min(p), max(p)
 
 
-def _welch_p_of_hits(a: int, b: int, users: int) -> float:
-    variances = [
-        count / users * (1 - count / users) / (users - 1) for count in (a, b)
-    ]  # of the means
+def _p_of_shares(a: int, b: int, users: int) -> float:
+    """Return the p-value of two numbers of hits, of as many other users each."""
+    shares = [count / users for count in (a, b)]
+    variances = [share * (1 - share) / (users - 1) for share in shares]
+    return _welch_p((a - b) / users, variances, users)
+
+
+def _welch_p(gap: float, variances: Sequence[float], users: int) -> float:
+    """Return the p-value of a difference of two means, whose variances are given."""
     total = sum(variances)
-    if a == b or not total > 0:
-        return 1.0 if a == b else 0.0
+    if not gap or not total > 0:
+        return 0.0 if gap else 1.0
     freedom = total**2 / sum(variance**2 / (users - 1) for variance in variances)
-    return float(two_sided_t((a - b) / users / math.sqrt(total), freedom))
+    return float(two_sided_t(gap / math.sqrt(total), freedom))
 
 
 def users_at_widest(difference: float, deviation: float, alpha: float, power: float = 0.8) -> int:

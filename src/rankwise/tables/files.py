@@ -593,15 +593,14 @@ def source_hash(path: Path) -> str | None:
         return table_hash(path)
     if not path.is_dir():
         return None
-    files = (file for file in sorted(path.rglob("*")) if file.is_file())
-    names = {file.relative_to(path).as_posix(): file for file in files}
+    files = {file.relative_to(path): file for file in path.rglob("*") if file.is_file()}
     return json_hash(
-        {name: file_hash(file) for name, file in names.items() if not _is_hidden(name)}
+        {
+            name.as_posix(): file_hash(file)
+            for name, file in files.items()
+            if not any(map(_is_hidden, name.parts))
+        }
     )
-
-
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith((".", "_")) for part in name.split("/"))
 
 
 def folder_of_list(name: str) -> Path | None:
@@ -724,10 +723,15 @@ def _check_parquet(name: str, files: Sequence[Path]) -> None:
         )
 
 
+def _is_hidden(name: str) -> bool:
+    """Return whether Spark and the like hide a file: _SUCCESS, .part.crc."""
+    return name.startswith(("_", "."))
+
+
 def _shown(folder: Path) -> list[Path]:
-    """List a folder in order, without files that Spark and the like hide: _SUCCESS, .part.crc."""
+    """List a folder in order, without its hidden files."""
     try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith(("_", ".")))
+        return sorted(path for path in folder.iterdir() if not _is_hidden(path.name))
     except OSError as error:
         raise FileError(
             "this folder cannot be read", where=str(folder), found=error.strerror

@@ -204,12 +204,12 @@ def read_object(path: Path, most_bytes: int = 1 << 24) -> dict[str, Any]:
 
 
 def refuse_replacing(file: Path, what: str, is_ours: Callable[[Mapping[str, Any]], bool]) -> None:
-    """Raise if a file has a content that is not what is to be written there, such as an input.
+    """Raise unless a file is missing, empty, or of the kind that is to be written there.
 
     Raises
     ------
     OutputError
-        If it has.
+        If it is of another kind, such as an input.
     """
     is_filled = file.is_file() and file.stat().st_size > 0
     if is_filled and not is_ours(read_object(file)):
