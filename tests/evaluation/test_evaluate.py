@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise.errors import ScoreError
 from strategies import as_frame, evaluations, truth_frame
 
 CELLS = [
@@ -172,6 +173,16 @@ def test_catalogue():
     assert given_["coverage@3"] == 0.5
     assert given_.counts["recommended_items_outside_catalogue"] == 1
     assert given_.provenance["settings"]["catalogue"] == "given"
+
+
+@pytest.mark.parametrize("block_size", [1, None])
+@pytest.mark.parametrize("metric", ["err@2", "rbp(max_relevance=1)@2", "dcg(gain=exponential)@2"])
+def test_hits_below_the_cutoff_are_not_read(metric, block_size):
+    lists = {"a": {1: 4.0, 2: 3.0, 3: 2.0}, "b": {1: 2.0, 2: 2.0}}  # one list has ties
+    truth = {"a": {2: 1, 3: 2000}, "b": {2: 1}}
+    assert rw.evaluate(lists, truth, metric, block_size=block_size)[metric] > 0
+    with pytest.raises(ScoreError, match="a relevance is"):
+        rw.evaluate(lists, truth, metric.replace("@2", "@3"), block_size=block_size)
 
 
 @given(evaluations(judged=True), st.integers(1, 5), st.sampled_from([1, 2, 7]), st.randoms())

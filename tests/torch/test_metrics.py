@@ -819,6 +819,16 @@ def test_what_is_refused(message):
     assert metrics.result().values == before.values
 
 
+@pytest.mark.parametrize("given", [[[0, 1, 2]], [[4.0, 3.0, 2.0]]], ids=["lists", "scores"])
+def test_hits_below_the_cutoff_are_not_read(given):
+    given, target = torch.tensor(given), torch.tensor([[0.0, 1.0, 3.0]])
+    near, below = Collection(["err@2"]), Collection(["err@3"])
+    near.update(given, target)
+    assert near.compute()["err@2"] == 0.25
+    with pytest.raises(ScoreError, match="above the largest grade"):
+        below.update(given, target)
+
+
 def test_what_is_refused_at_the_start():
     with pytest.raises(MetricError, match="needs training interactions"):
         Collection("novelty@5", n_items=3)

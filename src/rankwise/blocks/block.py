@@ -417,9 +417,8 @@ class Block:
         raise if no metric did.
     n_tied_rows : int, or array of one
         The number of rows with tied scores.
-    n_hits : int
-        The number of relevant items in the lists; of tied ones `hits` lack those below all
-        cut-offs.
+    n_hits : int, or array of one
+        The number of relevant items in the lists; `hits` lack those below all cut-offs.
     facts : mapping of Fact to object
         What is known about items and users.
     limit : int or None
@@ -440,7 +439,7 @@ class Block:
     n_candidates: Array | None = None
     row_sets: RowSets = field(default_factory=RowSets)
     n_tied_rows: Array = 0
-    n_hits: int = 0
+    n_hits: Array = 0
     facts: Facts = field(default_factory=dict)
     limit: int | None = None
     weight: Array | None = None

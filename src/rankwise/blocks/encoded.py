@@ -223,9 +223,12 @@ def _matched_rows(encoded: Encoded, matched: MatchedLists) -> _MatchedRows:
         relevant = evaluated & truth.relevant[matches.judged]
 
     tied = matched.ranks.tied
+    first = matched.ranks.rank if tied is None else tied[0]
     reached = relevant
-    if tied is not None:  # an expected hit takes as many rows as it has ties
-        reached = relevant & (tied[0] <= matched.lists.limit_within(encoded.deepest))
+    limit = matched.lists.limit_within(encoded.deepest)
+    if limit < WHOLE_LIST:
+        # Tied or not: errors about hits must not depend on which users share a block.
+        reached = relevant & (first <= limit)
     return _MatchedRows(
         user=matched.number[matches.lists],
         item=truth.items[matches.judged],  # nearer in memory than those of the lists

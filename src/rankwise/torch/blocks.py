@@ -349,12 +349,13 @@ def make_block(
     facts: Facts,
     n_items: int | None,
     threshold: float | None,
+    deepest: int,
 ) -> Block:
     """Return the block of a set of ranked lists.
 
     ``code`` is the row of each user in user facts, shape (B,); ``needs`` is what the block must
     hold beyond hits; ``n_items`` is None where nothing is counted by item; ``threshold`` is the
-    minimum relevance of a relevant item.
+    minimum relevance of a relevant item; ``deepest`` is the lowest rank at which a hit counts.
     """
     judged, size = ranked.judged, ranked.user.shape[0]
     relevant = is_relevant(judged, threshold)
@@ -363,7 +364,7 @@ def make_block(
         needed = f"overlap_{name}" in needs
         return _overlap(ranked, ranked.item_sets[name], judged, relevant) if needed else None
 
-    hits = _hits(ranked, judged, relevant, order)
+    hit = relevant & (judged.first > 0)
     return Block(
         list_length=ranked.length,
         n_candidates=ranked.n_candidates,
@@ -371,7 +372,7 @@ def make_block(
         n_judged=count(judged.rows.row, size),
         n_dropped=torch.zeros_like(ranked.length),
         user=code,
-        hits=hits,
+        hits=_hits(ranked, judged, hit & (judged.first <= deepest), order),
         n_item_codes=n_items,
         ties=order.ties,
         row_sets=RowSets(
@@ -384,7 +385,7 @@ def make_block(
             overlap_reference=overlap("reference"),
         ),
         n_tied_rows=0 if ranked.n_tied is None else ranked.n_tied.sum(),
-        n_hits=hits.gain.shape[0],
+        n_hits=hit.sum(),
         facts=facts,
         limit=ranked.limit,
     )
@@ -407,8 +408,8 @@ def _by_rank(ranks: ItemRanks, rows: Tensor, order: TieOrder) -> Tensor:
     return rows[torch.argsort(key, stable=True)]
 
 
-def _hits(ranked: Ranked, judged: ItemRanks, relevant: Tensor, order: TieOrder) -> Hits:
-    rows = _by_rank(judged, (relevant & (judged.first > 0)).nonzero()[:, 0], order)
+def _hits(ranked: Ranked, judged: ItemRanks, chosen: Tensor, order: TieOrder) -> Hits:
+    rows = _by_rank(judged, chosen.nonzero()[:, 0], order)
     user, item, gain = (x[rows] for x in (judged.rows.row, judged.rows.item, judged.rows.gain))
     rank, last = judged.first[rows], judged.last[rows]
     if ranked.has_ties and order.ties == "expected":

@@ -334,6 +334,7 @@ def _metric(spec: MetricSpec, ranked: Ranked, facts: SideTensors, plan: Plan) ->
             facts=facts.by_fact,
             n_items=spec.n_items,
             threshold=spec.settings.relevance_threshold,
+            deepest=plan.deepest,
         )
         try:
             return plan.block_values(block)
