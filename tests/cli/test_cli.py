@@ -146,6 +146,7 @@ def test_gates(folder):
         (["metrics", "ndgc"], 2, "did you mean"),
         (["inspect", "none.csv"], 3, "no such file"),
         (["nonsense"], 2, "there is no command"),
+        (["compare", "a", "b", "--by", "x", "--by=y"], 2, "--by is given 2 times"),
         (["evaluate", "run.csv", "truth.csv", "--by", ""], 2, "--by is empty"),
         (["evaluate", "run.csv", "truth.csv", "--weights="], 2, "--weights is empty"),
         (["evaluate", "run.csv", "truth.csv", "-m", ""], 2, "-m is empty"),

@@ -105,11 +105,27 @@ class _Lazy(click.Group):
             raise click.UsageError(
                 f"there is no command {args[0]!r}" + (f"; {hint}" if hint else ""), ctx
             )
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            _check_given_once(click.Context(command, ctx, name), rest)
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, _COMMANDS[name]) for name in sorted(_COMMANDS)])
+
+
+def _check_given_once(ctx: click.Context, args: list[str]) -> None:
+    """Raise if an option of one value is given again: the command would take the last."""
+    given = [text.partition("=")[0] for text in args if text.startswith("-")]
+    for option in ctx.command.params:
+        if not isinstance(option, click.Option) or option.multiple or option.is_flag:
+            continue
+        times = sum(given.count(name) for name in option.opts)
+        if times > 1:
+            raise click.UsageError(
+                f"{option.opts[0]} is given {times} times, and takes one value", ctx
+            )
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, is_set: bool) -> None:
