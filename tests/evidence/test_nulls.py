@@ -208,6 +208,7 @@ def test_nulls_that_are_refused():
         ({"others": 0}, "others"),
         ({"seed": -1}, "seed"),
         ({"confidence": 1.5}, "confidence"),
+        ({"baselines": [], "window": "soon"}, "window is a length of time"),
         ({"baselines": [], "items": [1]}, "nulls do not take items"),
     ):
         with pytest.raises(ParameterError, match=said):
@@ -216,9 +217,23 @@ def test_nulls_that_are_refused():
         ("ndcg@[2,5]", "one cut-off"),
         ("catalog_coverage@2", "not a mean over users"),
         ("fallout@2", "higher is better"),
+        ("novelty@2", "with no other table"),
+        ("num_retrieved@2", "with no other table"),
     ):
         with pytest.raises(MetricError, match=said):
             rw.nulls(lists, TEST, metric, baselines=[])
+
+
+def test_scores_of_users_are_no_systems():
+    truth = {user: {user % 5} for user in range(40)}
+    scored = {user: {user % 5: 2.5, (user + 1) % 5: 1.5} for user in truth}
+    alone = rw.nulls(scored, truth, "ndcg@2", baselines=[])
+    assert alone.table["system"].unique().to_list() == ["system"]
+    named = rw.nulls({"system": scored}, truth, "ndcg@2", baselines=[])
+    assert named.table.equals(alone.table)
+    ranks = {user: {user % 5: 2, (user + 1) % 5: 1} for user in truth}
+    with pytest.raises(ParameterError, match="the scores of each user's items, or one item"):
+        rw.nulls(ranks, truth, "ndcg@2", baselines=[])
 
 
 def test_saved_exported_and_the_command_line(tmp_path):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -417,3 +418,12 @@ def test_scores_look_the_same_pair_by_pair():
         assert scores.pairs(rows, columns) == pytest.approx(whole[rows, columns])
         some = scores.subset(np.array([3, 8]))
         assert some.pairs(rows, np.array([1, 0, 0])) == pytest.approx(whole[rows, [8, 3, 3]])
+
+
+@pytest.mark.parametrize("as_column", [pa.array, lambda ids: pa.chunked_array([ids[:1], ids[1:]])])
+def test_ids_in_arrow(as_column):
+    plain = rw.rank(np.eye(2), k=1, user_ids=["zoe", "ann"], item_ids=[7, 9])
+    arrow = rw.rank(np.eye(2), k=1, user_ids=as_column(["zoe", "ann"]), item_ids=as_column([7, 9]))
+    assert arrow.frame.equals(plain.frame)
+    with pytest.raises(IdError, match="integers or strings"):
+        rw.rank(np.eye(2), k=1, user_ids=pa.table({"user": ["zoe", "ann"]}))

@@ -214,16 +214,7 @@ def judged(
     >>> rw.judged(human=human, judge=judge, sampled="random").table.select("value", "human", "judge").row(0)
     (0.43, 0.43, 0.75)
     """
-    check_level("confidence", confidence)
-    if sampled is None:
-        raise ParameterError(
-            "nothing says how the users with human labels were chosen",
-            hint=f"pass {parameter('sampled', 'random')} if they are a random sample of all "
-            "users; users that were "
-            "chosen otherwise "
-            "(the first, the active, the doubtful) allow no correction",
-        )
-    check_choice("sampled", sampled, Sampled)
+    check_judged(sampled=sampled, confidence=confidence)
     pairs = _paired(human, judge)
     cells, left_out = _metrics(pairs)
     rows = []
@@ -249,6 +240,20 @@ def judged(
         labelled = len(human_side.units)
         settings["requests"] = {"labelled": labelled, "others": len(judge_side.units) - labelled}
     return JudgedResult(table, left_out, settings)
+
+
+def check_judged(*, sampled: Sampled | None, confidence: float = 0.95) -> None:
+    """Raise for options that no labels can mend."""
+    check_level("confidence", confidence)
+    if sampled is None:
+        raise ParameterError(
+            "nothing says how the users with human labels were chosen",
+            hint=f"pass {parameter('sampled', 'random')} if they are a random sample of all "
+            "users; users that were "
+            "chosen otherwise "
+            "(the first, the active, the doubtful) allow no correction",
+        )
+    check_choice("sampled", sampled, Sampled)
 
 
 def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:

@@ -229,23 +229,12 @@ def leaderboard(
     >>> board.table.select("system", "rank", "rank_low", "rank_high", "group").rows()[0]
     ('a', 1, 1, 1, 1)
     """
-    check_choice("by", by, Score)
-    check_choice("over", over, Over)
-    check_choice("missing", missing, MissingCells)
-    check_level("confidence", confidence)
-    check_positive(n_resamples=n_resamples, top=top)
-    check_count(least=0, seed=seed)
-    if over == "users" and by == "borda":
-        raise ParameterError(
-            "ranks within tasks are not smooth at ties, so that users do not tell their spread",
-            found=f"{parameter('by', 'borda')}, {parameter('over', 'users')}",
-            hint=parameter("by", "mean"),
-        )
+    options: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed}
+    check_leaderboard(by=by, over=over, missing=missing, top=top, **options)
     board = _read(systems, metric, missing)
     board = _turn(board, higher_is_better)
     _check_size(board, over)
     values = borda(board.values) if by == "borda" else board.values
-    options: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed}
     if over == "users":
         ranks = rank_by_covariance(values.mean(axis=0), _covariance(board), **options)
     else:
@@ -260,6 +249,31 @@ def leaderboard(
         "notes": _notes_on(board, by, over),
     }
     return _leaderboard(board, values, ranks, settings)
+
+
+def check_leaderboard(
+    *,
+    by: Score = "mean",
+    over: Over = "tasks",
+    missing: MissingCells = "error",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    top: int = _SHOWN,
+) -> None:
+    """Raise for options that no table can mend."""
+    check_choice("by", by, Score)
+    check_choice("over", over, Over)
+    check_choice("missing", missing, MissingCells)
+    check_level("confidence", confidence)
+    check_positive(n_resamples=n_resamples, top=top)
+    check_count(least=0, seed=seed)
+    if over == "users" and by == "borda":
+        raise ParameterError(
+            "ranks within tasks are not smooth at ties, so that users do not tell their spread",
+            found=f"{parameter('by', 'borda')}, {parameter('over', 'users')}",
+            hint=parameter("by", "mean"),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,7 @@ from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, check_level, t_quantile
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
+from rankwise.tables.times import Duration
 
 Shortcut: TypeAlias = Literal["popularity", "recent", "transitions", "random"]
 """A baseline that a system has to beat."""
@@ -214,13 +215,17 @@ def nulls(
     >>> row["of_system"], row["value"] < 0.4, row["verdict"]
     (1.0, True, 'personal')
     """
-    check_level("confidence", confidence)
-    check_positive(others=others)
-    check_count(least=0, seed=seed)
-    cell, k = _checked_metric(metric)
-    systems = systems_of(lists)
     known = _training_of(truth, train)
-    _check_baselines(baselines, known)
+    cell, k = check_nulls(
+        metric,
+        baselines=baselines,
+        window=window,
+        others=others,
+        confidence=confidence,
+        seed=seed,
+        is_trained=known is not None,
+    )
+    systems = systems_of(lists)
     _check_options(options)
 
     given = {name: value for name, value in options.items() if value is not None}
@@ -256,6 +261,26 @@ def nulls(
     return Nulls(pl.DataFrame(rows, schema=_ROW), settings)
 
 
+def check_nulls(
+    metric: str = "ndcg@10",
+    *,
+    baselines: Sequence[Shortcut | str] = ("popularity", "recent", "random"),
+    window: str = "30d",
+    others: int = 20,
+    confidence: float = 0.95,
+    seed: int = 0,
+    is_trained: bool = True,
+) -> tuple[str, int]:
+    """Return the name of the value and its cut-off; raise for options that no lists can mend."""
+    check_level("confidence", confidence)
+    check_positive(others=others)
+    check_count(least=0, seed=seed)
+    Duration.read("window", window)
+    cell, k = _checked_metric(metric)
+    _check_baselines(baselines, is_trained=is_trained)
+    return cell, k
+
+
 _ROW = {
     "system": pl.String,
     "null": pl.String,
@@ -283,7 +308,18 @@ def _checked_metric(metric: str) -> tuple[str, int]:
         raise MetricError(
             "nulls are of one metric with one cut-off", found=str(metric), hint='such as "ndcg@10"'
         )
-    return parsed.cells[0], int(parsed.ks[0])
+    cell = parsed.cells[0]
+    if parsed.value_kind != "mean":
+        raise MetricError(f"{cell} is not a mean over users, so lists of users cannot be exchanged")
+    if parsed.higher_is_better is not True:
+        raise MetricError(f"nulls are of a metric in which higher is better, and {cell} is not")
+    if not parsed.reads_truth or any(leaf.reads.facts for leaf in parsed.leaves):
+        raise MetricError(
+            "nulls compare lists with the ground truth, and with no other table",
+            found=cell,
+            hint='such as "ndcg@10"',
+        )
+    return cell, int(parsed.ks[0])
 
 
 def _check_mean(result: Result, cell: str) -> None:
@@ -295,14 +331,12 @@ def _check_mean(result: Result, cell: str) -> None:
         )
     if not result.is_mean_of_users(cell):
         raise MetricError(f"{cell} is not a mean over users, so lists of users cannot be exchanged")
-    if result.direction(cell) is not True:
-        raise MetricError(f"nulls are of a metric in which higher is better, and {cell} is not")
 
 
-def _check_baselines(baselines: Sequence[str], train: Any) -> None:
+def _check_baselines(baselines: Sequence[str], *, is_trained: bool) -> None:
     for name in baselines:
         check_choice("baselines", name, Shortcut)
-    if train is None and baselines:
+    if baselines and not is_trained:
         raise ParameterError(
             "shortcuts are fitted to training interactions, and there are none",
             found=parameter("baselines", list(baselines)),
@@ -324,11 +358,23 @@ def systems_of(lists: Any, *, alone: str = _ALONE) -> dict[str, Any]:
         isinstance(own, Mapping | str | Path | Table) or hasattr(own, "__arrow_c_stream__")
         for own in lists.values()
     )
-    if not is_named:
+    if not is_named or _has_scores(lists):
         return {alone: lists}
     if not lists:
         raise ParameterError("nulls need the lists of a system", found="none")
     return {str(name): own for name, own in lists.items()}
+
+
+def _has_scores(lists: Mapping[Any, Any]) -> bool:
+    """Return whether a mapping has the scores of each user's items, and not lists by system."""
+    values = [value for own in lists.values() if isinstance(own, Mapping) for value in own.values()]
+    if any(isinstance(value, int | np.integer) for value in values):
+        raise ParameterError(
+            "whole numbers are the scores of each user's items, or one item of each user",
+            found="{…: {…: " + str(values[0]) + "}}",
+            hint=f"write {{{_ALONE!r}: {{user: {{item: 3.0}}}}}}, or lists: {{user: [item]}}",
+        )
+    return bool(values) and all(isinstance(value, float | np.floating) for value in values)
 
 
 def _training_of(truth: Any, train: Any) -> Any:

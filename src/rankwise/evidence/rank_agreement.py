@@ -317,18 +317,15 @@ def rank_agreement(
     >>> agreement.table["rank_second"].to_list()
     [1, 1, 3, 4]
     """
-    check_level("confidence", confidence)
-    check_choice("missing", missing, Missing)
-    check_positive(n_resamples=n_resamples)
-    check_positive(least=0, seed=seed)
-    sides = _sides(first, second)
-    cells = _cells(sides, metrics, given=second is not None)
     options: dict[str, Any] = {
         "missing": missing,
         "confidence": confidence,
         "n_resamples": n_resamples,
         "seed": seed,
     }
+    check_rank_agreement(**options)
+    sides = _sides(first, second)
+    cells = cells_of_orders(sides, metrics, given=second is not None)
     orders = [_order(side, cell, **options) for side, cell in zip(sides, cells, strict=True)]
     return _agreement(list(sides[0]), orders, cells, options)
 
@@ -355,6 +352,20 @@ def _results_of(side: Any, name: str) -> dict[str, Result]:
     return dict(side)
 
 
+def check_rank_agreement(
+    *,
+    missing: Missing = "error",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> None:
+    """Raise for options that no results can mend."""
+    check_level("confidence", confidence)
+    check_choice("missing", missing, Missing)
+    check_positive(n_resamples=n_resamples)
+    check_positive(least=0, seed=seed)
+
+
 def _sides(first: Any, second: Any) -> tuple[dict[str, Result], dict[str, Result]]:
     """Return the comparable results of both orders, with the same systems in the same order."""
     one = _results_of(first, "first")
@@ -368,8 +379,7 @@ def _sides(first: Any, second: Any) -> tuple[dict[str, Result], dict[str, Result
             "both orders must be of the same systems",
             found=f"only in first: {apart[0]}; only in second: {apart[1]}",
         )
-    if len(one) < 2:
-        raise ParameterError("an order needs two systems or more", found=", ".join(one))
+    _check_several(one)
     by_unit = [
         systems_of((side,)).by_unit().single()
         for side in (one, {name: other[name] for name in one})
@@ -380,14 +390,26 @@ def _sides(first: Any, second: Any) -> tuple[dict[str, Result], dict[str, Result
     return by_unit[0], by_unit[1]
 
 
-def _cells(sides: Sequence[Mapping[str, Result]], metrics: Any, *, given: bool) -> list[str]:
-    """Return the value that each order is of."""
+def _check_several(systems: Mapping[str, Result]) -> None:
+    """Raise unless there is something to order."""
+    if len(systems) < 2:
+        raise ParameterError("an order needs two systems or more", found=", ".join(systems))
+
+
+def cells_of_orders(
+    sides: Sequence[Mapping[str, Result]], metrics: Any, *, given: bool
+) -> list[str]:
+    """Return the value that each order is of; ``given`` says that the second has its own results.
+
+    No value of a user is read: results without users do, too.
+    """
+    _check_several(sides[0])
     names = [metrics] if isinstance(metrics, str) or metrics is None else list(metrics)
     if not given and len(names) != 2:
         raise ParameterError(
             "nothing says what the second order is",
-            found=f"{parameter('metrics', metrics)}, and one mapping of results",
-            hint="pass the results by another judgment or split, or two metrics: "
+            found=f"{parameter('metrics', metrics)}, and results by one ground truth",
+            hint="give results by another judgment or split, or two metrics: "
             f"{parameter('metrics', ['ndcg@10', 'recall@10'])}",
         )
     if len(names) not in (1, 2):

@@ -210,18 +210,13 @@ def stability(
     >>> rw.stability([0.920, 0.905, 0.905, 0.915, 0.905])["mean"]["floor"]
     0.0278
     """
-    check_level("power", power)
-    check_level("confidence", confidence)
-    check_choice("missing", missing, Missing)
-    if difference is not None:
-        check_above_zero("difference", difference)
-    systems = _systems_of(runs)
     options: dict[str, Any] = {
         "difference": difference,
         "power": power,
         "confidence": confidence,
         "missing": missing,
     }
+    systems = check_stability(runs, metrics=metrics, **options)
     read = [
         _read_runs(name, of_system, metrics, missing, force=force) for name, of_system in systems
     ]
@@ -238,6 +233,28 @@ def stability(
     return Stability(
         table, of_users, {**options, "unit": unit, "notes": list(dict.fromkeys(notes))}
     )
+
+
+def check_stability(
+    runs: Runs | Mapping[str, Runs],
+    *,
+    metrics: str | Sequence[str] | None = None,
+    difference: float | None = None,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    missing: Missing = "error",
+) -> list[tuple[str, list[Any]]]:
+    """Return the runs of each system by name; raise for options that no values can mend."""
+    check_level("power", power)
+    check_level("confidence", confidence)
+    check_choice("missing", missing, Missing)
+    if difference is not None:
+        check_above_zero("difference", difference)
+    systems = _systems_of(runs)
+    for _, of_system in systems:
+        if all(isinstance(run, Result) for run in of_system):
+            _cells_of(_by_run(of_system), metrics)
+    return systems
 
 
 _COUNTS = ("runs_above", "runs_needed", "runs_low", "runs_high")
@@ -307,12 +324,17 @@ def _read_runs(
         raise ParameterError(
             "runs are results, or means of all of them", found=", ".join(dict.fromkeys(wrong))
         )
-    results = {f"run {at}": run for at, run in enumerate(runs, start=1)}
+    results = _by_run(runs)
     first = results["run 1"]
     cells = _cells_of(results, metrics)
     _check_runs(results, cells, force=force)
     values = [_values_of(results, cell, missing) for cell in cells]
     return _Read(system, values, first.sampling_unit.row, _notes_on_runs(results))
+
+
+def _by_run(runs: Sequence[Result]) -> dict[str, Result]:
+    """Return results by the names that messages call runs."""
+    return {f"run {at}": run for at, run in enumerate(runs, start=1)}
 
 
 def _cells_of(results: Mapping[str, Result], metrics: Any) -> list[str]:

@@ -243,10 +243,9 @@ def stages(
     >>> found.losses.select("fate", "share").rows()
     [('shown', 0.625), ('never retrieved', 0.125), ('ranked below 2', 0.25)]
     """
-    check_level("confidence", confidence)
-    asked = parse_all(metrics)
-    k = _deepest(asked)
-    _check_options(options, ranked, final)
+    has_order = ranked is not None or final is not None
+    asked, k = check_stages(metrics, confidence=confidence, has_order=has_order)
+    _check_options(options)
 
     truth, train = truth_and_train(truth, options.get("train"), columns)
     if train is not None and by:  # slices by popularity need it
@@ -282,6 +281,21 @@ def stages(
     )
 
 
+def check_stages(
+    metrics: str | Sequence[str] = "ndcg@10", *, confidence: float = 0.95, has_order: bool = True
+) -> tuple[tuple[Metric, ...], int]:
+    """Return the metrics and the largest cut-off; raise for options that no lists can mend."""
+    check_level("confidence", confidence)
+    if not has_order:
+        raise ParameterError(
+            "candidates alone have one stage: the order of the ranker or the final list is missing",
+            hint=f"pass {parameter('ranked')} or {parameter('final')}; the recall of candidates "
+            'alone is rw.evaluate(candidates, truth, "recall")',
+        )
+    asked = parse_all(metrics)
+    return asked, _deepest(asked)
+
+
 def _deepest(metrics: Sequence[Metric]) -> int:
     """Return the largest cut-off; raise if a metric has none, or is no mean over users."""
     for metric in metrics:
@@ -294,13 +308,7 @@ def _deepest(metrics: Sequence[Metric]) -> int:
     return max(k for metric in metrics for k in metric.k)
 
 
-def _check_options(options: Mapping[str, Any], ranked: Any, final: Any) -> None:
-    if ranked is None and final is None:
-        raise ParameterError(
-            "candidates alone have one stage: the order of the ranker or the final list is missing",
-            hint=f"pass {parameter('ranked')} or {parameter('final')}; the recall of candidates "
-            'alone is rw.evaluate(candidates, truth, "recall")',
-        )
+def _check_options(options: Mapping[str, Any]) -> None:
     for name in options:
         if name in _OWN:
             raise ParameterError(

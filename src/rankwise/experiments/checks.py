@@ -59,7 +59,7 @@ from rankwise.tables.formats import plain_stem
 from rankwise.tables.table import TableRole
 from rankwise.tables.training import TRAIN_GROUPS
 
-_TRAIN, _TRUTH = "write data: {train: …}, or split", "write data: {truth: …}, or split"  # hints
+_TRAIN_HINT, TRUTH_HINT = "write data: {train: …}, or split", "write data: {truth: …}, or split"
 
 
 def listed(values: Any) -> list[Any]:
@@ -137,10 +137,10 @@ def _check_baseline_tables(
     """Check that baselines have training interactions, and users to recommend to."""
     fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
     if fitted and not trained:
-        mistakes.add(("systems", fitted[0]), "a baseline needs training interactions", _TRAIN)
+        mistakes.add(("systems", fitted[0]), "a baseline needs training interactions", _TRAIN_HINT)
     if fitted and config.data.truth is None and config.split is None:
         mistakes.add(
-            ("systems", fitted[0]), "a baseline needs the users of the ground truth", _TRUTH
+            ("systems", fitted[0]), "a baseline needs the users of the ground truth", TRUTH_HINT
         )
 
 
@@ -151,22 +151,27 @@ def _check_group_tables(
     has_users = config.data.users is not None
     sliced = config.decision.slices if systems and config.decision is not None else None
     named = [*listed(config.evaluation.by), *listed(sliced)]
+    check_groups(named, ("evaluation", "by"), mistakes, has_users=has_users, trained=trained)
+
+
+def check_groups(
+    named: Iterable[str], place: Place, mistakes: ConfigErrors, *, has_users: bool, trained: bool
+) -> None:
+    """Check that there is a table that tells the groups of users that are named in a place."""
     groups = {name for crossed in named for name in crossed.split(CROSSED)}
     by = {name for name in groups if not is_truth_slice(name)}
     of_train = by & set(get_args(TrainGroup))
 
     if by - of_train and not has_users:
         mistakes.add(
-            ("evaluation", "by"),
-            "groups of users need the table of users",
-            "write data: {users: users.csv}",
+            place, "groups of users need the table of users", "write data: {users: users.csv}"
         )
     may_be_a_column = {"history"} if has_users else set[str]()
     if of_train - may_be_a_column and not trained:
         mistakes.add(
-            ("evaluation", "by"),
+            place,
             f"{', '.join(sorted(of_train))}: these groups of users need training interactions",
-            _TRAIN,
+            _TRAIN_HINT,
         )
 
 
@@ -206,12 +211,12 @@ def check_ranking(
     keys = evaluation.model_fields_set
     drawn_by = evaluation.negative_sampling if sampled else "uniform"
     if sampled and config.data.truth is None and config.split is None:
-        mistakes.add(("evaluation", "strategy"), "sampling needs the ground truth", _TRUTH)
+        mistakes.add(("evaluation", "strategy"), "sampling needs the ground truth", TRUTH_HINT)
     if drawn_by == "popularity" and not trained:
         mistakes.add(
             ("evaluation", "negative_sampling"),
             "drawing by popularity needs training interactions",
-            _TRAIN,
+            _TRAIN_HINT,
         )
     if not sampled:
         notes += [
@@ -237,7 +242,7 @@ def _check_candidates(
             mistakes.add(
                 ("evaluation", "candidates"),
                 "cold and warm items are told apart by training interactions",
-                _TRAIN,
+                _TRAIN_HINT,
             )
         if evaluation.candidates == "cold" and config.data.items is None:
             mistakes.add(
@@ -396,7 +401,7 @@ def check_inputs(
     mistakes: ConfigErrors,
 ) -> None:
     """Check that metrics and options have their tables; ``explicit`` holds the file's options."""
-    tables = _tables(config, folder, mistakes)
+    tables = named_tables(config, folder, mistakes)
     for metric, place in metrics.items():
         for check in _input_checks(metric, config, settings, tables):
             mistakes.tried(place, check)
@@ -433,7 +438,7 @@ def check_questions(
     mistakes.tried(("evaluation",), check)
 
 
-def _tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRole]:
+def named_tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRole]:
     """Return the tables that the configuration names, wrongly or not, including the split's."""
     roles: tuple[TableRole, ...] = ("truth", "train", "items", "users", "reference")
     tables: set[TableRole] = {role for role in roles if mistakes.says(("data", role))}

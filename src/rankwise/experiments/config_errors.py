@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,9 +13,8 @@ from rankwise.experiments.document import Document, Place, spelled
 from rankwise.messages import Parameter, Reference
 
 _T = TypeVar("_T")
-
-
 _V = TypeVar("_V")
+_Spell: TypeAlias = Callable[[Parameter | Reference, str | None], str]
 
 
 AS_BOOLEAN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
@@ -32,9 +31,12 @@ def _works(make: Callable[[], object]) -> bool:
 
 
 class ConfigErrors:
-    """The mistakes found so far, each with its line; ``spell`` writes what messages name."""
+    """The mistakes found so far, each with its line.
 
-    def __init__(self, document: Document, spell: Callable[[Parameter | Reference], str]) -> None:
+    ``spell`` writes what messages name, as the keys of the section of a mistake.
+    """
+
+    def __init__(self, document: Document, spell: _Spell) -> None:
         self.document = document
         self._spell = spell
         self._mistakes: dict[tuple[int, str], None] = {}
@@ -67,7 +69,8 @@ class ConfigErrors:
         try:
             return make()
         except RankwiseError as error:
-            told = error.spelled(self._spell)
+            section = str(place[0]) if place else None
+            told = error.spelled(lambda named: self._spell(named, section))
             self.add(place, told.what + (f" ({told.found})" if told.found else ""), told.hint)
         except (TypeError, ValueError) as error:
             self.add(place, str(error))

@@ -30,6 +30,7 @@ from rankwise.experiments.checks import (
     expected_results,
     listed,
     metrics_of,
+    named_tables,
     sources_of,
     systems_by_name,
 )
@@ -37,8 +38,10 @@ from rankwise.experiments.config_errors import ConfigErrors
 from rankwise.experiments.document import Document, Place, read_document
 from rankwise.experiments.keys import spell_as_key
 from rankwise.experiments.schema import Config, Source, json_schema
+from rankwise.experiments.study_checks import check_studies
 from rankwise.metrics.base import Metric
 from rankwise.results.intervals import CROSSED
+from rankwise.results.result import Result
 from rankwise.splits.reading import from_dict
 from rankwise.splits.splitter import SingleSplitter, Splitter
 from rankwise.tables.columns import key_of
@@ -229,6 +232,7 @@ def _evaluation(
         mistakes.is_wrong(("evaluation", key)) for key in _METRICS
     )
     settings = _settings(metrics, convention, explicit, mistakes)
+    expected: dict[str, Result] = {}
     if metrics and settings is not None and systems:  # else logged requests alone are evaluated
         check_inputs(config, folder, metrics, settings, explicit, mistakes)
         wrong = settings.jackknife is None and mistakes.says(
@@ -240,6 +244,11 @@ def _evaluation(
         check_comparisons(comparisons, expected, mistakes, complete=complete)
         if decision is not None:
             check_decision(decision, expected, mistakes, complete=complete)
+
+    tables = named_tables(config, folder, mistakes)
+    check_studies(
+        config, expected, settings, tables, mistakes, complete=complete and bool(expected)
+    )
     return settings, explicit
 
 

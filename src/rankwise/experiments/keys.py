@@ -4,28 +4,44 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 
+from rankwise.errors import RankwiseError
 from rankwise.experiments.schema import section_of
 from rankwise.messages import Parameter, Reference
 
 
-def spell_as_key(named: Parameter | Reference) -> str:
+def spell_as_key(named: Parameter | Reference, within: str | None = None) -> str:
     """Return a parameter, or those of a function, as keys in their section of a file.
 
-    What no section has is spelled as in Python.
+    What no section has is spelled as in Python. A message about the section ``within`` means the
+    keys of that section.
 
     >>> spell_as_key(Parameter("duplicates", '"first"')), spell_as_key(Parameter("train", ""))
     ('evaluation: {duplicates: first}', 'data: {train: …}')
+    >>> spell_as_key(Parameter("same_users", "False"), within="launches")
+    'launches: {same_users: false}'
     """
     if isinstance(named, Reference):
-        keys = [spell_as_key(parameter) for parameter in named.given]
+        keys = [spell_as_key(parameter, within) for parameter in named.given]
         return " and ".join(keys) or str(named)
-    section = section_of(named.name)
+    section = section_of(named.name, within)
     if section is None:
         return str(named)
     if named.source is None:
         return f"{section}.{named.name}"
     return f"{section}: {{{named.name}: {_flow(named.value) if named.source else '…'}}}"
+
+
+@contextmanager
+def spelling_keys(section: str) -> Iterator[None]:
+    """Spell what errors inside name as the keys of a section."""
+    try:
+        yield
+    except RankwiseError as error:
+        raise error.spelled(partial(spell_as_key, within=section)) from error
 
 
 def _flow(value: object) -> str:

@@ -28,6 +28,7 @@ from rankwise.experiments.checks import check_output, logged_sources, study_sour
 from rankwise.experiments.document import Place
 from rankwise.experiments.experiment import Experiment
 from rankwise.experiments.inputs import Evaluate, Inputs, Say, evaluate_locally
+from rankwise.experiments.keys import spelling_keys
 from rankwise.experiments.plan import check_plan, plan_file
 from rankwise.experiments.schema import Source, options_of
 from rankwise.experiments.studies import FOLDERS, STUDIES, Evidence, make_studies, measure_stability
@@ -598,10 +599,9 @@ def _decided(
     """Return and save the decision about systems or logged policies; None if not requested."""
     if experiment.decision is None:
         return None
-    decision = decide(results, **experiment.decision)
-    if (
-        isinstance(results, OffPolicy) and held is not None
-    ):  # results of systems name their plan themselves
+    with spelling_keys("decision"):
+        decision = decide(results, **experiment.decision)
+    if isinstance(results, OffPolicy) and held is not None:  # results name their plan themselves
         decision = held_to_plan(decision, [held])
     decision.save(out / _DECISION)
     done.append("the decision")

@@ -585,20 +585,39 @@ class Config(Section):
     ] = Field(default_factory=lambda: Engine(), description="Where the evaluation runs.")
 
 
-def section_of(name: str) -> str | None:
+_SECTIONS = {
+    "data": Data,
+    "evaluation": Evaluation,
+    "comparison": Comparison,
+    "decision": Decision,
+}
+_STUDIES = {
+    "launches": Launches,
+    "judged": Judged,
+    "agreement": Agreement,
+    "leaderboard": Leaderboard,
+    "nulls": Nulls,
+    "stages": Stages,
+    "stability": Stability,
+    "off_policy": LoggedPolicies,
+}
+
+
+def section_of(name: str, within: str | None = None) -> str | None:
     """Return the configuration section that has a Python parameter; None if no section does.
+
+    A message about the section ``within`` means its own key, if there is one of that name.
 
     >>> section_of("duplicates"), section_of("train"), section_of("correction"), section_of("folder")
     ('evaluation', 'data', 'comparison', None)
+    >>> section_of("metrics"), section_of("metrics", within="stages")
+    ('evaluation', 'stages')
     """
-    sections = {
-        "data": Data,
-        "evaluation": Evaluation,
-        "comparison": Comparison,
-        "decision": Decision,
-    }
+    own = {**_SECTIONS, **_STUDIES}.get(within or "")
+    if own is not None and name in own.model_fields:
+        return within
     return next(
-        (section for section, model in sections.items() if name in model.model_fields), None
+        (section for section, model in _SECTIONS.items() if name in model.model_fields), None
     )
 
 

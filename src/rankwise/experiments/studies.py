@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from rankwise.evidence.rank_agreement import RankAgreement, rank_agreement
 from rankwise.evidence.stability import Stability, stability
 from rankwise.evidence.stages import Stages, stages
 from rankwise.experiments.inputs import Evaluate, Inputs, Say
+from rankwise.experiments.keys import spelling_keys
 from rankwise.experiments.schema import LoggedTarget, Source
 from rankwise.offpolicy import policies
 from rankwise.offpolicy.off_policy import off_policy
@@ -59,39 +60,53 @@ def make_studies(
     """Yield file and study: past launches, labels, a second order, noise and logged requests."""
     config = inputs.experiment.config
     again = partial(_by_other_truth, inputs, evaluate, runs)
-    launches, board, labels, agreement = (
-        getattr(config, name) for name in ("launches", "leaderboard", "judged", "agreement")
-    )
-    if launches is not None:
-        options = launches.model_dump(exclude={"table"})
-        yield "launches.json", validate_metrics(inputs.path(launches.table), **options)
-    if board is not None:
-        options = board.model_dump(exclude={"table"})
-        yield "leaderboard.json", leaderboard(inputs.path(board.table), **options)
-    if labels is not None:
-        yield (
-            "judged.json",
-            judged(
-                human=again(labels.human), judge=results, **labels.model_dump(exclude={"human"})
-            ),
-        )
-    if agreement is not None:
-        second = None if agreement.truth is None else again(agreement.truth)
-        yield (
-            "agreement.json",
-            rank_agreement(results, second, **agreement.model_dump(exclude={"truth"})),
-        )
-    if config.nulls is not None:
-        yield "nulls.json", _nulls(config.nulls, inputs, runs)
-    if config.stages is not None:
-        yield "stages.json", _stages(config.stages, inputs)
-    if floor is not None:
-        yield "stability.json", floor
-    if config.off_policy is not None:
-        yield "off_policy.json", _off_policy(config.off_policy, inputs)
+    makers: dict[str, tuple[str, Callable[[Any], Evidence | None]]] = {
+        "launches": ("launches.json", partial(_validation, inputs)),
+        "leaderboard": ("leaderboard.json", partial(_leaderboard, inputs)),
+        "judged": ("judged.json", partial(_judged, results, again)),
+        "agreement": ("agreement.json", partial(_agreement, results, again)),
+        "nulls": ("nulls.json", partial(_nulls, inputs, runs)),
+        "stages": ("stages.json", partial(_stages, inputs)),
+        "stability": ("stability.json", lambda _: floor),
+        "off_policy": ("off_policy.json", partial(_off_policy, inputs)),
+    }
+    for section, (file, make) in makers.items():
+        asked = getattr(config, section)
+        if asked is None:
+            continue
+        with spelling_keys(section):
+            study = make(asked)
+        if study is not None:  # noise without runs
+            yield file, study
 
 
-def _off_policy(section: Any, inputs: Inputs) -> OffPolicy:
+def _validation(inputs: Inputs, section: Any) -> MetricValidation:
+    """Validate metrics by past launches."""
+    return validate_metrics(inputs.path(section.table), **section.model_dump(exclude={"table"}))
+
+
+def _leaderboard(inputs: Inputs, section: Any) -> Leaderboard:
+    """Rank the systems of a table."""
+    return leaderboard(inputs.path(section.table), **section.model_dump(exclude={"table"}))
+
+
+def _judged(
+    results: Mapping[str, Result], again: Callable[[Source], dict[str, Result]], section: Any
+) -> JudgedResult:
+    """Estimate the values by human labels."""
+    options = section.model_dump(exclude={"human"})
+    return judged(human=again(section.human), judge=results, **options)
+
+
+def _agreement(
+    results: Mapping[str, Result], again: Callable[[Source], dict[str, Result]], section: Any
+) -> RankAgreement:
+    """Tell whether two ground truths, or two metrics, order the systems alike."""
+    second = None if section.truth is None else again(section.truth)
+    return rank_agreement(results, second, **section.model_dump(exclude={"truth"}))
+
+
+def _off_policy(inputs: Inputs, section: Any) -> OffPolicy:
     """Estimate the values of policies on logged requests."""
     tables = {
         name: getattr(section, name) for name in ("exposures", "outcomes", "predictions", "items")
@@ -118,7 +133,7 @@ def _off_policy(section: Any, inputs: Inputs) -> OffPolicy:
     )
 
 
-def _nulls(section: Any, inputs: Inputs, runs: Mapping[str, Any]) -> Nulls:
+def _nulls(inputs: Inputs, runs: Mapping[str, Any], section: Any) -> Nulls:
     """Return the nulls of the systems that the configuration names."""
     names = section.systems or list(runs)
     unknown = [name for name in names if name not in runs]
@@ -135,7 +150,7 @@ def _nulls(section: Any, inputs: Inputs, runs: Mapping[str, Any]) -> Nulls:
     )
 
 
-def _stages(section: Any, inputs: Inputs) -> Stages:
+def _stages(inputs: Inputs, section: Any) -> Stages:
     """Compare the stages that a configuration describes."""
     orders = {
         name: inputs.table_or_path(getattr(section, name))
@@ -203,4 +218,5 @@ def measure_stability(inputs: Inputs, evaluate: Evaluate, say: Say) -> Stability
         say(f"evaluating run {at} of {len(section.runs)} …")
         lists = inputs.run(f"run {at}", source)
         runs.append(evaluate(lists, inputs.truth, experiment.metrics, inputs.options(source)))
-    return stability(runs, **section.model_dump(exclude={"runs", "at_most"}))
+    with spelling_keys("stability"):
+        return stability(runs, **section.model_dump(exclude={"runs", "at_most"}))

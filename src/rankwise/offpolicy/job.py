@@ -94,23 +94,12 @@ class Job:
         window: Any,
     ) -> Job:
         """Check the arguments, and read all tables but the exposures."""
-        _check_targets(targets)
-        if options.baseline not in (LOGGED, *targets):
-            raise ParameterError(
-                f"there is no policy {options.baseline!r} for the baseline",
-                found=", ".join([LOGGED, *targets]),
-            )
+        check_request(targets, options.baseline, reward, window, has_outcomes=outcomes is not None)
         policies = {
             name: as_policy(target, columns).with_tables_read(columns)
             for name, target in targets.items()
         }
         propensity = _read_propensity(propensity, columns)
-        if outcomes is None and (reward is not None or window is not None):
-            raise ParameterError(
-                "there are no outcomes",
-                found=parameter("reward") if reward is not None else parameter("window"),
-                hint="pass outcomes, or leave it out",
-            )
         table = read_outcomes(outcomes, columns, reward)
         job = cls(options, policies, propensity, predictions, table, columns, window)
         _ = job.estimator  # raises before the log is read
@@ -290,6 +279,28 @@ class Job:
         """Read the log of a table of exposures, or a piece that begins at ``first_row``."""
         return read_log(
             exposures, self.outcomes, self.columns, window=self.window, first_row=first_row
+        )
+
+
+def check_request(
+    targets: Any,
+    baseline: str,
+    reward: Mapping[str, float] | None,
+    window: Any,
+    *,
+    has_outcomes: bool,
+) -> None:
+    """Raise for names and options that no log can mend."""
+    _check_targets(targets)
+    if baseline not in (LOGGED, *targets):
+        raise ParameterError(
+            f"there is no policy {baseline!r} for the baseline", found=", ".join([LOGGED, *targets])
+        )
+    if not has_outcomes and (reward is not None or window is not None):
+        raise ParameterError(
+            "there are no outcomes",
+            found=parameter("reward") if reward is not None else parameter("window"),
+            hint=f"pass {parameter('outcomes')}, or leave it out",
         )
 
 

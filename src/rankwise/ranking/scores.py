@@ -508,7 +508,9 @@ def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:
     """Return ids as a series of integers or strings; raise if they are neither or mixed."""
     try:
         not_ids = isinstance(ids, str | bytes | pl.DataFrame)
-        values = [None] if not_ids else ids if isinstance(ids, pl.Series) else bounded(where, ids)
+        is_column = isinstance(ids, pl.Series) or hasattr(ids, "__arrow_c_array__")
+        is_column = is_column or hasattr(ids, "__arrow_c_stream__")
+        values = [None] if not_ids else ids if is_column else bounded(where, ids)
         series = pl.Series(role, values, strict=True)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         series = pl.Series(role, [None])
