@@ -15,16 +15,21 @@ from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import (
     AGREEMENT,
     CLAIM,
+    COMPARISON,
+    DECISION,
     INTERLEAVING,
     JUDGED,
     LAUNCHES,
     LEADERBOARD,
     NULLS,
     OFF_POLICY,
+    RESULT,
     SHIPPED,
+    SPLIT,
     STABILITY,
     STAGES,
     SavedForm,
+    form_of_keys,
 )
 from rankwise.errors import FileError
 
@@ -70,54 +75,53 @@ RankAgreement, Stability, Claim, Leaderboard, Nulls, Stages, Split or Folds
     ['observed', 'none']
     """
     path = check_path("path", path)
+    form = form_of(path)
+    if form is None:
+        is_folder = path.is_dir()
+        found = "a folder without result.json, comparison.json and split.json"
+        raise FileError(
+            "nothing that rankwise has saved is here",
+            where=str(path),
+            found=found if is_folder else "a file that is neither a decision nor a pointer",
+        )
+    module, name = _READERS[form]
+    reader = getattr(importlib.import_module(module), name)
+    return getattr(reader, "load", reader)(path)
+
+
+def form_of(path: Path) -> SavedForm | None:
+    """Return the form of a saved folder or file, by its names and keys alone; None if unknown.
+
+    Raises
+    ------
+    FileError
+        If nothing is there.
+    """
     try:
         names = {entry.name for entry in path.iterdir()}
     except NotADirectoryError:
-        if SHIPPED.key in _keys(path):
-            from rankwise.results.storage import open_result
-
-            return open_result(path)
-        from rankwise.comparison.decision import Decision
-
-        return Decision.load(path)
+        keys = _keys(path)
+        # What is no JSON is left to the reader of decisions, which says why.
+        return form_of_keys(keys) if keys else DECISION
     except OSError as error:
         raise FileError(
             "nothing that rankwise has saved is here", where=str(path), found=error.strerror
         ) from error
-
     if "comparison.json" in names:
-        from rankwise.comparison.comparison import Comparison
-
-        return Comparison.load(path)
-
+        return COMPARISON
     if "split.json" in names:
-        from rankwise.splits.reading import read
-
-        return read(path)
-
+        return SPLIT
     if "result.json" in names:
-        return _load_tables(path)
-
-    raise FileError(
-        "nothing that rankwise has saved is here",
-        where=str(path),
-        found="a folder without result.json, comparison.json and split.json",
-    )
+        return form_of_keys(_keys(path / "result.json")) or RESULT
+    return None
 
 
-def _load_tables(folder: Path) -> Any:
-    """Read a folder of tables with a ``result.json``, whose version key tells its form."""
-    keys = _keys(folder / "result.json")
-    for form, (module, name) in _STUDIES.items():
-        if form.key in keys:
-            return getattr(importlib.import_module(module), name).load(folder)
-
-    from rankwise.results.storage import load as load_result
-
-    return load_result(folder)
-
-
-_STUDIES: dict[SavedForm, tuple[str, str]] = {
+_READERS: dict[SavedForm, tuple[str, str]] = {
+    RESULT: ("rankwise.results.storage", "load"),
+    SHIPPED: ("rankwise.results.storage", "open_result"),
+    COMPARISON: ("rankwise.comparison.comparison", "Comparison"),
+    DECISION: ("rankwise.comparison.decision", "Decision"),
+    SPLIT: ("rankwise.splits.reading", "read"),
     OFF_POLICY: ("rankwise.offpolicy.result", "OffPolicy"),
     INTERLEAVING: ("rankwise.interleave.analysis", "Interleaving"),
     JUDGED: ("rankwise.evidence.judged", "JudgedResult"),
@@ -129,7 +133,7 @@ _STUDIES: dict[SavedForm, tuple[str, str]] = {
     STAGES: ("rankwise.evidence.stages", "Stages"),
     STABILITY: ("rankwise.evidence.stability", "Stability"),
 }
-"""The module and class of each form of tables beside a ``result.json``."""
+"""The module of each form, and the function or the class with a method `load` that reads it."""
 
 
 def _keys(path: Path) -> frozenset[str]:

@@ -216,6 +216,44 @@ def test_inspect(folder):
     assert "there is no column for the user" in rankwise_here(folder, "inspect", "odd.csv").stdout
 
 
+def test_what_rankwise_saved_is_inspected(tmp_path):
+    truth = {user: {user % 3, 5} for user in range(40)}
+    old = rw.evaluate({user: [4, 5] for user in truth}, truth, "recall@2")
+    new = rw.evaluate({user: [user % 3, 5] for user in truth}, truth, "recall@2")
+    new.save(tmp_path / "new")
+    rw.decide({"old": old, "new": new}, success="recall@2").save(tmp_path / "decision.json")
+    rw.compare({"old": old, "new": new}).save(tmp_path / "compared")
+    rw.leaderboard({"a": {"x": 1, "y": 3}, "b": {"x": 2, "y": 1}}).save(tmp_path / "board")
+    rankwise_here(tmp_path, "ship", "new", "shipped.json")
+    for path, said in (
+        ("new", ("folder: new", "holds: a saved result", "recall@2: 1.0")),
+        ("decision.json", ("file: decision.json", "holds: a saved decision", "says:\n  SHIP")),
+        ("compared", ("holds: a saved comparison", "new beats old on recall@2")),
+        ("board", ("holds: a saved leaderboard", "systems")),
+        ("shipped.json", ("holds: a pointer to what shipped", "  folder: new", "recall@2: 1.0")),
+    ):
+        done = rankwise_here(tmp_path, "inspect", path)
+        assert done.returncode == 0, done.stderr
+        assert all(part in done.stdout for part in said), done.stdout
+    facts = json.loads(rankwise_here(tmp_path, "inspect", "board", "--format", "json").stdout)
+    assert facts["holds"] == "a saved leaderboard"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("decision.json", "a file of the form 'decision'"), ("board", "of the form 'leaderboard'")],
+)
+def test_other_saved_forms_are_no_results(tmp_path, path, said):
+    truth = {user: {1} for user in range(40)}
+    results = {name: rw.evaluate({u: [1] for u in truth}, truth, "mrr@1") for name in "ab"}
+    rw.decide(results, success="mrr@1").save(tmp_path / "decision.json")
+    rw.leaderboard({"a": {"x": 1, "y": 3}, "b": {"x": 2, "y": 1}}).save(tmp_path / "board")
+    results["a"].save(tmp_path / "a")
+    done = rankwise_here(tmp_path, "compare", "a", path)
+    assert done.returncode in (2, 3)
+    assert said in done.stderr
+
+
 def test_what_was_seen(folder):
     (folder / "train.csv").write_text("user,item\n1,5\n3,6\n")
     done = rankwise_here(

@@ -324,21 +324,23 @@ def _reported(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
 def inspect_command(path: str, columns: dict[str, Any], form: str) -> None:
     """Show how PATH is read: the format and columns of a file, or the content of a folder.
 
-    For a file, the role of each column is shown as well; for a folder, the saved result, or the
-    split with its card.
+    For a table, the role of each column is shown as well; for what rankwise saved, what it says;
+    for a split, its card.
     """
     from rankwise.core.terminal import as_json
-    from rankwise.tables.files import is_table_folder
-    from rankwise.tables.storage import is_folder
 
-    is_other = is_folder(path) and not is_table_folder(path)
-    facts = _of_folder(Path(path), columns) if is_other else _of_file(path, columns)
-    first_rows = facts.pop("first rows", [])
+    facts = _of_saved(Path(path)) or _of_table_or_split(path, columns)
     if form == "json":
+        facts.pop("first rows", None)
         click.echo(as_json(facts), nl=False)
         return
-    rows = ["first rows:", *(f"  {row}" for row in first_rows)] if first_rows else []
+    below = {name: facts.pop(name) for name in ("first rows", "says") if facts.get(name)}
+    rows = [line for name, lines in below.items() for line in (f"{name}:", *_indented(lines))]
     click.echo("\n".join(map(printable, [*_table_lines(facts), *rows])))
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
 
 
 def _table_lines(facts: dict[str, Any], indent: str = "") -> list[str]:
@@ -356,14 +358,43 @@ def _table_lines(facts: dict[str, Any], indent: str = "") -> list[str]:
 _TABLES = (".csv", ".tsv", ".parquet", ".inter", ".txt", ".run", ".qrels")
 
 
+def _of_saved(path: Path) -> dict[str, Any] | None:
+    """Return the content of what rankwise saved; None for splits, and for what it did not save."""
+    from rankwise.core.saved_forms import RESULT, SHIPPED, SPLIT
+    from rankwise.errors import FileError
+    from rankwise.loading import form_of, load
+    from rankwise.results.shipped import read_shipped
+
+    try:
+        form = form_of(path)
+    except FileError:  # the reader of tables says that nothing is there
+        return None
+    is_table = not path.is_dir() and path.suffix != ".json"
+    if is_table or form is None or form is SPLIT:
+        return None
+    if form is RESULT:
+        return _of_result(path)
+    if form is SHIPPED:
+        result = read_shipped(path).checked_result()
+        return {"file": str(path), "holds": f"a {form.name}", "result": _of_result(result)}
+    kind, says = "folder" if path.is_dir() else "file", str(load(path)).splitlines()
+    return {kind: str(path), "holds": f"a saved {form.name}", "says": says}
+
+
+def _of_table_or_split(path: str, columns: dict[str, Any]) -> dict[str, Any]:
+    from rankwise.tables.files import is_table_folder
+    from rankwise.tables.storage import is_folder
+
+    is_split = is_folder(path) and not is_table_folder(path)
+    return _of_folder(Path(path), columns) if is_split else _of_file(path, columns)
+
+
 def _of_folder(folder: Path, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a folder: a saved result, or the parts of a split."""
+    """Return the content of a folder: the parts of a split."""
     from rankwise.errors import FileError
     from rankwise.splits import read
     from rankwise.splits.split import Folds
 
-    if (folder / "result.json").is_file():
-        return _of_result(folder)
     try:
         split = read(folder, columns=columns or None)
     except FileError as error:

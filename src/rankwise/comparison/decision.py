@@ -16,7 +16,7 @@ import polars as pl
 from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.summary import join_paragraphs, movers_text, verdict_line
 from rankwise.core.arguments import check_path
-from rankwise.core.saved_forms import DECISION
+from rankwise.core.saved_forms import DECISION, form_of_keys
 from rankwise.core.terminal import (
     Cell,
     Detail,
@@ -380,7 +380,7 @@ def _decision_p(row: Mapping[str, Any]) -> str:
 
 
 def _is_decision(content: Mapping[str, Any]) -> bool:
-    return content.keys() >= {DECISION.key, "outcome", "rule", "sha256"}
+    return form_of_keys(content.keys()) is DECISION
 
 
 def _read_decision(file: Path) -> Decision:

@@ -8,7 +8,7 @@ have to read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -300,3 +300,17 @@ FORMS = {
     )
 }
 """Every saved form, by name."""
+
+
+def form_of_keys(keys: Collection[str]) -> SavedForm | None:
+    """Return the form of a JSON file with these keys at the top; None if it is of no saved form.
+
+    >>> form_of_keys({"nulls_version", "settings"}).name
+    'nulls'
+    >>> form_of_keys({"version", "outcome", "rule", "sha256"}).name
+    'decision'
+    """
+    if {DECISION.key, "outcome", "rule", "sha256"} <= set(keys):  # other files have a version, too
+        return DECISION
+    own_key = (form for form in FORMS.values() if form.key != "version")
+    return next((form for form in own_key if form.key in keys), None)

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.saved_forms import form_of_keys
 from rankwise.core.units import REQUEST
 from rankwise.errors import ColumnError, FileError, RankwiseError
 from rankwise.metrics.base import Metric, ValueKind, parse
@@ -384,6 +385,9 @@ def _read(source: Any) -> tuple[pl.DataFrame, str]:
         content = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(content, dict) and content.keys() >= _EVALUATION:
             return pl.DataFrame(schema=dict.fromkeys(content, pl.Null)), str(path)
+        form = form_of_keys(content) if isinstance(content, dict) else None
+        if form is not None:
+            raise ValueError(f"a file of the form {form.name!r}, which {form.writer} wrote")
         return pl.DataFrame(content), str(path)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise FileError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.core import __version__
-from rankwise.core.saved_forms import SHIPPED
+from rankwise.core.saved_forms import SHIPPED, form_of_keys
 from rankwise.core.terminal import as_json
 from rankwise.errors import FileError
 from rankwise.tables.storage import file_hash, read_object, refuse_replacing, write_text
@@ -66,7 +66,7 @@ class Shipped:
 
 def is_shipped(path: Path) -> bool:
     """Return whether a path is a pointer to the result that shipped last."""
-    return SHIPPED.key in _content_of(path)
+    return form_of_keys(_content_of(path).keys()) is SHIPPED
 
 
 def read_shipped(path: Path) -> Shipped:

@@ -32,7 +32,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.hashing import json_hash
-from rankwise.core.saved_forms import RESULT, SavedForm
+from rankwise.core.saved_forms import RESULT, SavedForm, form_of_keys
 from rankwise.core.terminal import as_json
 from rankwise.errors import FileError, OutputError, RankwiseError
 
@@ -327,6 +327,13 @@ def read_folder(
     ) from gone
 
 
+def _check_form(head: Mapping[str, Any], form: SavedForm) -> None:
+    """Raise if a file is of another form, which `rankwise.load` reads."""
+    other = form_of_keys(head.keys())
+    if other is not None and other is not form:
+        raise ValueError(f"it is of the form {other.name!r}, which {other.writer} wrote")
+
+
 def _read_head(folder: Path, form: SavedForm) -> dict[str, Any]:
     """Read ``result.json``, and check its version and hash."""
     path = folder / _HEAD
@@ -334,6 +341,7 @@ def _read_head(folder: Path, form: SavedForm) -> dict[str, Any]:
         if path.exists() and not path.is_file():
             raise ValueError(f"{_HEAD} is no regular file")
         head: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        _check_form(head, form)
         version, digest = form.version_of(head), head.pop("sha256", None)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise FileError(
