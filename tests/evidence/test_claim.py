@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, t, ttest_ind, ttest_rel
 
@@ -173,7 +173,54 @@ def test_sentences():
     assert "is found 4 times in 5 with 11,778 users" in text
     assert "equal to the printed digit" in rw.claim("0.3", users=50, baseline="0.3").sentences[1]
     known = rw.claim("0.310", users=943, sd=0.6)
-    assert "cannot be that of users" in known.sentences[0]
+    assert "cannot be that of users with a mean of 0.310" in known.sentences[1]
+
+
+def test_a_stated_deviation_is_checked_beside_a_baseline():
+    fits = rw.claim("0.31", users=943, metric="ndcg@10", baseline="0.29", sd=0.3)
+    assert not any("cannot be" in sentence for sentence in fits.sentences)
+    assert "t interval\n" in repr(fits)
+    large = rw.claim("0.31", users=943, metric="ndcg@10", baseline="0.29", sd=0.457)
+    assert "users with a mean of 0.29: it is at most 0.456" in large.sentences[-1]
+    assert sum("cannot be" in sentence for sentence in large.sentences) == 1
+    assert "t interval, widest" in repr(large)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=6, max_size=30),
+    st.integers(1, 4),
+)
+def test_no_sample_contradicts_a_stated_deviation(pairs, digits):
+    x, y = np.array(pairs).T
+    y = y.mean() + (y - y.mean()) * x.std() / max(y.std(), 1e-9)  # of the same deviation
+    assume(x.std() > 0.01)
+    assume(y.min() >= 0)
+    assume(y.max() <= 1)
+    value, baseline = (f"{mean:.{digits}f}" for mean in (x.mean(), y.mean()))
+    sd = float(x.std(ddof=1))
+    for paired, test in ((True, ttest_rel), (False, ttest_ind)):
+        found = rw.claim(value, users=len(x), baseline=baseline, sd=sd, paired=paired)
+        row = found.pairs.row(0, named=True)
+        if found.table["sd_possible"].all():
+            assert row["p_least"] - 1e-9 <= test(x, y).pvalue <= row["p_most"] + 1e-9
+            wide = rw.claim(value, users=len(x), baseline=baseline, paired=paired)
+            assert row["p_most"] <= wide.pairs["p_most"][0] + 1e-9
+
+
+def test_a_stated_deviation_may_decide():
+    table = {"users": 943, "metric": "ndcg@10", "baseline": "0.290"}
+    assert rw.claim("0.310", **table).verdicts == ["not decided by the table"]
+    decided = rw.claim("0.310", sd=0.1, **table)
+    assert decided.verdicts == ["significant in any case"]
+    assert "with the stated standard deviation, 0.100" in decided.sentences[0]
+    assert decided.pairs["sd_most"].to_list() == [pytest.approx(0.2)]
+    far = rw.claim("0.31", sd=0.1, **table | {"baseline": "0.29"})
+    assert far.verdicts == ["not decided by the table"]  # for the digits leave 0.01
+    assert far.sentences[1].startswith("At the printed difference it would be significant")
+    other = rw.claim("0.310", sd=0.2, paired=False, **table)
+    assert other.pairs["p_most"][0] == pytest.approx(
+        float(2 * t.sf(0.019 / (0.2 * math.sqrt(2 / 943)), 2 * 942))
+    )
 
 
 def test_a_column_of_a_table_is_compared_with_the_best():

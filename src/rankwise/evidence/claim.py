@@ -86,11 +86,20 @@ class Claim(ResultTable):
         """What the table supports, the most important sentence first."""
         if self.users is not None:
             return [_users_sentence(self.users, self.settings)]
-        impossible = [row for row in self.table.to_dicts() if row["counts"] == []]
+        rows = self.table.to_dicts()
+        impossible = [row for row in rows if row["counts"] == []]
         sentences = [_impossible_sentence(row, self.settings) for row in impossible]
+        fits = {row["system"]: row["sd_possible"] for row in rows}
         for pair in self.pairs.to_dicts():
-            sentences += _pair_sentences(pair, self.settings)
-        return sentences or [_single_sentence(self.table.row(0, named=True), self.settings)]
+            is_used = fits[pair["system"]] and fits[pair["baseline"]]
+            is_used = is_used and self.settings["kind"] != "hits"
+            settings = self.settings if is_used else {**self.settings, "sd": None}
+            sentences += _pair_sentences(pair, settings)
+        sentences = sentences or [_single_sentence(rows[0], self.settings)]
+        return [
+            *sentences,
+            *(_deviation_sentence(row) for row in rows if row["sd_possible"] is False),
+        ]
 
     def _tables_at(self, detail: Detail) -> list[TableView]:
         """Return the sentences with the intervals of each value."""
@@ -105,9 +114,10 @@ class Claim(ResultTable):
             for row in self.table.to_dicts()
         ]
         of_hits = self.settings["kind"] == "hits"
+        is_stated = self.table["sd_possible"].fill_null(value=False).all()
         wide = "interval" if of_hits else "interval whatever the users' values"
         table = TableView(
-            ("value", wide, "t interval, widest"),
+            ("value", wide, "t interval" if is_stated else "t interval, widest"),
             rows,
             self.notes,
             title="Published values.",
@@ -172,7 +182,8 @@ def claim(
     alpha : float, default=0.05
         The significance level.
     sd : float, optional
-        A published standard deviation of the users' values.
+        A published standard deviation of the users' values, of every system: it is checked, and
+        users' differences deviate by its double at most.
     difference_sd : float, optional
         A published standard deviation of the users' differences: the answer is then exact.
     per : int, default=1
@@ -258,6 +269,7 @@ def claim(
         "users": users,
         "per": per,
         "paired": paired,
+        "sd": sd,
         "difference_sd": difference_sd,
         "most": most,
         "notes": ["A value that is no text is taken to be exact."] if exact else [],
@@ -266,7 +278,7 @@ def claim(
         return _possible(printed, settings)
     check_count(least=2, users=users)
     table = pl.DataFrame(
-        [_row(name, one, settings, sd) for name, one in printed.items()],
+        [_row(name, one, settings) for name, one in printed.items()],
         schema_overrides={"counts": pl.List(pl.Int64)},
     )
     pairs = _pairs(printed, settings, difference_sd)
@@ -366,11 +378,9 @@ def _read(value: Published) -> tuple[float, float, str]:
     return number * scale, 0.5 * 10.0**-digits * scale, text
 
 
-def _row(
-    name: str, printed: PrintedValue, settings: Mapping[str, Any], sd: float | None
-) -> dict[str, Any]:
+def _row(name: str, printed: PrintedValue, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the printed mean of a system says."""
-    users, alpha = settings["users"], settings["alpha"]
+    users, alpha, sd = settings["users"], settings["alpha"], settings["sd"]
     low, high = settings["bounds"]
     graded = graded_mean(printed, users, alpha)
     counts = printed.counts(users) if settings["kind"] == "hits" else None
@@ -443,7 +453,8 @@ def _pair(
     row |= {"system": system, "baseline": base, "value": one.text, "value_baseline": other.text}
     gap = one.value - other.value
     row["difference"] = unit * gap
-    graded = graded_difference(one, other, users, alpha)
+    deviation = _deviation_of_each(one, other, settings)
+    graded = graded_difference(one, other, users, alpha, deviation or math.inf)
     found: DifferenceClaim | None = graded
     if settings["kind"] == "hits":
         of_hits = hits_difference(one, other, users)  # None if no numbers of hits print so
@@ -454,7 +465,7 @@ def _pair(
     p_least, p_most = found.p_least, found.p_most
     row |= dict.fromkeys(("low", "high", "exact_least", "exact_most"), math.nan)
     if not settings["paired"]:
-        p_least, p_most = 0.0, unpaired_p(one, other, users)
+        p_least, p_most = unpaired_p(one, other, users, deviation)
         if settings["kind"] == "hits":
             p_least, p_most = unpaired_p_of_hits(one, other, users)
     elif difference_sd is not None:
@@ -482,6 +493,21 @@ def _pair(
         if gap and widest > 0 and settings["paired"]
         else None,
     }
+
+
+def _deviation_of_each(
+    one: PrintedValue, other: PrintedValue, settings: Mapping[str, Any]
+) -> float | None:
+    """Return the stated deviation of users' values in [0, 1]; None if neither system can have it."""
+    if settings["sd"] is None:
+        return None
+    low, high = settings["bounds"]
+    scaled = float(settings["sd"]) / (high - low)
+    most = min(
+        graded_mean(printed, settings["users"], settings["alpha"]).sd_most
+        for printed in (one, other)
+    )
+    return scaled if scaled <= most * (1 + 1e-9) else None
 
 
 def _p_of_sd(difference: float, deviation: float, users: int) -> float:
@@ -522,10 +548,15 @@ def _single_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str
     """Return what one mean says."""
     level = level_text(1 - settings["alpha"])
     limits = limits_text(row["low"], row["high"], brief)
-    sentence = f"{row['value']} ({_on(settings)}) is {limits} for other users ({level})."
-    if row["sd_possible"] is False:
-        sentence += f" The standard deviation cannot be that of users: it is at most {brief(row['sd_most'])}."
-    return sentence
+    return f"{row['value']} ({_on(settings)}) is {limits} for other users ({level})."
+
+
+def _deviation_sentence(row: Mapping[str, Any]) -> str:
+    """Return that the stated deviation is larger than that of any users with this mean."""
+    return (
+        f"The stated standard deviation cannot be that of users with a mean of {name_of(row)}: it "
+        f"is at most {brief(row['sd_most'])}."
+    )
 
 
 def _impossible_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
@@ -553,21 +584,30 @@ def _pair_sentences(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> lis
         size = f"p below {_above(most)}" if most < 0.001 else f"p is {most:.2g} or less"
         given = _condition_of_verdict(settings, "the users' values are")
         return [f"{one} {better} {other} on {users} {given} ({size})."]
-    of_what = "the standard deviation of the differences"
-    asked = of_what if settings["paired"] else "the standard deviation of each system"
     return [
         f"This table does not decide whether {one} differs from {other} ({_on(settings)}).",
         _condition_text(pair, settings),
-        f"Ask for the values per user, {asked}, or a p-value.",
+        f"Ask for {_missing(settings)}.",
     ]
+
+
+def _missing(settings: Mapping[str, Any]) -> str:
+    """Return what would decide a claim."""
+    if settings["paired"]:
+        return "the values per user, the standard deviation of the differences, or a p-value"
+    if settings["sd"] is None and settings["kind"] != "hits":
+        return "the values per user, their standard deviation, or a p-value"
+    return "the values per user, or a p-value"
 
 
 def _condition_of_verdict(settings: Mapping[str, Any], they_are: str) -> str:
     """Return the clause that a verdict holds for all values, or by the stated standard deviation."""
-    deviation = settings["difference_sd"]
-    if deviation is None:
-        return f"whatever {they_are}"
-    return f"with differences of the stated standard deviation, {brief(deviation)}"
+    if settings["difference_sd"] is not None:
+        deviation = brief(settings["difference_sd"])
+        return f"with differences of the stated standard deviation, {deviation}"
+    if settings["sd"] is not None:
+        return f"whatever {they_are}, with the stated standard deviation, {brief(settings['sd'])}"
+    return f"whatever {they_are}"
 
 
 def _names(pair: Mapping[str, Any]) -> tuple[str, str]:
@@ -604,13 +644,16 @@ def _condition_text(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> str
             f"{_least(pair):.2g} to {_most(pair):.2g}. {rounding}"
         ).rstrip()
     if not settings["paired"]:
-        p = f"p is {pair['p_least']:.2g} to {pair['p_most']:.2g}, by how users' values vary."
-        return f"{p} {rounding}".rstrip()
+        by = "" if settings["sd"] is not None else ", by how users' values vary"
+        return f"p is {pair['p_least']:.2g} to {pair['p_most']:.2g}{by}. {rounding}".rstrip()
     if not pair["difference"]:
         return f"They are equal to the printed digit. {rounding}".rstrip()
+    if pair["sd_most"] < pair["sd_critical"]:
+        return f"At the printed difference it would be significant in any case. {rounding}".rstrip()
+    stated = "" if settings["sd"] is None else " and the stated standard deviation of the values"
     return (
         "It would be significant if the users' differences had a standard deviation below "
-        f"{brief(pair['sd_critical'])}; with these means it is anything from 0 to "
+        f"{brief(pair['sd_critical'])}; with these means{stated} it is anything from 0 to "
         f"{brief(pair['sd_most'])}. {rounding}"
     ).rstrip()
 

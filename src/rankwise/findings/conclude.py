@@ -163,8 +163,9 @@ def _conclude(finding: _F, adjusted: _Adjusted, family: Family) -> _F:
     why = finding.why
     if verdict == "not checked" and not why:
         why = NO_TEST
-    concluded = replace(
+    return replace(
         finding,
+        means=_means(finding, verdict, adjusted, family),
         test=replace(
             finding.test,
             p_adjusted=adjusted.difference,
@@ -181,7 +182,6 @@ def _conclude(finding: _F, adjusted: _Adjusted, family: Family) -> _F:
             *_opposite_flags(finding, shown=adjusted.difference < family.alpha),
         ),
     )
-    return replace(concluded, means=_means(concluded, adjusted, family))
 
 
 def _margin_tests(tests: MarginTests, adjusted: _Adjusted, alpha: float) -> MarginTests:
@@ -278,7 +278,7 @@ def _verdict(finding: Finding, adjusted: _Adjusted, unseen: UnseenLosses, alpha:
     return "not checked" if math.isnan(adjusted.difference) else "not shown"
 
 
-def _means(finding: Finding, adjusted: _Adjusted, family: Family) -> Means:
+def _means(finding: Finding, verdict: str, adjusted: _Adjusted, family: Family) -> Means:
     """Return the means with the intervals of the test and the level of the verdict."""
     means = finding.means
     if finding.limits_of is None:
@@ -298,7 +298,7 @@ def _means(finding: Finding, adjusted: _Adjusted, family: Family) -> Means:
     margin_level = {
         "equivalent": adjusted.equivalence_level,
         "not worse": adjusted.not_worse_level,
-    }.get(finding.test.verdict or "")
+    }.get(verdict)
     if margin_level is not None and finding.margin_limits_of is not None:
         confidence = 1 - 2 * margin_level
         limits = finding.margin_limits_of(2 * margin_level)

@@ -286,7 +286,24 @@ def _sides_of_many(pairs: Sequence[Differences], largest: float) -> tuple[list[f
         )
 
     pairs_by_thread(work, len(pairs), pairs[0].n)
-    return _tails(saddles).tolist(), _means_of_bins(coarse, limits[:, :1], limits[:, 1:])
+    rows = _means_of_bins(_pack(coarse), limits[:, :1], limits[:, 1:])
+    return _tails(saddles).tolist(), rows
+
+
+def _pack(cells: Floats) -> Floats:
+    """Return the bins of each pair that are not empty, in order; all where few are empty.
+
+    Differences of few kinds leave most bins empty, and every bin costs a logarithm at every step.
+    """
+    is_filled = cells[:, :, 0] > 0
+    places = is_filled.cumsum(axis=1)
+    width = -(-int(places[:, -1].max(initial=0)) // LANES) * LANES
+    if 2 * width > cells.shape[1]:
+        return cells
+    packed = np.zeros((len(cells), width, 2))
+    rows, bins = is_filled.nonzero()
+    packed[rows, places[rows, bins] - 1] = cells[rows, bins]
+    return packed
 
 
 def _means_of_bins(cells: Floats, least: Any, most: Any) -> _Rows:
@@ -395,17 +412,29 @@ def _largest_losses(losses: Floats, counts: Floats, levels: Floats) -> Floats:
 
     with np.errstate(divide="ignore"):
         last = np.where(most > 0, 1.0 / np.maximum(most, 0.0), math.inf)
-    spread = np.sqrt((counts * unit**2).sum(axis=1))
-    spread = np.where(spread > 0, spread, 1.0)
-    start = np.minimum(goals / spread, last / 2)
+    square = (counts * unit**2).sum(axis=1)
+    spread = np.sqrt(np.where(square > 0, square, 1.0))
+
+    def at_gain(points: Floats) -> tuple[Floats, Floats]:
+        return -_score_losses(unit, counts, points)[0], points
+
+    # Where the difference is small it may bear no loss: the score without any loss tells.
+    nothing, mean = np.zeros(len(goals)), -(counts * unit).sum(axis=1)
+    is_small = is_gain & (most > 0) & (mean < goals * spread)
+    start = np.minimum(mean / spread**2, last / 2)
+    farthest = _solve(at_gain, start, spread**2, (nothing, last), is_small)
+    _, scores = _score_losses(unit, counts, farthest)
+    is_borne = is_gain & (~is_small | (scores > goals))
+    last = np.where(is_small, farthest, last)
 
     def at(points: Floats) -> tuple[Floats, Floats]:
         gains, scores = _score_losses(unit, counts, points)
         with np.errstate(divide="ignore"):
             found = np.where(gains > 0, 1.0 / (points + 1.0 / np.maximum(gains, 0.0)), 0.0)
-        return scores - goals, found
+        return np.where(gains > 0, scores, math.inf) - goals, found
 
-    found = _solve(at, start, spread, (np.zeros(len(start)), last), is_gain)
+    start = np.minimum(goals / spread, last / 2)
+    found = _solve(at, start, spread, (nothing, last), is_borne)
     is_alike = (counts > 0).sum(axis=1) == 1  # of one value the probability has a closed form
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = 1.0 / np.expm1(-np.log(levels) / counts.sum(axis=1))
@@ -416,7 +445,7 @@ def _largest_losses(losses: Floats, counts: Floats, levels: Floats) -> Floats:
 def _score_losses(losses: Floats, counts: Floats, points: Floats) -> tuple[Floats, Floats]:
     """Return the gain A at saddle points, and the normal quantile of the p-value that belongs to it.
 
-    Where no added loss has this saddle point the gain is not above 0, and p is taken as 0.
+    Where no added loss has this saddle point the gain is not above 0, and p is that of no loss.
     """
     from scipy.special import ndtr, ndtri
 
@@ -443,8 +472,7 @@ def _score_losses(losses: Floats, counts: Floats, points: Floats) -> tuple[Float
     with np.errstate(divide="ignore", invalid="ignore"):
         tails = ndtr(-root) + density * (1.0 / u - 1.0 / root)
     tails = np.where(root < 1e-4, 0.5, tails)
-    scores = -ndtri(np.clip(tails, 1e-300, 1.0))
-    return gains, np.where(gains > 0, scores, math.inf)
+    return gains, -ndtri(np.clip(tails, 1e-300, 1.0))
 
 
 def _solve(

@@ -220,9 +220,15 @@ def _p_of_t(difference: float, deviation: float, users: int) -> float:
 
 
 def graded_difference(
-    printed: PrintedValue, baseline: PrintedValue, users: int, alpha: float
+    printed: PrintedValue,
+    baseline: PrintedValue,
+    users: int,
+    alpha: float,
+    deviation: float = math.inf,
 ) -> DifferenceClaim:
     """Return what two printed means of graded values in [0, 1] say.
+
+    With a standard deviation of the users' values, that of their differences is at most its double.
 
     >>> one, other = PrintedValue(".31", 0.31, 0.305, 0.315), PrintedValue(".29", 0.29, 0.285, 0.295)
     >>> found = graded_difference(one, other, 943, 0.05)
@@ -230,7 +236,7 @@ def graded_difference(
     (0.3129, 0.7747)
     """
     if printed.value < baseline.value:
-        turned = graded_difference(baseline, printed, users, alpha)
+        turned = graded_difference(baseline, printed, users, alpha, deviation)
         return DifferenceClaim(
             -turned.high,
             -turned.low,
@@ -240,7 +246,7 @@ def graded_difference(
             sd_most=turned.sd_most,
         )
     low, high = printed.low - baseline.high, printed.high - baseline.low
-    nearest = _widest_of_difference(printed.low, baseline.high, users)
+    nearest = min(_widest_of_difference(printed.low, baseline.high, users), 2 * deviation)
     gap = printed.value - baseline.value
     return DifferenceClaim(
         low=low,
@@ -248,7 +254,7 @@ def graded_difference(
         p_least=0.0 if high > 0 else 1.0,
         p_most=_p_of_t(low, nearest, users) if low > 0 else 1.0,
         sd_critical=gap * math.sqrt(users) / t_quantile(1 - alpha / 2, users - 1),
-        sd_most=_widest_of_difference(printed.value, baseline.value, users),
+        sd_most=min(_widest_of_difference(printed.value, baseline.value, users), 2 * deviation),
     )
 
 
@@ -258,14 +264,26 @@ def _widest_of_difference(mean: float, baseline: float, users: int) -> float:
     return math.sqrt(max(spread, 0.0) * users / (users - 1))
 
 
-def unpaired_p(printed: PrintedValue, baseline: PrintedValue, users: int) -> float:
-    """Return the largest p-value by Welch's test of two means over different users."""
+def unpaired_p(
+    printed: PrintedValue, baseline: PrintedValue, users: int, deviation: float | None = None
+) -> tuple[float, float]:
+    """Return the smallest and largest p-value by Welch's test of two means over different users.
+
+    A standard deviation of the users' values leaves only the printed digits open.
+
+    >>> one, other = PrintedValue(".31", 0.31, 0.305, 0.315), PrintedValue(".29", 0.29, 0.285, 0.295)
+    >>> unpaired_p(one, other, 943)[0], [round(p, 3) for p in unpaired_p(one, other, 943, 0.2)]
+    (0.0, [0.001, 0.278])
+    """
     low, high = sorted((printed, baseline), key=lambda one: one.value)
-    gap = high.low - low.high
-    if gap <= 0:
-        return 1.0
-    variances = [_largest_deviation(end, users) ** 2 / users for end in (high.low, low.high)]
-    return _welch_p(gap, variances, users)
+    gap, widest = high.low - low.high, high.high - low.low
+    if deviation is None:
+        variances = [_largest_deviation(end, users) ** 2 / users for end in (high.low, low.high)]
+        least = 0.0
+    else:
+        variances = [deviation**2 / users] * 2
+        least = _welch_p(widest, variances, users)
+    return least, _welch_p(gap, variances, users) if gap > 0 else 1.0
 
 
 def unpaired_p_of_hits(
