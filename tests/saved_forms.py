@@ -26,7 +26,8 @@ from rankwise.core.saved_forms import FORMS
 from rankwise.evaluation.engine import prepare
 from rankwise.evaluation.settings import Settings
 from rankwise.experiments.experiment import read_experiment
-from rankwise.experiments.run import execute, resolved_text
+from rankwise.experiments.resolved import resolved_text
+from rankwise.experiments.run import execute
 from rankwise.results.shipped import write_shipped
 from rankwise.results.storage import open_result
 from rankwise.tables.read import read_table

@@ -14,7 +14,8 @@ from rankwise.evaluation.engine import finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.experiments.experiment import read_experiment
-from rankwise.experiments.run import execute, resolved
+from rankwise.experiments.resolved import resolved
+from rankwise.experiments.run import execute
 
 GRADES = {"look": 0, "keep": 2, "buy": 5}
 LISTS = pl.DataFrame(

@@ -7,7 +7,7 @@ import pytest
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise.comparison.rule import rule_for
-from rankwise.errors import ConfigError, ParameterError, RankwiseError
+from rankwise.errors import ColumnError, ConfigError, ParameterError, RankwiseError
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute
 
@@ -426,3 +426,23 @@ def test_a_comparison_that_fails_leaves_the_results(files, monkeypatch):
     out = files / "rankwise-results"
     assert rw.Comparison.load(out).results.keys() == {"popular", "near"}
     assert "the comparison\n" in (out / "unfinished.txt").read_text(encoding="utf-8")
+
+
+def test_columns_of_one_run_file_are_asked_for_beside_its_path(files):
+    for at, name in enumerate(("popular", "near"), start=1):
+        text = (files / f"{name}.csv").read_text(encoding="utf-8")
+        header, _, rows = text.partition("\n")
+        named = header.replace("user", f"u{at}").replace("item", f"i{at}")
+        (files / f"own{at}.csv").write_text(f"{named}\n{rows}", encoding="utf-8")
+    head = (
+        "data: {truth: split/test.csv}\nevaluation: {metrics: [mrr@7]}\noutput: {report: false}\n"
+    )
+    (files / "config.yaml").write_text(f"{head}systems: {{a: own1.csv, b: own2.csv}}\n", "utf-8")
+    with pytest.raises(ColumnError) as caught:
+        execute(read_experiment(files / "config.yaml"))
+    hint = "{path: own1.csv, columns: {user: u1, item: i1}}"
+    assert hint in caught.value.hint
+
+    systems = f"systems: {{a: {hint}, b: {hint.replace('1', '2')}}}\n"
+    (files / "config.yaml").write_text(head + systems, encoding="utf-8")
+    assert execute(read_experiment(files / "config.yaml")).results.keys() == {"a", "b"}

@@ -205,17 +205,16 @@ def compare_command(
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
     comparison = _spell_reasons(ctx, comparison)
+    detail = detail_of(ctx, verbose=verbose, quiet=quiet)
     if movers is not None:
         lists = None if truth is None else _lists_by_name(ctx, systems)
         found = comparison.movers(n=movers, lists=lists, truth=truth, noise=options.get("noise"))
         if form == "table" and output is None:
-            detail = detail_of(ctx, verbose=verbose, quiet=quiet)
             write_out(comparison, form, output, detail)
             click.echo()
         write_out(found, form, output)
         return 0
 
-    detail = detail_of(ctx, verbose=verbose, quiet=quiet)
     if gate is None:
         write_out(comparison, form, output, detail)
         return 0

@@ -108,7 +108,7 @@ def plan_command(config: Path) -> None:
     """
     experiment = read(config)
     from rankwise.experiments.plan import plan_file, write_plan
-    from rankwise.experiments.run import resolved
+    from rankwise.experiments.resolved import resolved
 
     file = plan_file(config)
     click.echo(write_plan(experiment, resolved(experiment, experiment.folder), file))

@@ -17,6 +17,7 @@ from rankwise.errors import EmptyError, FileError, ParameterError
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.experiments.experiment import Experiment
+from rankwise.experiments.keys import spelling_columns
 from rankwise.experiments.schema import MODELS, Source
 from rankwise.results.result import Result
 from rankwise.splits.reading import truth_and_train
@@ -129,6 +130,8 @@ class Inputs:
             columns = {**columns_of_truth(self.experiment.settings), **(columns or {})}
         if role == "recommendations":
             columns = {**(columns or {}), **{f"{role}.{k}": v for k, v in source.columns.items()}}
+            with spelling_columns(source.path, role):  # other systems may have other columns
+                return read_table(self.table_or_path(source), role, columns)
         if source.format is None:
             return read_table(str(path), role, columns)
         raw = self._read_with_format(path, source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -35,13 +35,40 @@ def spell_as_key(named: Parameter | Reference, within: str | None = None) -> str
     return f"{section}: {{{named.name}: {_flow(named.value) if named.source else '…'}}}"
 
 
+def spell_beside_path(named: Parameter | Reference, path: str, role: str) -> str:
+    """Return the columns of one file beside its path, and other parameters as their keys.
+
+    >>> columns = Parameter("columns", "{'recommendations.user': 'uid'}")
+    >>> spell_beside_path(columns, "near.csv", "recommendations")
+    '{path: near.csv, columns: {user: uid}}'
+    """
+    columns = named.value if isinstance(named, Parameter) and named.name == "columns" else None
+    own = f"{role}."
+    if not isinstance(columns, dict) or not all(key.startswith(own) for key in columns):
+        return spell_as_key(named)
+    return _flow({"path": path, "columns": {k.removeprefix(own): v for k, v in columns.items()}})
+
+
 @contextmanager
 def spelling_keys(section: str) -> Iterator[None]:
     """Spell what errors inside name as the keys of a section."""
+    with _spelling(partial(spell_as_key, within=section)):
+        yield
+
+
+@contextmanager
+def spelling_columns(path: str, role: str) -> Iterator[None]:
+    """Spell columns that errors inside name beside the path of their file."""
+    with _spelling(partial(spell_beside_path, path=path, role=role)):
+        yield
+
+
+@contextmanager
+def _spelling(spell: Callable[[Parameter | Reference], str]) -> Iterator[None]:
     try:
         yield
     except RankwiseError as error:
-        raise error.spelled(partial(spell_as_key, within=section)) from error
+        raise error.spelled(spell) from error
 
 
 def _flow(value: object) -> str:
