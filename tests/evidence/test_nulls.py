@@ -231,6 +231,8 @@ def test_scores_of_users_are_no_systems():
     assert alone.table["system"].unique().to_list() == ["system"]
     named = rw.nulls({"system": scored}, truth, "ndcg@2", baselines=[])
     assert named.table.equals(alone.table)
+    mixed = {user: {user % 5: 2, (user + 1) % 5: 1.5} for user in truth}
+    assert rw.nulls(mixed, truth, "ndcg@2", baselines=[]).table.equals(alone.table)
     ranks = {user: {user % 5: 2, (user + 1) % 5: 1} for user in truth}
     with pytest.raises(ParameterError, match="the scores of each user's items, or one item"):
         rw.nulls(ranks, truth, "ndcg@2", baselines=[])

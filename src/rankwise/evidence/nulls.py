@@ -323,7 +323,7 @@ def _checked_metric(metric: str) -> tuple[str, int]:
 
 
 def _check_mean(result: Result, cell: str) -> None:
-    """Refuse a result in which users are no pairs, or whose value is no mean that should be high."""
+    """Raise for a result in which users are no pairs, or whose value is no mean of theirs."""
     if result.has_requests:
         raise ParameterError(
             "the lists of two requests of one person are no pair of users",
@@ -368,13 +368,15 @@ def systems_of(lists: Any, *, alone: str = _ALONE) -> dict[str, Any]:
 def _has_scores(lists: Mapping[Any, Any]) -> bool:
     """Return whether a mapping has the scores of each user's items, and not lists by system."""
     values = [value for own in lists.values() if isinstance(own, Mapping) for value in own.values()]
-    if any(isinstance(value, int | np.integer) for value in values):
-        raise ParameterError(
-            "whole numbers are the scores of each user's items, or one item of each user",
-            found="{…: {…: " + str(values[0]) + "}}",
-            hint=f"write {{{_ALONE!r}: {{user: {{item: 3.0}}}}}}, or lists: {{user: [item]}}",
-        )
-    return bool(values) and all(isinstance(value, float | np.floating) for value in values)
+    if not values or not all(isinstance(value, int | float | np.number) for value in values):
+        return False
+    if any(isinstance(value, float | np.floating) for value in values):  # it is no id of an item
+        return True
+    raise ParameterError(
+        "whole numbers are the scores of each user's items, or one item of each user",
+        found="{…: {…: " + str(values[0]) + "}}",
+        hint=f"write {{{_ALONE!r}: {{user: {{item: 3.0}}}}}}, or lists: {{user: [item]}}",
+    )
 
 
 def _training_of(truth: Any, train: Any) -> Any:
