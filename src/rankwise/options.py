@@ -271,7 +271,7 @@ class Choices:
         "skip",
         "Users without a relevant item: leave out (skip), count 0 (zero), or make the mean NaN "
         "(nan). This is about accuracy metrics; 0 counts also where it is the best value "
-        "(``fallout``).",
+        "(``fallout``), and of a metric made of others the others count 0.",
         choices=Undefined,
         scope="population",
         per_metric=True,

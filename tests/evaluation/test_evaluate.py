@@ -175,6 +175,14 @@ def test_catalogue():
     assert given_.provenance["settings"]["catalogue"] == "given"
 
 
+def test_parts_count_0_where_a_metric_is_made_of_others():
+    name, options = "euclidean_distance([precision,recall])@2", {"undefined": "zero"}
+    result = rw.evaluate(LISTS, TRUTH, name, population="judged", **options)
+    values = dict(zip(*result.per_user.select("user", name).get_columns(), strict=True))
+    assert values["a"] == 0.5  # precision 1/2, recall 1
+    assert values["e"] == pytest.approx(math.sqrt(2))  # nothing is relevant: far from (1, 1)
+
+
 @pytest.mark.parametrize("block_size", [1, None])
 @pytest.mark.parametrize("metric", ["err@2", "rbp(max_relevance=1)@2", "dcg(gain=exponential)@2"])
 def test_hits_below_the_cutoff_are_not_read(metric, block_size):

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 from random_worlds import CUTOFFS, PLAIN, Case
 from world_tables import population
 
 import rankwise as rw
 from metrics.test_against_functional import PER_USER, RATING, catalogue_twins, pairs_of, plain_value
 from metrics.test_against_functional_with_facts import TWINS, WHOLE, at
+from rankwise.metrics.composite_kinds import Composed
 from rankwise.metrics.kinds import PerUser
 from strategies import World
 
@@ -136,13 +138,21 @@ def _of_users(
 def _value(case: Case, world: World, user: int, name: str, k: int, about: str) -> float:
     """Return the value of a user; NaN for none."""
     if about == "relevance" and not world.relevant.get(user):
-        return 0.0 if case.options.get("undefined") == "zero" else math.nan
+        return _of_zeros(name) if case.options.get("undefined") == "zero" else math.nan
     if about == "list" and not world.lists.get(user):
         return 0.0 if case.options.get("without_list") == "zero" else math.nan
     if name in TWINS:
         return float(TWINS[name](world, user, k))
     items, judged = list(world.lists.get(user, [])), world.truth.get(user, {})
     return float(plain_value(PER_USER[name], items, judged, k, len(world.catalogue)))
+
+
+def _of_zeros(name: str) -> float:
+    """Return 0, or what a metric made of others has where these are 0."""
+    metric = rw.parse(name)
+    if not isinstance(metric, Composed):
+        return 0.0
+    return float(metric.combine(*(np.zeros(1) for _ in metric.parts))[0])
 
 
 def _of_all(
