@@ -206,6 +206,7 @@ ALLOWED = {
         "experiments",
         "findings",
         "interleave",
+        "loading",
         "messages",
         "metrics",
         "offpolicy",

@@ -178,7 +178,8 @@ def test_catalogue():
 def test_parts_count_0_where_a_metric_is_made_of_others():
     name, options = "euclidean_distance([precision,recall])@2", {"undefined": "zero"}
     result = rw.evaluate(LISTS, TRUTH, name, population="judged", **options)
-    values = dict(zip(*result.per_user.select("user", name).get_columns(), strict=True))
+    cell = next(iter(result.values))
+    values = dict(result.per_user.select("user", cell).rows())
     assert values["a"] == 0.5  # precision 1/2, recall 1
     assert values["e"] == pytest.approx(math.sqrt(2))  # nothing is relevant: far from (1, 1)
 

@@ -355,3 +355,14 @@ def test_hits_that_no_number_of_users_prints_are_impossible(paired):
     found = rw.claim("0.333", **options)
     assert found.verdicts == ["not possible"]
     assert "No number of users with a hit out of 31 prints as 0.333." in found.sentences
+
+
+def test_the_better_direction_is_that_of_the_metric():
+    table = {"users": 1000, "metric": "fallout@10"}
+    assert rw.claim("0.30", baseline="0.10", **table).sentences[0].startswith("0.30 is worse than")
+    assert rw.claim("0.10", baseline="0.30", **table).sentences[0].startswith("0.10 beats 0.30")
+    best = rw.claim({"a": "0.35", "b": "0.10"}, **table)
+    assert best.pairs["system"].to_list() == ["b"]
+    assert best.sentences[0].startswith("b (0.10) beats a (0.35)")
+    without = rw.claim("0.90", baseline="0.30", users=1000, metric="judged@10").sentences[0]
+    assert without.startswith("0.90 differs from 0.30")

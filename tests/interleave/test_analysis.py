@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -283,3 +284,26 @@ def test_the_order_of_teams_is_that_of_the_pairs():
     )
     assert (one["system"], other["system"]) == ("A", "B")
     assert one["difference"] == -other["difference"]
+
+
+def test_credit_below_0_has_a_change_and_no_share():
+    rng = np.random.default_rng(3)
+    by_team = {
+        "credit_a": rng.integers(-2, 1, 80) * 1.0,
+        "credit_b": rng.integers(-4, -1, 80) * 1.0,
+    }
+    found = rw.interleaving({"user": range(80)} | by_team)
+    row = found.table.row(0, named=True)
+    assert row["lift"] == pytest.approx(row["difference"] / abs(row["mean_baseline"]))
+    assert row["lift"] > 0
+    assert math.isnan(row["share"])
+    assert "of the credit of both" not in str(found)
+
+
+def test_intervals_of_several_teams_have_one_level():
+    rng = np.random.default_rng(4)
+    shares = {"a": 0.6, "b": 0.4, "c": 0.4}
+    by_team = {f"credit_{team}": (rng.random(80) < p) * 1.0 for team, p in shares.items()}
+    text = " ".join(str(rw.interleaving({"user": range(80)} | by_team)).split())
+    assert "98.33 % interval" in text
+    assert "Intervals: 98.33 %." in text

@@ -730,7 +730,9 @@ def test_columns_of_tables_are_named():
 def test_many_systems_are_readable():
     rng = np.random.default_rng(0)
     tables = {
-        f"system {n}": pl.DataFrame({"user": range(1_000), "ndcg@10": rng.random(1_000) + n / 9})
+        f"system {n}": pl.DataFrame(
+            {"user": range(1_000), "ndcg@10": rng.random(1_000) / 2 + n / 40}
+        )
         for n in range(20)
     }
     made = {name: rw.from_per_user(table) for name, table in tables.items()}

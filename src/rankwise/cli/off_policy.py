@@ -119,7 +119,7 @@ def _pair_option(
 @click.option(
     "--require",
     metavar="NAME: VERDICT",
-    help="Exit with 1 unless a target has this verdict: 'new: better'.",
+    help="Exit with 1 unless a target has this verdict, or one that says more: 'new: better'.",
 )
 @column_option
 @result_options
@@ -216,7 +216,14 @@ def _condition(
     return name, verdict
 
 
+_STRONGER = {"not worse": ("better", "equivalent")}
+"""The verdicts that say more than another one."""
+
+
 def _holds(result: OffPolicy, name: str, verdict: str) -> bool:
-    """Return whether a target has a verdict against the baseline, over all requests."""
-    rows = result.differences.filter(primary=True, system=name)
-    return bool(rows["verdict"][0] == verdict)
+    """Return whether a target has a verdict or a stronger one, over all requests; say if not."""
+    found = result.differences.filter(primary=True, system=name)["verdict"][0]
+    holds = found == verdict or found in _STRONGER.get(verdict, ())
+    if not holds:
+        click.echo(f"required: {name} is {verdict}; found: {found}", err=True)
+    return bool(holds)

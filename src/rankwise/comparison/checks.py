@@ -40,9 +40,13 @@ def check_success(rows: Sequence[EvidenceRow], rule: Rule) -> list[Check]:
         by_bound = row.finding.p_any > row.finding.test.p
         limits = _limits(row.finding, level, rule.alpha, shown=p < rule.alpha, by_bound=by_bound)
         deciding = _Deciding(p=p, p_name=_p_name(chosen, rule), limits=limits, confidence=1 - level)
-        is_better = p < rule.alpha and row.finding.is_gain
+        # Where the median is on the other side of 0 than the mean, neither system is better.
+        is_different = p < rule.alpha
+        is_better = is_different and row.finding.is_gain and not row.finding.is_opposed
         outcome, shown = ("passed", "better") if is_better else ("not shown", None)
-        if not is_better and condition is not None and row.finding.is_gain:
+        if is_different and row.finding.is_opposed:
+            shown = "different"
+        elif not is_better and condition is not None and row.finding.is_gain:
             shown = "better if"
         check = _check(row, "success", outcome, deciding, shown=shown)
         checks.append(_under(check, condition) if shown == "better if" else check)

@@ -373,7 +373,8 @@ class Comparison(DetailedDisplay):
         """
         pair = self._pair_of(system, baseline)
         cell = self.design.primary if metric is None else self._compared(metric)
-        return find_movers(self.results, pair, cell, n=n, lists=lists, truth=truth, noise=noise)
+        asked = {"n": n, "missing": self.design.missing, "lists": lists, "truth": truth}
+        return find_movers(self.results, pair, cell, noise=noise, **asked)
 
     def _pair_of(self, system: str | None, baseline: str | None) -> tuple[str, str]:
         """Return the baseline and the system that are meant."""

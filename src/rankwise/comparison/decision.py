@@ -218,7 +218,7 @@ class Decision(DetailedDisplay):
             [
                 verdict_line(self.outcome.upper(), self.verdict),
                 markdown(replace(view, caption="")),
-                movers_text(by_name or {}, pair, rule["success"]),
+                movers_text(by_name or {}, pair, rule["success"], rule.get("missing", "error")),
             ]
         )
 

@@ -437,9 +437,13 @@ def _same_margin(one: Margin, other: float | str) -> bool:
 def _inputs(result: Result) -> dict[str, Any]:
     """Return the hashes of a result's input tables and per-user values, and its settings."""
     cards = result.provenance.get("inputs", {})
-    values = hashlib.sha256(result.per_user.write_csv().encode()).hexdigest()
     return {
         "tables": {role: card.get("sha256") for role, card in cards.items()},
         "settings": json_safe(result.provenance.get("settings", {})),
-        "per_user": values,
+        "per_user": hash_values(result),
     }
+
+
+def hash_values(result: Result) -> str:
+    """Return the SHA-256 of a result's per-user values, by which a decision knows its inputs."""
+    return hashlib.sha256(result.per_user.write_csv().encode()).hexdigest()

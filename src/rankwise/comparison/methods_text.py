@@ -10,13 +10,14 @@ import polars as pl
 
 from rankwise.comparison.claims import stated_condition
 from rankwise.comparison.design import Design
-from rankwise.comparison.notes import sample_notes, sample_of, tests_of
+from rankwise.comparison.notes import exploratory_tests, sample_notes, sample_of, tests_of
 from rankwise.comparison.paper import (
     count_families,
     left_out_users,
     name_systems,
     relevant_clause,
     short_name,
+    users_of_rows,
 )
 from rankwise.core import __version__
 from rankwise.core.populations import POPULATIONS
@@ -37,6 +38,7 @@ from rankwise.findings.words import (
 from rankwise.messages import printable
 from rankwise.results.display import evaluated_population, relevance_rule, split_words
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.bounded_means import BOUNDED
 
 
@@ -149,14 +151,14 @@ def _population_clause(table: pl.DataFrame, design: Design, results: Mapping[str
     if not results:
         return f"Means are over {_mark_missing('the users counted')}."
     unit = next(iter(results.values())).sampling_unit
-    rows = [
-        {"users": r.counts.get(unit.rows, 0), "clusters": r.counts.get("users")}
-        for r in results.values()
-    ]
+    rows = table.filter(pl.col("primary"), pl.col("users").is_not_null()).to_dicts()
+    compared = users_of_rows(rows, design) if rows else sample_of(_counts_of(results, unit), unit)
     populations = {str(evaluated_population(result.provenance)) for result in results.values()}
     population = POPULATIONS.get(populations.pop() if len(populations) == 1 else "")
     whom = _mark_missing("which users count") if population is None else population.words
-    text = f"Means are over the {sample_of(rows, unit)} {whom}"
+    text = f"Means are over the {compared} {whom}"
+    if treated := _missing_values(rows, design, _counts_of(results, unit)):
+        text += f"; {treated}"
     left = max(map(left_out_users, results.values()))
     text += (
         f"; {count_of(left, unit.row)} without one {'is' if left == 1 else 'are'} left out"
@@ -170,6 +172,28 @@ def _population_clause(table: pl.DataFrame, design: Design, results: Mapping[str
         said = unserved_words(results, cells.to_list(), design.missing)
         text += f"; a {unit.row} without a list ({without}) {said}" if said else ""
     return f"{text}."
+
+
+def _counts_of(results: Mapping[str, Result], unit: SamplingUnit) -> list[dict[str, Any]]:
+    """Return how many users each result has, where no pair tells."""
+    return [
+        {"users": r.counts.get(unit.rows, 0), "clusters": r.counts.get("users")}
+        for r in results.values()
+    ]
+
+
+def _missing_values(
+    rows: Sequence[Mapping[str, Any]], design: Design, counts: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return what was done with users who have a value in some results; empty if none has."""
+    most = max((row["users"] for row in rows), default=0)
+    dropped = max((row["users_dropped"] or 0 for row in rows), default=0)
+    if dropped and design.missing == "common":
+        are = "is" if dropped == 1 else "are"
+        return f"{count_of(dropped, design.unit.row)} with a value in one result {are} left out"
+    if design.missing == "zero" and any(each["users"] < most for each in counts):
+        return f"a {design.unit.row} without a value in one result counts 0 there"
+    return ""
 
 
 def unserved_counts(results: Mapping[str, Result], words: str) -> str:
@@ -276,12 +300,22 @@ def _words_on_test(table: pl.DataFrame, design: Design) -> str:
     if not stated:
         return words
     when = "as stated beforehand" if design.plans else "as stated"
+    if _is_broken(table):
+        return (
+            f"{words} as long as {stated}, {when}, which a {design.unit.row} of these did not keep,"
+        )
     return f"{words} as long as {stated}, {when},"
+
+
+def _is_broken(table: pl.DataFrame) -> bool:
+    """Return whether a user changed by more than was stated to be possible."""
+    flags = table.filter(pl.col("primary"))["flags"].explode().drop_nulls()
+    return bool(flags.str.ends_with("that was stated: nothing is shown").any())
 
 
 def _exploratory_clause(table: pl.DataFrame, design: Design) -> str:
     """Return which pairs are exploratory, as a clause; empty if none is."""
-    _, others = count_families(table)
+    others = exploratory_tests(table, design)
     is_primary = pl.col("primary")
     metrics = set(table.filter(is_primary)["metric"])
     further = set(table.filter(~is_primary)["metric"]) - metrics

@@ -10,12 +10,13 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.alignment import align_users
-from rankwise.core.arguments import check_positive
+from rankwise.core.arguments import Missing, check_positive
 from rankwise.core.terminal import TableDisplay, TableView, brief, count_of, percent, signed
 from rankwise.errors import ParameterError
 from rankwise.messages import parameter
 from rankwise.results.intervals import group_column
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import Row
 from rankwise.tables.read import read_table
 
 _GROUP = group_column("")[:-1]  # how columns of groups begin
@@ -50,6 +51,10 @@ class Movers(TableDisplay):
         The share of the shown users in all that is lost, and in all that is gained.
     notes : list of str
         What noise would move without a change, if it was passed.
+    unit : {"user", "request"}
+        What one row of values is of.
+    has_direction : bool
+        Whether one direction of the metric is better; else a ``"gain"`` is a larger value.
     """
 
     table: pl.DataFrame
@@ -59,6 +64,8 @@ class Movers(TableDisplay):
     counts: dict[str, int]
     shares: dict[str, float]
     notes: list[str]
+    unit: Row = "user"
+    has_direction: bool = True
 
     @property
     def names(self) -> dict[str, str]:
@@ -90,10 +97,17 @@ class Movers(TableDisplay):
         """How many users lose, gain and see no difference."""
         counts = self.counts
         lose, gain = counts["lose"], counts["gain"]
+        between = f"{self.metric} between {self.baseline} and {self.system}"
+        if not self.has_direction:
+            has = "has" if lose == 1 else "have"
+            return (
+                f"{count_of(lose, self.unit)} {has} a lower value, {gain:,} a higher one and "
+                f"{counts['unchanged']:,} the same {between}; neither direction is better."
+            )
         return (
-            f"{count_of(lose, 'user')} {'loses' if lose == 1 else 'lose'}, {gain:,} "
+            f"{count_of(lose, self.unit)} {'loses' if lose == 1 else 'lose'}, {gain:,} "
             f"{'gains' if gain == 1 else 'gain'}, {counts['unchanged']:,} see no difference in "
-            f"{self.metric} between {self.baseline} and {self.system}."
+            f"{between}."
         )
 
     @property
@@ -102,7 +116,7 @@ class Movers(TableDisplay):
         groups = [name for name in self.table.columns if name.startswith(_GROUP)]
         has_ranks = "ranks_before" in self.table.columns
         head = (
-            "user",
+            self.unit,
             *(name[len(_GROUP) : -1] for name in groups),
             self.baseline,
             self.system,
@@ -116,7 +130,7 @@ class Movers(TableDisplay):
                 brief(row["before"]) + _no_list(row["list_before"]),
                 brief(row["after"]) + _no_list(row["list_after"]),
                 signed(row["difference"]),
-                _ranks_text(row) if has_ranks else str(row["relevant"]),
+                _ranks_text(row) if has_ranks else _or_dash(row["relevant"]),
             )
             for row in self.table.to_dicts()
         ]
@@ -127,7 +141,7 @@ class Movers(TableDisplay):
                 rows,
                 self._notes,
                 left=(0, *range(1, 1 + len(groups)), *([len(head) - 1] if has_ranks else [])),
-                title="The users that moved most.",
+                title=f"The {self.unit}s that moved most.",
                 label="rankwise-movers",
             ),
         ]
@@ -136,21 +150,22 @@ class Movers(TableDisplay):
     def _notes(self) -> list[str]:
         """How much of all losses and gains the shown users are, and what noise would move."""
         notes = []
-        for side, users, what in (
-            ("loss", self.losses, "lost"),
-            ("gain", self.gains, "gained"),
-        ):
+        words = (("loss", "losses", "lost"), ("gain", "gains", "gained"))
+        if not self.has_direction:
+            words = (("decrease", "decreases", "lower"), ("increase", "increases", "higher"))
+        sides = (("loss", self.losses), ("gain", self.gains))
+        for (side, users), (one, several, what) in zip(sides, words, strict=True):
             if users:
-                kind = {"loss": "losses", "gain": "gains"}[side]
                 largest = (
-                    f"The largest {side} is"
+                    f"The largest {one} is"
                     if len(users) == 1
-                    else f"The {len(users)} largest {kind} are"
+                    else f"The {len(users)} largest {several} are"
                 )
                 share = percent(self.shares[side])
                 notes.append(f"{largest} {share} of all that is {what}.")
         if self.counts["left_out"]:
-            notes.append(f"{count_of(self.counts['left_out'], 'user')} have a value in one result.")
+            left_out = count_of(self.counts["left_out"], self.unit)
+            notes.append(f"{left_out} have a value in one result.")
         return [*notes, *self.notes]
 
 
@@ -160,18 +175,25 @@ def find_movers(
     cell: str,
     *,
     n: int = 10,
+    missing: Missing = "error",
     lists: Mapping[str, Any] | None = None,
     truth: Any = None,
     noise: Any = None,
 ) -> Movers:
-    """Return the users that moved most between a baseline and a system; as `Comparison.movers`."""
+    """Return the users that moved most between a baseline and a system; as `Comparison.movers`.
+
+    Users with a value in one result count 0 in the other with ``missing="zero"``; else they are
+    left out, and counted.
+    """
     check_positive(n=n)
     baseline, system = pair
     both = {name: results[name] for name in pair}
-    aligned = align_users(both, cell, "common", with_ids=True)
+    shared: Missing = "zero" if missing == "zero" else "common"
+    aligned = align_users(both, cell, shared, with_ids=True)
     assert aligned.ids is not None
     before, after = aligned.values.T
-    sign = -1.0 if results[baseline].direction(cell) is False else 1.0
+    direction = results[baseline].direction(cell)
+    sign = -1.0 if direction is False else 1.0
     moved = pl.DataFrame({"user": aligned.ids, "before": before, "after": after}).with_columns(
         difference=pl.col("after") - pl.col("before")
     )
@@ -198,6 +220,8 @@ def find_movers(
         },
         {side: _share(shown[side], rows) for side, rows in sides.items()},
         _noise_notes(noise, cell, shown, len(moved), sign),
+        results[baseline].sampling_unit.row,
+        direction is not None,
     )
 
 
@@ -237,6 +261,10 @@ def _with_lengths(table: pl.DataFrame, both: Mapping[str, Result]) -> pl.DataFra
         lengths = units.select(pl.col("user").cast(dtype), pl.col("list_length").alias(column))
         table = table.join(lengths, on="user", how="left", maintain_order="left")
     return table
+
+
+def _or_dash(number: int | None) -> str:
+    return "–" if number is None else str(number)
 
 
 def _no_list(length: int | None) -> str:

@@ -113,9 +113,15 @@ def method_line(table: pl.DataFrame, design: Design) -> str:
     text += f"; {_levels(family.to_dicts() or table.to_dicts())}."
     if not len(others):
         return text
-    return (
-        f"{text} Exploratory: Benjamini–Hochberg over {len(others)}; {_levels(others.to_dicts())}."
-    )
+    over = exploratory_tests(table, design)
+    return f"{text} Exploratory: Benjamini–Hochberg over {over}; {_levels(others.to_dicts())}."
+
+
+def exploratory_tests(table: pl.DataFrame, design: Design) -> int:
+    """Count the tests beside those of the primary metric, with those of earlier pairs."""
+    others = table.filter(~pl.col("primary"))
+    parts = max(table["group"].n_unique(), 1) if design.by else 1
+    return len(others) + design.earlier * others["metric"].n_unique() * parts
 
 
 def _levels(rows: Sequence[Mapping[str, Any]]) -> str:

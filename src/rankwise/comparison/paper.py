@@ -10,7 +10,14 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.comparison.design import Design
-from rankwise.comparison.notes import labels_of, sample_notes, sample_of, statement_notes, tests_of
+from rankwise.comparison.notes import (
+    exploratory_tests,
+    labels_of,
+    sample_notes,
+    sample_of,
+    statement_notes,
+    tests_of,
+)
 from rankwise.comparison.rows import IN_SYSTEM_TABLE
 from rankwise.comparison.system_order import means_by_system, system_order
 from rankwise.comparison.systems import marks
@@ -448,7 +455,7 @@ def _caption(
 ) -> list[str]:
     """Return the sentences of a caption: marks, tests, correction, users, rules, data, version."""
     _, letters, baseline = name_systems(table, design)
-    users = _users_of_rows([row for column in columns for row in column.rows], design)
+    users = users_of_rows([row for column in columns for row in column.rows], design)
     spread = ", ± standard deviation between seeds" if design.seeds else ""
     test = f"{tests_of(table)}, two-sided, level {design.alpha:g}"
     if layout == "pairs":
@@ -464,12 +471,12 @@ def _caption(
             row["condition"]
             for column in columns
             for row in column.rows
-            if row["verdict"] in CONDITIONAL
+            if _SIGNS.get(row["verdict"], "").endswith("‡")
         ]
         if losses:
             condition = design.unit.condition(loss_in_cells(min(losses)))
             parts.append(text(f"With ‡: if {condition}, by the same test; paired t agrees."))
-    _, others = count_families(table)
+    others = exploratory_tests(table, design)
     primary = f"{short_name(design.primary)} is the primary metric ({_correction(table, design)})"
     rest = (
         f"; {_exploratory(design)} are exploratory (Benjamini–Hochberg over {others})"
@@ -489,7 +496,7 @@ def _caption(
     return [*parts, text(f"rankwise {__version__}.")]
 
 
-def _users_of_rows(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
+def users_of_rows(rows: Sequence[Mapping[str, Any]], design: Design) -> str:
     """Return how many users rows are about: in all, or in each group of users or data set."""
     if design.data_sets:
         rows = [row for row in rows if row["group"] is not None] or rows

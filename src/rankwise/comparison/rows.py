@@ -145,9 +145,10 @@ def make_pair_finding(
             users_dropped=dropped[0] - n,
             dropped_because=dropped[1],
             users_not_zero=pairs.not_zero,
-            minimum_detectable=_detectable(
-                pairs, tested.test, alpha / tests, largest, limits_alone
-            ),
+            # Nothing is shown where a user broke what was stated: nothing was detectable either.
+            minimum_detectable=math.nan
+            if claim.is_broken
+            else _detectable(pairs, tested.test, alpha / tests, largest, limits_alone),
         ),
         margin=_margin_tests(
             pairs,

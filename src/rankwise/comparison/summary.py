@@ -9,6 +9,7 @@ from typing import Any
 from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.gate import GateOutcome, gravest_first
 from rankwise.comparison.movers import find_movers
+from rankwise.core.arguments import Missing
 from rankwise.core.terminal import Marked, markdown, markdown_text
 from rankwise.errors import ParameterError
 from rankwise.results.result import Result
@@ -41,7 +42,9 @@ def join_paragraphs(paragraphs: Iterable[str]) -> str:
     return re.sub(_LINKED, r"\g<0><!-- -->", text)
 
 
-def movers_text(results: Mapping[str, Any], pair: tuple[str, str], metrics: Sequence[str]) -> str:
+def movers_text(
+    results: Mapping[str, Any], pair: tuple[str, str], metrics: Sequence[str], missing: Missing
+) -> str:
     """Return the users that moved most on the first metric that is a mean over users.
 
     The text is empty if there is no such metric, or if a system has no values of single users, as
@@ -53,7 +56,7 @@ def movers_text(results: Mapping[str, Any], pair: tuple[str, str], metrics: Sequ
     means = [name for name in metrics if all(_has_values_of_users(each, name) for each in both)]
     if not means:
         return ""
-    return markdown(*find_movers(results, pair, means[0], n=MOVERS).views)
+    return markdown(*find_movers(results, pair, means[0], n=MOVERS, missing=missing).views)
 
 
 def _has_values_of_users(result: Any, metric: str) -> bool:
@@ -76,7 +79,12 @@ def gate_summary(outcomes: Sequence[GateOutcome], comparison: Comparison) -> str
     if _is_plain(comparison):
         systems = dict.fromkeys(outcome.system for outcome in outcomes)
         paragraphs += [
-            movers_text(comparison.results, (baseline, system), [comparison.design.primary])
+            movers_text(
+                comparison.results,
+                (baseline, system),
+                [comparison.design.primary],
+                comparison.design.missing,
+            )
             for system in systems
         ]
     return join_paragraphs(paragraphs)

@@ -263,6 +263,7 @@ def claim(
     exact = any(one.is_exact for one in printed.values())
     settings: dict[str, Any] = {
         "metric": metric,
+        "higher_is_better": True if metric is None else parse(metric).higher_is_better,
         "kind": kind,
         "bounds": list(ends),
         "alpha": alpha,
@@ -420,7 +421,8 @@ def _pairs(
     if "baseline" in printed:
         named = [(name, "baseline") for name in printed if name != "baseline"]
     else:
-        best = max(printed, key=lambda name: printed[name].value)
+        choose = min if settings["higher_is_better"] is False else max
+        best = choose(printed, key=lambda name: printed[name].value)
         named = [(best, name) for name in printed if name != best]
     rows = [
         _pair(system, base, printed[system], printed[base], settings, difference_sd)
@@ -573,14 +575,16 @@ def _pair_sentences(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> lis
         least = _least(pair)
         differ = pair["differ_least"]
         told = f"{count_of(differ, 'user')} differ at least, and " if differ is not None else ""
-        than = "better" if pair["difference"] > 0 else "worse"
-        cannot = f"{one} cannot be significantly {than} than {other} on {users}"
+        than = {True: "better than", False: "worse than", None: "different from"}
+        is_better = _is_better(pair, settings)
+        cannot = f"{one} cannot be significantly {than[is_better]} {other} on {users}"
         return [
             f"{cannot}: {told}p is {least:.2g} or more {_condition_of_verdict(settings, 'they are')}."
         ]
     if pair["verdict"] == ANY_CASE:
         most = _most(pair)
-        better = "beats" if pair["difference"] > 0 else "is below"
+        verb = {True: "beats", False: "is worse than", None: "differs from"}
+        better = verb[_is_better(pair, settings)]
         size = f"p below {_above(most)}" if most < 0.001 else f"p is {most:.2g} or less"
         given = _condition_of_verdict(settings, "the users' values are")
         return [f"{one} {better} {other} on {users} {given} ({size})."]
@@ -589,6 +593,12 @@ def _pair_sentences(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> lis
         _condition_text(pair, settings),
         f"Ask for {_missing(settings)}.",
     ]
+
+
+def _is_better(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> bool | None:
+    """Return whether the difference is one for the better; None for a metric without a direction."""
+    higher: bool | None = settings["higher_is_better"]
+    return None if higher is None else (pair["difference"] > 0) == higher
 
 
 def _missing(settings: Mapping[str, Any]) -> str:

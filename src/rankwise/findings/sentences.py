@@ -55,6 +55,8 @@ def pair_sentence(
             return f"{one} is worse than {other} {on}{under}: {means}."
         case "different" | "different if":
             neither = "neither direction of this metric is better"
+            if row.get("higher_is_better") is not None:
+                neither = "most differences are on the other side of 0 than their mean"
             return f"{one} and {other} differ {on}{under}: {means}; {neither}."
         case "equivalent" | "equivalent if":
             within = "within the margin" + (f",{under}" if under else "")

@@ -135,10 +135,10 @@ class Interleaving(ResultTable):
             f"{requests:,} requests of {users:,} users. Credit: {credit}. Test: "
             f"{self.settings['test']} over users."
         )
-        notes = [f"{head} Intervals: {level_text(1 - self.settings['alpha'])}."]
+        levels = dict.fromkeys(level_text(level) for level in self.table["confidence"])
+        notes = [f"{head} Intervals: {' and '.join(levels)}."]
         notes += [
-            f"{row['system']} has {percent(row['share'], 1)} of the credit of both; a difference of this "
-            f"size is found with {row['users_to_find']:,} users"
+            _credit_note(row)
             for row in self.table.iter_rows(named=True)
             if row["users_to_find"] is not None
         ]
@@ -149,6 +149,14 @@ class Interleaving(ResultTable):
             for row in self.draft.filter(~pl.col("fair")).iter_rows(named=True)
         ]
         return notes + notes_of(self.counts)
+
+
+def _credit_note(row: Mapping[str, Any]) -> str:
+    """Return the share of all credit, where it is one, and the users that find the difference."""
+    found = f"difference of this size is found with {row['users_to_find']:,} users"
+    if math.isnan(row["share"]):
+        return f"{row['system']} − {row['baseline']}: a {found}"
+    return f"{row['system']} has {percent(row['share'], 1)} of the credit of both; a {found}"
 
 
 def interleaving(
@@ -478,6 +486,7 @@ def _test_pair(
     deviation = float(gap.std(ddof=1)) if len(gap) > 1 else math.nan
     effect = abs(mean) / deviation if deviation > 0 else 0.0
     total = float(per_user[one].sum()) + float(per_user[other].sum())
+    has_shares = total > 0 and not (per_user.select(one, other) < 0).to_numpy().any()
     return TeamFinding(
         metric="credit",
         baseline=other,
@@ -493,7 +502,7 @@ def _test_pair(
             confidence=1 - alpha,
             low_alone=alone.low,
             high_alone=alone.high,
-            lift=mean / before if before else math.nan,
+            lift=mean / abs(before) if before else math.nan,
         ),
         test=TestOutcome("paired t" if large else "sign flips", test.p),
         effect=EffectSizes(
@@ -504,7 +513,7 @@ def _test_pair(
             users=len(gap),
         ),
         credit=Credit(
-            float(per_user[one].sum()) / total if total else math.nan,
+            float(per_user[one].sum()) / total if has_shares else math.nan,
             users_needed(effect, alpha=alpha) if effect > 1e-3 else None,
         ),
         std_error=deviation / math.sqrt(len(gap)),

@@ -32,6 +32,7 @@ from rankwise.comparison.compare import compare, compare_groups
 from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
+from rankwise.comparison.evidence import hash_values
 from rankwise.comparison.systems import marks
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
@@ -543,7 +544,7 @@ def _checked_decision(decision: Any) -> Decision:
 
 
 def _check_decided_systems(decision: Decision, results: Mapping[str, Result]) -> None:
-    """Raise if a decision is about a system without a result."""
+    """Raise if a decision is about a system without a result, or about other values of it."""
     rule = decision.record["rule"]
     absent = [rule[side] for side in ("baseline", "system") if rule[side] not in results]
     if absent:
@@ -551,6 +552,17 @@ def _check_decided_systems(decision: Decision, results: Mapping[str, Result]) ->
             f"the decision is about {absent[0]!r}, which is not a result here",
             found=", ".join(results),
         )
+    for name, own in decision.record["inputs"].items():
+        if own["per_user"] != hash_values(results[name]):
+            raise _other_values_error(name)
+
+
+def _other_values_error(name: str) -> ParameterError:
+    return ParameterError(
+        "the decision was made from other values than these",
+        where=name,
+        hint=f"decide again from what is reported: {call('decide')}",
+    )
 
 
 def _views_of(studies: Sequence[Any]) -> list[TableView]:
@@ -739,6 +751,9 @@ def _of_log(result: OffPolicy, title: str | None, decision: Any) -> Report:
                 f"the decision is about {min(unknown)!r}, which is no policy here",
                 found=", ".join(result.policies),
             )
+        made_from = {own["per_user"] for own in decision.record["inputs"].values()}
+        if result.inputs["per_user"] not in made_from:
+            raise _other_values_error("the log")
         sections.insert(0, Section("decision", "The decision", report_sections.checks(decision)))
     gaps_of_log = logged_gaps(result)
     return Report(

@@ -451,7 +451,8 @@ class ReportData:
     @cached_property
     def moved(self) -> Movers:
         """The users of this pair that moved most."""
-        return find_movers(self.results, self.telling_pair, self.primary, n=MOVERS)
+        pair, missing = self.telling_pair, self.design.missing
+        return find_movers(self.results, pair, self.primary, n=MOVERS, missing=missing)
 
     @property
     def summaries(self) -> dict[str, str]:

@@ -318,32 +318,39 @@ def _cost_of_pair(
 
 
 def _for_whom(material: ReportData, metric: str, row: Mapping[str, Any] | None) -> Fact:
-    """Return how many users gain and lose."""
+    """Return how many users gain and lose; of a metric without a direction, have more and less."""
     if row is None or row["wins"] is None:
         return Fact("For whom", "–", f"{metric} has no value for each user.")
     gain, same, lose = row["wins"], row["ties"], row["losses"]
     total = max(gain + same + lose, 1)
-    shares = f"{100 * gain / total:.0f} gain, {100 * lose / total:.0f} lose"
-    rest = f"{same:,} see no difference in {metric}."
+    words = ("gain", "lose", "see no difference in")
+    if material.direction(metric) is None:
+        words = ("higher", "lower", "have the same")
+    more, less, alike = words
+    shares = f"{100 * gain / total:.0f} {more}, {100 * lose / total:.0f} {less}"
     return Fact(
         "For whom",
         shares,
-        f"{count_of(gain, material.unit.row)} gain, {lose:,} lose,",
-        rest,
+        f"{count_of(gain, material.unit.row)} {more}, {lose:,} {less},",
+        f"{same:,} {alike} {metric}.",
         unit="of 100",
     )
 
 
 def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, Any] | None) -> Fact:
     """Return the deciding p-value, and why the p-value of the comparison is different."""
-    alpha, p = material.decision.record["rule"]["alpha"], row["p"]  # type: ignore[union-attr]
+    rule, p = material.decision.record["rule"], row["p"]  # type: ignore[union-attr]
+    alpha, earlier = rule["alpha"], rule.get("earlier", 0)
     if is_missing(p):
         return Fact("How sure", "Not tested", f"{row['metric']} could not be tested.")
     tests = len([r for r in material.decision.rows if r["role"] == "success"])  # type: ignore[union-attr]
     planned = (
         "as the one planned test" if tests == 1 else f"corrected over {tests} planned tests (Holm)"
     )
-    if tests == 1 and pair is not None and pair["metric"] == row["metric"] and pair["p"] < p:
+    if earlier:
+        over = f"{count_of(tests, 'planned test')} and {earlier * tests:,} of earlier pairs"
+        planned = f"corrected over {over} (Holm)"
+    elif tests == 1 and pair is not None and pair["metric"] == row["metric"] and pair["p"] < p:
         planned += ", valid for any distribution of users"
     other = ""
     if pair is not None and pair["metric"] == row["metric"] and not is_missing(pair["p_adjusted"]):
@@ -353,7 +360,7 @@ def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, A
             shown = "is shown" if pair["p_adjusted"] < alpha else "is not shown"
             value = named_p("p", pair["p_adjusted"], alpha)
             other = (
-                f"As one of {pairs} systems compared: "
+                f"As one of {pairs} pairs compared: "
                 f"{value}{f' ({method})' if method else ''}, which {shown}."
             )
     return Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)} {planned}.", other)
@@ -399,7 +406,9 @@ def _condition_fact(row: Mapping[str, Any], unit: SamplingUnit, p: str) -> Fact:
     loss, possible = row["condition"], row["loss_possible"]
     seen = f"Largest loss seen: {brief(row['loss_seen'])}"
     ticks: list[tuple[float, str]] = []
+    held = f"Without a bound, nothing holds for any {unit.rows}."
     if not is_missing(possible):
+        held = f"For any {unit.rows} {p}."
         seen += f"; possible: {brief(possible)}"
         marks = {"seen": row["loss_seen"], "condition": loss, "possible": possible}
         ticks = [(min(size / possible, 1.0), name) for name, size in marks.items()]
@@ -407,7 +416,7 @@ def _condition_fact(row: Mapping[str, Any], unit: SamplingUnit, p: str) -> Fact:
         "How sure",
         f"If ≤ {loss_text(loss)}",
         f"Shown if {unit.condition(loss_text(loss))}.",
-        f"{seen}. For any {unit.rows} {p}.",
+        f"{seen}. {held}",
         ticks=ticks,
     )
 
@@ -440,7 +449,7 @@ def gaps(material: ReportData, missing: Sequence[Missing]) -> list[Gap]:
     found = [
         *_gap_of_lists(material),
         *_gap_of_the_rule(material),
-        _ONE_TRAINING,
+        *([] if material.design.noise else [_ONE_TRAINING]),
         _OFFLINE,
     ]
     if any(result.split for result in results):

@@ -308,9 +308,11 @@ def differences(material: ReportData) -> list[Block]:
     names = ("low_alone", "high_alone", "difference")
     ends = [row[name] for row in rows for name in names]
     ends += [end for row in drawn for end in row.thin or ()]
-    sides = (f"◀ {other} better", "better than it ▶")
-    if material.direction(material.primary) is False:
-        sides = ("◀ better than it", f"{other} better ▶")
+    sides = {
+        True: (f"◀ {other} better", "better than it ▶"),
+        False: ("◀ better than it", f"{other} better ▶"),
+        None: (f"◀ lower than {other}", "higher ▶"),
+    }[material.direction(material.primary)]
 
     frame = difference_frame(rows, material.design)
     draw = partial(charts_of, axis=f"difference in mean {material.primary} from {other}")

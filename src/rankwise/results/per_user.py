@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.saved_forms import form_of_keys
+from rankwise.core.terminal import count_of
 from rankwise.core.units import REQUEST
-from rankwise.errors import ColumnError, FileError, RankwiseError
+from rankwise.errors import ColumnError, FileError, MetricError, RankwiseError
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.results.intervals import WEIGHT, mean_of, read_group_column, sum_of
 from rankwise.results.result import Result, means_of_users
@@ -54,6 +56,8 @@ def from_per_user(source: Any) -> Result:
     ColumnError
         If there is no column of users, a duplicate user, no numeric column, one without a name, or
         a user without a weight of 0 or more.
+    MetricError
+        If values are on another scale than the metric that their column is named after.
 
     Examples
     --------
@@ -67,6 +71,7 @@ def from_per_user(source: Any) -> Result:
     columns = _Columns.read(frame, where)
 
     per_user = columns.select(frame)
+    _check_scale(per_user, columns.metrics, where)
     values = columns.means(per_user)
     counts = counts_of_requests(per_user) or {"users": len(per_user)}
     kinds = {cell: columns.kind(cell) for cell in values}
@@ -238,6 +243,29 @@ def _cells_of(frame: pl.DataFrame, where: str) -> tuple[dict[str, str], tuple[Me
             found=f"columns {', '.join(frame.columns)}",
         )
     return cells, tuple(metrics)
+
+
+def _check_scale(per_user: pl.DataFrame, metrics: Iterable[Metric], where: str) -> None:
+    """Raise if a value is on another scale than the range of its metric, as per cent are.
+
+    Tests and intervals rest on the range. A value farther outside than the range is wide is no
+    rounding, and no own variant of the metric.
+    """
+    for metric in metrics:
+        low, high = metric.range
+        width = high - low
+        if not math.isfinite(width):
+            continue
+        for cell in metric.cells:
+            values = per_user[cell].filter(per_user[cell].is_finite())
+            outside = values.filter((values < low - width) | (values > high + width))
+            if len(outside):
+                raise MetricError(
+                    f"values of {cell} are on another scale than the metric, {low:g} to {high:g}",
+                    where=where,
+                    found=f"{outside[0]:g} ({count_of(len(outside), 'such row')})",
+                    hint="divide per cent by 100, or give values of another definition another name",
+                )
 
 
 def _count_of_users(frame: pl.DataFrame, name: str) -> pl.Expr:
