@@ -187,3 +187,24 @@ def test_what_audit_refuses(folder):
     assert rankwise_here(folder, "audit", "ratings.csv").returncode == 2
     assert rankwise_here(folder, "audit", "ratings.csv", "none.csv").returncode == 3
     assert "NAME=FILE" in rankwise_here(folder, "audit", "a", "b", "--stage", "x").stderr
+
+
+@pytest.mark.parametrize(
+    ("times", "clock"),
+    [
+        ([str(at * 86_400_000) for at in range(20)], ["--time-unit", "ms"]),
+        ([f"{at % 12 + 1:02}/{at + 1:02}/2020" for at in range(20)], ["--time-format", "%m/%d/%Y"]),
+    ],
+)
+def test_a_card_splits_again_by_the_clock_that_was_given(tmp_path, times, clock):
+    rows = [f"{at % 2},{at},{time}" for at, time in enumerate(times)]
+    (tmp_path / "log.csv").write_text("\n".join(["user,item,timestamp", *rows]), "utf-8")
+    by_time = ["split", "log.csv", "--by", "time", "--last", "5d", *clock]
+    first = rankwise_here(tmp_path, *by_time, "-o", "parts")
+    assert first.returncode == 0, first.stderr
+    again = rankwise_here(tmp_path, "split", "log.csv", "--rule", "parts/split.json", "-o", "again")
+    assert again.returncode == 0, again.stderr
+    cards = [
+        json.loads((tmp_path / name / "split.json").read_text()) for name in ("parts", "again")
+    ]
+    assert cards[0]["id"] == cards[1]["id"]

@@ -130,3 +130,32 @@ def test_the_command_line_takes_a_column(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "0.8333" in done.stdout
+
+
+def test_each_request_of_a_user_finds_the_evidence():
+    lists = pl.DataFrame(
+        {
+            "user": ["ann"] * 4,
+            "request_id": [1, 1, 2, 2],
+            "item": ["a", "x", "b", "x"],
+            "rank": [1, 2, 1, 2],
+        }
+    )
+    truth = pl.DataFrame({"user": ["ann", "ann"], "item": ["a", "b"], "evidence": ["e", "e"]})
+    found = rw.evaluate(lists, truth, "recall@2", alternatives="evidence")
+    assert found.per_user["recall@2"].to_list() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
+def test_seen_items_are_taken_out_under_their_own_names(order):
+    truth = pl.DataFrame({"user": ["u", "u", "v"], "item": [*order, "z"], "g": ["e", "e", None]})
+    found = rw.evaluate(
+        {"u": ["b", "c"], "v": ["z"]},
+        truth,
+        "hit_rate@2",
+        alternatives="g",
+        train={"u": ["a"], "v": ["y"]},
+        exclude_seen=True,
+    )
+    assert found["hit_rate@2"] == 1.0
+    assert "seen_items_taken_out" not in found.counts

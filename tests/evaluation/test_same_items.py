@@ -150,3 +150,15 @@ def test_a_comparison_needs_the_same_ground_truth():
     }
     with pytest.raises(ParameterError):
         rw.compare(results)
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.Int16, pl.UInt8, pl.UInt64])
+def test_ids_that_hold_may_be_wider_than_those_of_lists(kind):
+    lists = pl.DataFrame({"user": [1, 1], "item": [1, 2], "rank": [1, 2]})
+    lists = lists.with_columns(pl.col("item").cast(kind))
+    truth = pl.DataFrame({"user": [1], "item": [40_000]})
+    assert rw.evaluate(lists, truth, "mrr@2", same={1: 40_000, 2: 40_001})["mrr@2"] == 1.0
+    kinds = {"item": pl.Int32, "document": pl.Int64}
+    items = pl.DataFrame({"item": [1, 2], "document": [40_000, 40_001]}, schema=kinds)
+    found = rw.evaluate(lists, truth, "mrr@2", items=items, same="document")
+    assert found["mrr@2"] == 1.0

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 import rankwise as rw
 from rankwise import splits
 from rankwise.datasets import synthetic
-from rankwise.errors import IdError, InputError, ParameterError
-from rankwise.models.recommenders import ItemNeighbours, Popularity, Random
+from rankwise.errors import IdError, InputError, ParameterError, RankwiseError
+from rankwise.models.recommenders import ItemNeighbours, Popularity, Random, Transitions
 from rankwise.splits import time_based_split
 
 
@@ -206,3 +206,34 @@ def test_no_users_get_no_lists():
     lists = Popularity().fit(TABLE).recommend([])
     assert lists.is_empty()
     assert lists.columns == ["user", "item", "score", "rank"]
+
+
+def test_a_split_is_fitted_by_its_own_clock():
+    day = 86_400_000
+    items, days = ["b", "b", "b", "a", "b"], [1, 17, 18, 19, 20]
+    log = pl.DataFrame({"user": range(5), "item": items, "timestamp": [day * at for at in days]})
+    split = rw.splits.GlobalTime(last="1d").split(log, time_unit="ms")
+    recent = Popularity(last="5d")
+    expected = recent.fit(split.train.with_columns(pl.from_epoch("timestamp", time_unit="ms")))
+    expected = expected.recommend([9])["item"].to_list()
+    assert recent.fit(split).recommend([9])["item"].to_list() == expected == ["b", "a"]
+    given = recent.fit(split.train, time_unit="ms")
+    assert given.recommend([9])["item"].to_list() == expected
+
+
+def test_dates_of_a_split_are_read_in_its_format():
+    dates = ["01/02/2020", "02/02/2020", "03/02/2020", "04/02/2020"]
+    log = pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "timestamp": dates})
+    split = rw.splits.LeaveOut(1).split(log, time_format="%d/%m/%Y")
+    with pytest.raises(RankwiseError, match="read in more than one way"):
+        Transitions().fit(split.train)
+    for model in (Transitions(), Popularity(last="30d")):
+        assert model.fit(split).recommend([9]).height
+        assert model.fit(split.train, time_format="%d/%m/%Y").recommend([9]).height
+
+
+def test_a_period_of_the_calendar_needs_times_of_the_calendar():
+    days = pl.DataFrame({"user": range(3), "item": [1, 1, 2], "timestamp": [1, 2, 400]})
+    with pytest.raises(ParameterError, match="hardly seconds since 1970"):
+        Popularity(last="30d").fit(days)
+    assert Popularity(last=30).fit(days).recommend([9])["item"][0] == 2

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import rankwise as rw
 from rankwise import splits
 from rankwise.errors import FileError, ParameterError
 from rankwise.splits.reading import _part_of, _saved_clock, _without_header
@@ -180,3 +181,15 @@ def test_a_card_without_a_file_for_an_empty_part_gives_it_back(tmp_path):
     again = splits.read(folder)
     assert [*again.masks] == ["train", "history", "test"]
     assert len(again.history) == 0
+
+
+@pytest.mark.parametrize("form", ["csv", "recbole"])
+def test_text_of_whole_numbers_meets_text_ids(tmp_path, form):
+    log = pl.DataFrame(
+        {"user": ["1", "1", "2", "2"], "item": ["10", "11", "10", "12"], "timestamp": range(4)}
+    )
+    lists = {"1": ["11", "12"], "2": ["11", "12"]}
+    split = splits.LeaveOut(1).split(log)
+    folder = split.save(tmp_path / "parts", format=form)
+    assert rw.evaluate(lists, folder, "recall@1")["recall@1"] == 0.5
+    assert rw.evaluate(lists, split, "recall@1")["recall@1"] == 0.5

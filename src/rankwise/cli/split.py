@@ -21,7 +21,7 @@ from rankwise.cli.options import (
     time_unit_option,
 )
 from rankwise.cli.spelling import flag_of, spelling_of
-from rankwise.core.arguments import Claim, Cold, FileFormat, FilterOn, Seen
+from rankwise.core.arguments import Claim, Cold, FileFormat, FilterOn, Seen, TimeUnit
 from rankwise.messages import Message
 
 if TYPE_CHECKING:
@@ -138,7 +138,12 @@ def split_command(
     leak, and `rankwise audit DIR` says how much.
     """
     chosen = {name: value for name, value in options.items() if value is not None}
-    splitter = _read_rule(ctx, by, rule, chosen) if rule else _rule(ctx, by or "time", chosen)
+    if rule is None:
+        splitter = _rule(ctx, by or "time", chosen)
+    else:
+        splitter, (unit, dates) = _read_rule(ctx, by, rule, chosen)
+        if time_unit is None and time_format is None:
+            time_unit, time_format = unit, dates
     split = splitter.split(  # type: ignore[attr-defined]
         file, columns=columns, time_unit=time_unit, time_format=time_format
     )
@@ -153,9 +158,13 @@ _KEPT = ("filter_on", "cold_users", "cold_items", "seen")
 _EXTRAS = ("validation_ratio", "k_core", "min_rating", "sessions", *_KEPT)
 
 
-def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str, Any]) -> Splitter:
+def _read_rule(
+    ctx: click.Context, by: str | None, path: Path, chosen: dict[str, Any]
+) -> tuple[Splitter, tuple[TimeUnit | None, str | None]]:
+    """Return the rule of a file; of a card also the unit or format of times that was given."""
     from rankwise.errors import FileError
     from rankwise.splits import from_dict
+    from rankwise.splits.reading import given_clock
     from rankwise.tables.table import read_json
 
     usual = {option.name: option.default for option in ctx.command.params}
@@ -164,8 +173,9 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
         wrong = _flag(ctx, "by" if by is not None else given_options[0])
         raise click.UsageError(f"--rule defines the whole split; leave {wrong} out", ctx)
     try:
-        rule = read_json(path)
-        rule = rule["rule"] if isinstance(rule["rule"], dict) else rule
+        content = read_json(path)
+        is_card = isinstance(content["rule"], dict)
+        rule = content["rule"] if is_card else content
     except (FileError, KeyError, TypeError) as error:
         reason = error.what if isinstance(error, FileError) else str(error)
         raise FileError(
@@ -174,7 +184,7 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
             found=reason,
             hint='write {"rule": "GlobalTime", "share": 0.2}',
         ) from error
-    return from_dict(rule)
+    return from_dict(rule), given_clock(content if is_card else {})
 
 
 def _flag(ctx: click.Context, name: str) -> str:

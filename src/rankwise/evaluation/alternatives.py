@@ -81,7 +81,7 @@ def _first_of_each(
     lists: Recommendations, members: pl.DataFrame, keys: list[str], settings: Settings
 ) -> Recommendations:
     """Return lists in which the first item of each group has its name, the others names of nobody."""
-    frame = lists.frame.with_row_index("row")
+    frame, of_list = lists.frame.with_row_index("row"), unit_keys(lists.frame)
     found = frame.join(members, on=[*keys, "item"], how="inner", maintain_order="left")
     by_score = "rank" not in frame.columns and "score" in frame.columns
     order, falling = ("row", False)
@@ -90,12 +90,12 @@ def _first_of_each(
     elif by_score:
         order, falling = "score", True
     found = found.sort(order, descending=falling, maintain_order=True)
-    is_first = found.select(pl.struct(*keys, "one").is_first_distinct()).to_series()
+    is_first = found.select(pl.struct(*of_list, "one").is_first_distinct()).to_series()
     first, others = found.filter(is_first), found.filter(~is_first)
     if by_score:
-        _check_ties(first, others, keys, lists, settings)
+        _check_ties(first, others, lists, settings)
 
-    place = pl.int_range(pl.len()).over(keys)
+    place = pl.int_range(pl.len()).over(of_list)
     name = place_ids(place, "alternative", frame.schema["item"])
     names = pl.concat(
         [first.select("row", name="one"), others.select("row", name=name)], how="vertical_relaxed"
@@ -111,7 +111,6 @@ def _first_of_each(
 def _check_ties(
     first: pl.DataFrame,
     others: pl.DataFrame,
-    keys: list[str],
     lists: Recommendations,
     settings: Settings,
 ) -> None:
@@ -122,7 +121,7 @@ def _check_ties(
         "pessimistic",
     ):
         return
-    same = first.join(others, on=[*keys, "one", "score"], how="inner")
+    same = first.join(others, on=[*unit_keys(lists.frame), "one", "score"], how="inner")
     if len(same):
         raise ScoreError(
             "two items that stand for one another have the same score, so that it is open which of "

@@ -599,8 +599,8 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
         tables, recommendations=settle_empty_lists(lists, present=settings.empty_lists == "present")
     )
     requests = Requests.of(settings, tables)
-    tables = merge_alternatives(settings, tables)
     settings, tables = _adjusted(settings, tables)
+    tables = merge_alternatives(settings, tables)  # of what is left, by the items' own names
     slices, settings, tables = TruthSlices.of(settings, tables)
     if requests is not None:
         tables = requests.number_requests(tables)

@@ -607,7 +607,17 @@ def _fit(name: str, train: Any, window: str, seed: int) -> tuple[str, Baseline]:
         "random": ("random", Random(seed=seed)),
     }
     label, model = models[name]
-    return label, model.fit(train)
+    try:
+        return label, model.fit(train)
+    except ParameterError as error:
+        if name != "recent":
+            raise
+        raise ParameterError(
+            error.what,
+            where=error.where,
+            found=error.found,
+            hint=f"give {parameter('train')} dates, or leave 'recent' out of the baselines",
+        ) from error
 
 
 def _compare_with(

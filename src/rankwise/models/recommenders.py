@@ -10,14 +10,15 @@ item, score and rank, without the items that are known of the user.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import Count, check_count, check_fields, check_number
+from rankwise.core.arguments import Count, TimeUnit, check_count, check_fields, check_number
 from rankwise.core.arrays import checked_csr
 from rankwise.core.hashing import combine_hashes, hash_of_column
 from rankwise.errors import IdError, ParameterError, ScoreError
@@ -26,12 +27,13 @@ from rankwise.tables.columns import Columns, check_columns, check_ids
 from rankwise.tables.ids import align
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
-from rankwise.tables.times import Duration, read_times
+from rankwise.tables.times import Duration, Times, read_times
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Lists: TypeAlias = "dict[Any, list[tuple[Any, float]]]"
+_Clock: TypeAlias = Callable[[Table], Times]
 
 
 def _ids(role: str, ids: Iterable[Any] | None, size: int) -> list[Any]:
@@ -303,6 +305,15 @@ _USERS = 1024  # users per block of scores: bounds memory by that many rows of t
 _UNUSED: Columns = {"relevance": None, "timestamp": None}  # columns that no baseline reads
 
 
+def _clock_of(interactions: Any, table: Table) -> tuple[TimeUnit | None, str | None]:
+    """Return the unit of numbers, or the format of dates, that a split was made by."""
+    rows = getattr(interactions, "rows", None)
+    times = getattr(rows, "time", None) if "timestamp" in table.frame.columns else None
+    if not isinstance(times, Times):
+        return None, None
+    return (None, times.time_format) if times.is_date else (times.unit, None)
+
+
 @dataclass
 class Baseline:
     """Base class of the baselines: codes of users and items, and the ranking of scores."""
@@ -319,7 +330,14 @@ class Baseline:
         """Whether the times of interactions are read, where there are any."""
         return False
 
-    def fit(self, interactions: Any, *, columns: Columns | None = None) -> Self:
+    def fit(
+        self,
+        interactions: Any,
+        *,
+        columns: Columns | None = None,
+        time_unit: TimeUnit | None = None,
+        time_format: str | None = None,
+    ) -> Self:
         """Fit to training interactions.
 
         Parameters
@@ -330,6 +348,11 @@ class Baseline:
             all rows that are known before the test part are not recommended.
         columns : mapping of str to str, optional
             The column of each role, if its name is not recognised: ``{"user": "uid"}``.
+        time_unit : {"s", "ms", "us", "ns"}, optional
+            The unit of numeric timestamps, where the baseline reads times; by default that of the
+            split, else recognised by their size.
+        time_format : str, optional
+            The format of dates that are text, such as ``"%d/%m/%Y"``; by default that of the split.
 
         Raises
         ------
@@ -345,7 +368,9 @@ class Baseline:
         self._history = self._matrix(table.frame)
         self._fit(self._history if len(trained) == len(table.frame) else self._matrix(trained))
         if self.reads_times:
-            self._fit_in_time(table)
+            if time_unit is None and time_format is None:
+                time_unit, time_format = _clock_of(interactions, table)
+            self._fit_in_time(table, partial(read_times, unit=time_unit, time_format=time_format))
         return self
 
     def _matrix(self, rows: pl.DataFrame) -> csr_array:
@@ -451,7 +476,7 @@ class Baseline:
     def _fit(self, seen: csr_array) -> None:
         """Fit to the user-item matrix of training interactions, which holds 1 for each pair."""
 
-    def _fit_in_time(self, table: Table) -> None:
+    def _fit_in_time(self, table: Table, clock: _Clock) -> None:
         """Fit to the training interactions with their times."""
 
     def _scores(self, ids: pl.Series, codes: Any) -> Scores:
@@ -525,14 +550,11 @@ class Popularity(Baseline):
     def _fit(self, seen: csr_array) -> None:
         self._popularity = np.asarray(seen.sum(axis=0)).ravel()
 
-    def _fit_in_time(self, table: Table) -> None:
+    def _fit_in_time(self, table: Table, clock: _Clock) -> None:
         trained = table.trained
-        times = read_times(trained, None)
-        ticks = times.values.astype(np.float64)
-        length = Duration.read("last", self.last)
-        seconds = 30 * 86400.0 * length.months + length.microseconds / 1e6
-        start = ticks.max() - seconds * times.per_second - length.ticks
-        recent = self._matrix(trained.frame.filter(pl.Series(ticks > start)))
+        times = clock(trained)
+        start = times.earlier(times.values.max(), Duration.read("last", self.last))
+        recent = self._matrix(trained.frame.filter(pl.Series(times.values > start)))
         overall = self._popularity / (self._popularity.max() + 1)
         self._popularity = np.asarray(recent.sum(axis=0)).ravel() + overall
 
@@ -564,27 +586,27 @@ class Transitions(Baseline):
         popularity = np.asarray(seen.sum(axis=0)).ravel()
         self._popularity = popularity / (popularity.max() + 1)
 
-    def _fit_in_time(self, table: Table) -> None:
+    def _fit_in_time(self, table: Table, clock: _Clock) -> None:
         from scipy.sparse import csr_array
 
         assert self._users is not None
-        users, items = self._in_time(table.trained)
+        users, items = self._in_time(table.trained, clock)
         follows = users[1:] == users[:-1]
         pairs = (items[:-1][follows], items[1:][follows])
         shape = (len(self._items), len(self._items))
         self._next = csr_array((np.ones(int(follows.sum())), pairs), shape=shape)
 
-        users, items = self._in_time(table)
+        users, items = self._in_time(table, clock)
         self._last = np.full(len(self._users.frame), -1, dtype=np.int64)
         self._last[users] = items  # of each user the last row counts
 
-    def _in_time(self, table: Table) -> tuple[Any, Any]:
+    def _in_time(self, table: Table, clock: _Clock) -> tuple[Any, Any]:
         """Return the codes of users and items of each row, a user's rows together and in time."""
         assert self._users is not None
         rows = table.frame.filter(pl.col("item").is_in(self._items.implode()))
         order = pl.int_range(pl.len())
         if "timestamp" in table.frame.columns:
-            ticks = read_times(table.with_frame(rows), None).values
+            ticks = clock(table.with_frame(rows)).values
             rows, order = rows.with_columns(_at=pl.Series(ticks)), pl.col("_at")
         rows = rows.sort("user", order, maintain_order=True)
         codes = (

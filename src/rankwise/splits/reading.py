@@ -367,6 +367,7 @@ def _read_fold(
         str(folder),
         parts[0].format,
         parts[0].columns,
+        is_text=all(part.is_text for part in parts),
         sha256=digest,
         origin=origin,
     )
@@ -429,6 +430,20 @@ def _origin_of(
     if not all(path.is_relative_to(folder) for path in digests):
         return None, None  # a fold that shares a file with others
     return replace(origin_of(folder), is_split=True), _hash_of_files(folder, digests)
+
+
+def given_clock(card: Mapping[str, Any]) -> tuple[TimeUnit | None, str | None]:
+    """Return the unit of timestamps, or the format of dates, that a card's split was given.
+
+    What was not given is recognised again.
+
+    >>> given_clock({"time": {"unit": "ms", "unit_known_as": "given"}})
+    ('ms', None)
+    """
+    time = card.get("time") or {}
+    if time.get("unit_known_as") == "given":
+        return time["unit"], None
+    return None, time.get("format")
 
 
 def _saved_clock(time: dict[str, Any], table: Table) -> tuple[TimeUnit | None, str | None]:

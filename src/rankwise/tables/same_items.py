@@ -96,7 +96,9 @@ def _of_one_type(table: Table, same: SameItems) -> tuple[Table, pl.DataFrame]:
     if ids.dtype == pl.String and (is_text or same.is_text):
         return table, pairs.cast(pl.String)
     if ids.dtype.is_integer() and not is_text:
-        return table, pairs.cast(ids.dtype, strict=False).drop_nulls()
+        kind = _wide_integer(ids, *pairs)
+        wide = table if ids.dtype == kind else table.with_ids("item", ids.cast(kind))
+        return wide, pairs.cast(kind)
     if ids.dtype.is_integer() and table.is_text:
         return table.with_ids("item", ids.cast(pl.String)), pairs
     raise IdError(
@@ -105,6 +107,14 @@ def _of_one_type(table: Table, same: SameItems) -> tuple[Table, pl.DataFrame]:
         found=f"{ids.dtype} and {pairs.schema['item']}",
         hint=f"give both one type in {mention('same')}",
     )
+
+
+def _wide_integer(*columns: pl.Series) -> pl.DataType:
+    """Return a type that holds all ids: of the list's own type a target may be none."""
+    if len({column.dtype for column in columns}) == 1:
+        return columns[0].dtype
+    largest = max((int(column.max() or 0) for column in columns), default=0)  # type: ignore[arg-type]
+    return pl.Int64() if largest < 1 << 63 else pl.Int128()
 
 
 def check_same(same: object) -> None:
@@ -125,7 +135,8 @@ def _follow(pairs: pl.DataFrame) -> pl.DataFrame:
     [('a', 'c'), ('b', 'c')]
     """
     if pairs.schema["item"] != pairs.schema["same"]:
-        pairs = pairs.cast(pl.String)
+        is_whole = all(dtype.is_integer() for dtype in pairs.dtypes)
+        pairs = pairs.cast(_wide_integer(*pairs) if is_whole else pl.String)
     holds = dict(pairs.filter(pl.col("item") != pl.col("same")).iter_rows())
     ends = {}
     for item in holds:
