@@ -227,3 +227,49 @@ def test_stages_are_saved_and_read(tmp_path):
     assert again.per_user.equals(found.per_user)
     assert again.sentences == found.sentences
     assert again.results == {}
+
+
+@pytest.mark.parametrize("name", ["convention", "exclude_seen", "relevance", "order_by"])
+def test_options_that_would_follow_other_items_are_refused(name):
+    with pytest.raises(ParameterError, match=f"stages do not take {name}"):
+        rw.stages({"a": {1: [1]}}, {1: {1}}, "recall@1", ranked={1: [1]}, **{name: "recbole"})
+
+
+def test_lists_of_requests_are_refused():
+    lists = pl.DataFrame({"user": [1, 1], "request_id": [1, 2], "item": [5, 6], "rank": [1, 1]})
+    with pytest.raises(ParameterError, match="stages are of users, and lists have requests"):
+        rw.stages({"a": lists}, {1: {5}}, "recall@1", ranked=lists)
+
+
+def test_ties_at_the_cutoff_are_said():
+    sources, truth = {"a": {"u": [1, 2], "v": [3]}}, {"u": {2}, "v": {3}}
+    tied = {"u": {1: 0.5, 2: 0.5}, "v": {3: 0.5, 4: 0.2}}
+    found = rw.stages(sources, truth, "recall@1", ranked=tied)
+    assert "Scores tie at the cut-off for 1 user" in " ".join(found.sentences)
+    apart = {"u": {1: 0.5, 2: 0.4}, "v": {3: 0.5, 4: 0.2}}
+    assert "tie" not in " ".join(rw.stages(sources, truth, "recall@1", ranked=apart).sentences)
+
+
+def test_items_that_no_source_has_may_be_shown():
+    lists, truth = {"ann": [1], "bob": [5]}, {"ann": {9}, "bob": {8}}
+    final = {"ann": [9, 1], "bob": [8, 5]}
+    found = rw.stages({"als": lists}, truth, "recall@2", ranked=lists, final=final)
+    said = " ".join(found.sentences)
+    assert "The candidates lack 100 % of a user's relevant items" in said
+    assert "100 % are shown though no source has them" in said
+    assert "of at most" not in said
+    usual = rw.stages({"als": lists}, truth, "recall@2", ranked=lists)
+    assert "of at most 0 with these candidates" in " ".join(usual.sentences)
+
+
+def test_integers_of_several_widths_are_one_kind_of_id():
+    wide = pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 5, 3, 4]})
+    items = pl.DataFrame({"item": [1, 2, 3, 4, 5], "age": ["o", "n", "o", "n", "n"]})
+    ranked, truth = {1: [1, 5], 2: [4, 3]}, {1: {1, 2}, 2: {3}}
+    shares = [
+        rw.stages({"als": lists}, truth, "recall@1", ranked=ranked, items=items, by="item:age")
+        .losses["share"]
+        .to_list()
+        for lists in (wide, wide.with_columns(pl.col("item").cast(pl.Int32)))
+    ]
+    assert shares[0] == shares[1]

@@ -6,6 +6,7 @@ import math
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -490,3 +491,9 @@ def test_dates_are_microseconds_in_utc_unless_they_have_nanoseconds(column, unit
         True,
         "dates",
     )
+
+
+def test_a_pandas_series_is_split_as_it_is_fitted():
+    index = pd.MultiIndex.from_tuples([(1, 1), (1, 2), (2, 1), (2, 3)], names=["user", "item"])
+    split = splits.Holdout(0.5, per="user").split(pd.Series([5, 4, 3, 2], index=index))
+    assert (len(split.train), len(split.test)) == (2, 2)

@@ -16,7 +16,7 @@ from rankwise.errors import EmptyError, MetricError, ParameterError
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.findings.tables import ResultTable
 from rankwise.findings.words import limits_text
-from rankwise.messages import parameter
+from rankwise.messages import call, parameter
 from rankwise.metrics.base import Metric, parse_all
 from rankwise.results.result import Result
 from rankwise.splits.reading import truth_and_train
@@ -30,6 +30,11 @@ FINAL = "final list"
 _SHARE = "recall"
 _OWN = ("population", "undefined", "ties", "duplicates", "depth", "judged_only")
 """Options that stages decide themselves."""
+_TAKEN = (
+    *("relevance_threshold", "users", "items", "train", "reference"),
+    *("threads", "block_size", "progress"),
+)
+"""Options of an evaluation that leave lists and relevance as they are."""
 _OTHER_IDS = ("codes", "titles", "same", "alternatives")
 """Options by which lists and ground truth need not name an item alike."""
 
@@ -85,15 +90,26 @@ class Stages(ResultTable):
     def _losses_in_words(self) -> Iterator[str]:
         """Yield the share of relevant items that each stage loses."""
         rows = {row["fate"]: row for row in self._of_all_users().to_dicts()}
-        never = rows.pop("never retrieved")
-        yield (
-            f"The candidates lack {percent(never['share'])} of a user's relevant items on average "
-            f"({percent(never['low'])} to {percent(never['high'])})."
-        )
+        never, beyond = rows.pop("never retrieved"), self.settings["shown_unretrieved"]
+        if beyond:
+            yield (
+                f"The candidates lack {percent(never['share'] + beyond)} of a user's relevant items "
+                f"on average; {percent(beyond)} are shown though no source has them."
+            )
+        else:
+            yield (
+                f"The candidates lack {percent(never['share'])} of a user's relevant items on "
+                f"average ({percent(never['low'])} to {percent(never['high'])})."
+            )
         shown = rows.pop("shown")
         lost = [f"{percent(row['share'])} are {fate}" for fate, row in rows.items()]
         text = f"{percent(shown['share'])} are shown in the top {self.settings['k']}"
         yield f"{'; '.join([text, *lost])}."
+        if tied := self.settings["users_with_tied_cutoff"]:
+            yield (
+                f"Scores tie at the cut-off for {count_of(tied, 'user')}: the item of the lower id "
+                "counts as shown, where values of metrics are means over all orders."
+            )
 
     def _reach_in_words(self, metric: str) -> str:
         """Return where a metric stands between a random and the best order of the candidates."""
@@ -103,10 +119,10 @@ class Stages(ResultTable):
         }
         floor, ceiling = rows.pop(FLOOR), rows.pop(CEILING)
         reached = "; ".join(f"{stage} {brief(value)}" for stage, value in rows.items())
-        return (
-            f"{metric}: {reached}, of at most {brief(ceiling)} with these candidates, "
-            f"{brief(floor)} in random order."
-        )
+        most = f"of at most {brief(ceiling)} with these candidates"
+        if max(rows.values()) > ceiling + 1e-12:  # items were shown that no source has
+            most = f"and {brief(ceiling)} with the best order of these candidates"
+        return f"{metric}: {reached}, {most}, {brief(floor)} in random order."
 
     def _of_all_users(self) -> pl.DataFrame:
         return self.losses.filter(pl.col("by").is_null())
@@ -214,7 +230,8 @@ def stages(
         The column of each role, where its name is not recognised.
     **options : object
         Further options of `rankwise.evaluate`: ``relevance_threshold``, ``users``, ``items``,
-        ``train``, ``reference``, ``convention``.
+        ``train``, ``reference``, ``threads``, ``block_size`` and ``progress``. Others change which
+        items are in a list or relevant, and would follow other items than they evaluate.
 
     Returns
     -------
@@ -269,6 +286,8 @@ def stages(
         "k": k,
         "users": users,
         "confidence": confidence,
+        "shown_unretrieved": read.share_shown_unretrieved(k),
+        "users_with_tied_cutoff": read.users_with_tied_cutoff(k),
     }
     return Stages(
         table=_stage_rows(results, cells, confidence),
@@ -310,6 +329,12 @@ def _deepest(metrics: Sequence[Metric]) -> int:
 
 def _check_options(options: Mapping[str, Any]) -> None:
     for name in options:
+        if name not in (*_TAKEN, *_OWN, *_OTHER_IDS):
+            raise ParameterError(
+                f"stages do not take {name}: items are followed by rankwise's own rules",
+                found=parameter(name, options[name]),
+                hint=f"evaluate the stages one by one with {call('evaluate')}",
+            )
         if name in _OWN:
             raise ParameterError(
                 f"stages set {name} themselves",
@@ -363,9 +388,12 @@ class _Tables:
                 frames[name] = read_table(source, "recommendations", columns).frame
         judged = read_table(truth, "truth", columns)
         frames["truth"] = judged.frame
-        if "request" in frames["truth"].columns:
+        of_requests = [name for name, frame in frames.items() if "request" in frame.columns]
+        if of_requests:
+            whose = "the ground truth has" if "truth" in of_requests else "lists have"
             raise ParameterError(
-                "stages are of users, and the ground truth has requests",
+                f"stages are of users, and {whose} requests",
+                found=", ".join(of_requests),
                 hint="name the requests as users, with "
                 f"{parameter('columns', {'truth.user': 'request', 'truth.request': None})}",
             )
@@ -410,12 +438,29 @@ class _Tables:
             return [*names, "not shown"]
         return [*names, f"ranked below {k}", *(["filtered"] if self.final is not None else [])]
 
-    def fates(self, k: int) -> pl.DataFrame:
-        """Return the fate of every relevant item: that it is shown, or the first stage that lost it."""
+    @property
+    def shown(self) -> pl.DataFrame:
+        """The lists that are shown in the end."""
         last = self.ranked if self.final is None else self.final
         assert last is not None
+        return last
+
+    def share_shown_unretrieved(self, k: int) -> float:
+        """Return the mean share of a user's relevant items that are shown and no source has."""
+        is_shown = _is_in(self.relevant, _top(self.shown, k))
+        is_retrieved = _is_in(self.relevant, self.candidates)
+        return _mean_share(self.relevant.filter(is_shown & ~is_retrieved), self.relevant)
+
+    def users_with_tied_cutoff(self, k: int) -> int:
+        """Count the users with a relevant item among scores that tie across the cut-off."""
+        lists = [rows for rows in (self.ranked, self.final) if rows is not None]
+        users = [_users_with_tied_cutoff(rows, self.relevant, k) for rows in lists]
+        return pl.concat(users).n_unique()
+
+    def fates(self, k: int) -> pl.DataFrame:
+        """Return the fate of every relevant item: that it is shown, or the first stage that lost it."""
         is_true = [
-            _is_in(self.relevant, _top(last, k)),
+            _is_in(self.relevant, _top(self.shown, k)),
             ~_is_in(self.relevant, self.candidates),
         ]
         if self.ranked is not None:
@@ -432,9 +477,10 @@ def _with_ids_of_one_type(frames: dict[str, pl.DataFrame]) -> dict[str, pl.DataF
     for name in ("user", "item"):
         kinds = {frame.schema[name] for frame in frames.values()}
         if len(kinds) > 1:
+            is_whole = all(kind.is_integer() and kind != pl.UInt64 for kind in kinds)
+            kind = pl.Int64 if is_whole else pl.String
             frames = {
-                role: frame.with_columns(pl.col(name).cast(pl.String))
-                for role, frame in frames.items()
+                role: frame.with_columns(pl.col(name).cast(kind)) for role, frame in frames.items()
             }
     return frames
 
@@ -453,6 +499,17 @@ def _top(lists: pl.DataFrame, k: int) -> pl.DataFrame:
     elif "score" in lists.columns:
         lists = lists.sort("user", "score", "item", descending=[False, True, False])
     return lists.group_by("user", maintain_order=True).head(k).select("user", "item")
+
+
+def _users_with_tied_cutoff(lists: pl.DataFrame, relevant: pl.DataFrame, k: int) -> pl.Series:
+    """Return the users with a relevant item whose score is that of ranks k and k + 1."""
+    if "rank" in lists.columns or "score" not in lists.columns:
+        return lists["user"].clear()
+    ordered = lists.sort("user", "score", descending=[False, True])
+    place = pl.int_range(1, pl.len() + 1).over("user")
+    at, after = (ordered.filter(place == rank).select("user", "score") for rank in (k, k + 1))
+    tied = at.join(after, on=["user", "score"]).join(lists, on=["user", "score"])
+    return tied.join(relevant, on=["user", "item"], how="semi")["user"].unique()
 
 
 def _ranks(rows: pl.DataFrame) -> pl.DataFrame:

@@ -578,7 +578,8 @@ def _collected(source: Any) -> Any:
     """Return the result of a query, run once: a second run may return rows in another order."""
     if isinstance(source, pl.LazyFrame):
         return source.collect()
-    if hasattr(source, "__arrow_c_stream__") and library_of(source) is None:
+    is_series = not hasattr(source, "columns") and hasattr(source, "index")  # of pandas
+    if hasattr(source, "__arrow_c_stream__") and library_of(source) is None and not is_series:
         return from_arrow(source, "interactions")
     return source
 
