@@ -411,7 +411,7 @@ def test_a_plan_of_users_alone_is_that_of_clusters_of_one():
         assert sizes[1].users == pytest.approx(sizes[0].users, rel=0.002)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_planned_clusters_show_the_difference():
     """A power of 0.8 in 150 samples has an error of 0.033."""
     one, other = plan_of(20_000)

@@ -314,7 +314,7 @@ def test_plans_read_shares_and_margins_as_comparisons_do():
     assert needed[3] > worse  # it has no bound: by t
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_planned_users_show_the_margin():
     """A power of 0.8 in 400 samples has an error of 0.02; of few users that differ t needs more."""
     rng = np.random.default_rng(8)

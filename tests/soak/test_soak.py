@@ -140,7 +140,7 @@ def test_a_refusal_that_names_no_road_is_reported(monkeypatch):
     assert made.reported == {("events", "plain", "refusal")}
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_road_that_takes_what_the_call_refuses_is_reported(monkeypatch):
     kind = soak.KINDS["requests"]
 

@@ -208,7 +208,7 @@ def drawn(ranks, given_rank, users, several, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("world", "samples"), [("A", 20), *deep(*((world, 40) for world in WORLDS))]
+    ("world", "samples"), [("A", 10), *deep(*((world, 40) for world in WORLDS))]
 )
 def test_intervals_hold(world, samples):
     """In 0.95 of samples or more, less 2.6 Monte-Carlo standard errors."""
