@@ -75,6 +75,7 @@ ALLOWED = {
     },
     "rankers": {
         "blocks",
+        "convention",
         "core",
         "errors",
         "evaluation",

@@ -311,3 +311,15 @@ def test_metrics_of_whole_lists_say_that_ties_are_in_order_of_id():
         rw.evaluate(lists, {"ann": {7}}, "arp@1", train=train, ties="item"),
     ):
         assert "in order of id" not in repr(other)
+
+
+def test_a_piece_may_have_no_relevant_item():
+    lists = {"ann": ["a", "b"], "bob": ["b", "a"]}
+    truth = {"ann": {"a": 3}, "bob": {"a": 1}}
+    whole = rw.evaluate(lists, truth, "ndcg@2", relevance_threshold=2)
+    pieces = rw.Evaluator("ndcg@2", relevance_threshold=2)
+    for user in lists:
+        pieces.update({user: lists[user]}, {user: truth[user]})
+    found = pieces.result()
+    assert found.values == whole.values
+    assert found.counts == whole.counts

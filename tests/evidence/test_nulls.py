@@ -73,7 +73,7 @@ def test_no_ranking_of_items_is_personal():
         lists = model.fit(TRAIN).recommend(USERS, 10)
         row = swap_of(rw.nulls(lists, TEST, "ndcg@10", train=TRAIN, baselines=[], others=6))
         assert (row["difference"], row["p"]) == (pytest.approx(0, abs=1e-12), 1.0)
-        assert row["verdict"] == "every user gets the same list"
+        assert row["verdict"] == "no value changes"
     plain = swap_of(rw.nulls(lists, TEST, "ndcg@10", baselines=[], others=6))
     assert plain["difference"] > 0.001  # where seen items are not known, their removal counts
 
@@ -260,3 +260,14 @@ def test_saved_exported_and_the_command_line(tmp_path):
     assert ran.returncode == 0, ran.stderr
     saved = json.loads((tmp_path / "rankwise-results" / "nulls.json").read_text())["table"]
     assert [row["value"] for row in saved] == pytest.approx(found.table["value"].to_list())
+
+
+def test_lists_that_change_no_value_are_not_said_to_be_the_same():
+    truth = {user: {0} for user in range(40)}
+    apart = {user: [1000 + 10 * user, 1001 + 10 * user] for user in truth}
+    missed = rw.nulls(apart, truth, "ndcg@2", baselines=[]).sentences[0]
+    assert missed.endswith("with another user's list no list has a relevant item.")
+    first = {user: [0, 1 + user] for user in truth}
+    alike = rw.nulls(first, truth, "ndcg@2", baselines=[])
+    assert alike.sentences[0].endswith("with another user's list no user's value changes.")
+    assert swap_of(alike)["verdict"] == "no value changes"

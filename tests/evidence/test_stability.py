@@ -382,3 +382,25 @@ def test_a_configuration_with_runs(tmp_path):
     (tmp_path / "other" / "stability").mkdir(parents=True)
     kept = rankwise_here(tmp_path, "run", "config.yaml", "-o", "other")
     assert (kept.returncode, "files that no run wrote" in kept.stderr) == (6, True)
+
+
+def test_equal_means_do_not_tell_how_far_runs_differ(tmp_path):
+    found = rw.stability([0.905, 0.905], difference=0.01)
+    assert found.sentences == [
+        "2 runs of this system have the same value: how far two runs differ is not known."
+    ]
+    assert math.isnan(found.table["floor"][0])
+    assert found.is_above(0.5)
+    assert not rw.stability([0.905, 0.906]).is_above(0.5)
+
+
+def test_means_of_requests_have_users_as_their_sample():
+    def run(change):
+        values = [0.5 + (0.1 * change if r % 5 == 0 else 0) * (-1) ** r for r in range(100)]
+        users = [r // 5 for r in range(100)]
+        columns = {"user": users, "request": range(100), "recall@5": values}
+        return rw.from_per_user(pl.DataFrame(columns))
+
+    text = str(rw.stability([run(0), run(1)]))
+    assert "20.0 of 20 users differ" in text
+    assert "requests" not in text

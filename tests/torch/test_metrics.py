@@ -1016,3 +1016,16 @@ def test_states_of_a_later_version_are_refused():
     with pytest.raises(FileError, match="use a newer rankwise") as caught:
         model.load_state_dict(newer)
     assert caught.value.where == "state dict, prefix 'val.'"
+
+
+@pytest.mark.parametrize("beside", [[], ["coverage@2"], ["auc", "gauc"]])
+def test_areas_of_ready_lists_know_the_catalogue(beside):
+    train = pl.DataFrame({"user": [0, 1], "item": [0, 1]})
+    names = ["lauc@2", *beside]
+    metrics = Collection(names, n_items=4, train=train)
+    lists, target = torch.tensor([[1, 2], [0, 3]]), torch.tensor([2, 0])
+    metrics.update(lists, target, users=torch.tensor([0, 1]))
+    expected = rw.evaluate(
+        {0: [1, 2], 1: [0, 3]}, {0: {2}, 1: {0}}, names, train=train, items=range(4)
+    )
+    assert {name: value.item() for name, value in metrics.compute().items()} == expected.values

@@ -30,6 +30,7 @@ from rankwise.stats.bounded_means import BOUNDED
 from rankwise.stats.clusters import UserClusters
 from rankwise.stats.differences import MANY, PairStatistics, TestResult
 from rankwise.stats.equivalence import (
+    POWER_0_8,
     Bounds,
     Margin,
     equivalence_of,
@@ -279,10 +280,6 @@ def _detectable(
     if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
         return math.inf
     return detectable(minimum_detectable(pairs.n, alpha=alpha) * pairs.deviation, largest)
-
-
-POWER_0_8 = 0.8416
-"""The normal quantile of a power of 0.8."""
 
 
 def detectable(difference: float, largest: float) -> float:

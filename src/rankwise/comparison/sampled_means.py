@@ -14,13 +14,7 @@ from rankwise.comparison.alignment import AlignedUsers
 from rankwise.comparison.claims import Claim, broken_statement, claim_of_users
 from rankwise.comparison.family import PairFamily
 from rankwise.comparison.noise import RunNoise
-from rankwise.comparison.rows import (
-    POWER_0_8,
-    Clusters,
-    PairFinding,
-    Seeds,
-    detectable,
-)
+from rankwise.comparison.rows import Clusters, PairFinding, Seeds, detectable
 from rankwise.comparison.scaled_difference import ScaledDifference
 from rankwise.core.terminal import percent
 from rankwise.errors import MetricError
@@ -37,7 +31,7 @@ from rankwise.stats.clusters import UserClusters
 from rankwise.stats.data_sets import cluster_error, cluster_values, of_clusters
 from rankwise.stats.differences import Differences, Floats, TestResult
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
-from rankwise.stats.equivalence import Bounds
+from rankwise.stats.equivalence import POWER_0_8, Bounds
 from rankwise.stats.intervals import constant_interval, interval_of_test
 from rankwise.stats.paired_tests import smallest_p
 from rankwise.stats.variance_components import VarianceComponents, variance_of_means

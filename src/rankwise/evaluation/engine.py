@@ -265,7 +265,7 @@ def prepare(
         deepest=plan.deepest,
         numbers_items=plan.numbers_items,
         exact=settings.exact,
-        required=whole_truth and settings.needs_relevant,
+        required=whole_truth and settings.needs_relevant and shared.truth is not None,
         ties_if_scored=settings.ties_if_scored,
     )
     return Job(

@@ -49,7 +49,7 @@ _OPTIONS = (
 _ALONE = "system"  # the name of a system without a name
 _FEWEST = 30  # users with a pair, below which there is no share
 _MANY = 300  # users from which a quarter that is personal is found in half of the samples
-_PERSONAL = ("personal", "not shown to be personal", "every user gets the same list")
+_PERSONAL = ("personal", "not shown to be personal", "no value changes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -651,7 +651,8 @@ def _personal_text(row: Mapping[str, Any], metric: str) -> str:
     share, limits = row["share"], (row["share_low"], row["share_high"])
     value = f"{_possessive(row['system'])} {metric}"
     if row["verdict"] == _PERSONAL[2]:
-        return f"Nothing of {value} is personal: every user gets the same list"
+        why = "no list has a relevant item" if not row["of_system"] else "no user's value changes"
+        return f"Nothing of {value} is shown to be personal: with another user's list {why}"
     if math.isnan(share):
         users = count_of(row["users"], "user")
         return f"Whether {value} is personal is not shown ({users})"

@@ -34,6 +34,7 @@ from rankwise.findings.tables import ResultTable
 from rankwise.findings.words import named_p
 from rankwise.messages import call, parameter
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import Row
 from rankwise.stats.differences import Floats, check_above_zero, check_level
 from rankwise.stats.noise_floor import NoiseFloor, noise_floor
 
@@ -105,9 +106,9 @@ class Stability(ResultTable):
         return None if known.is_empty() else _floor_of(known.row(0, named=True))
 
     def is_above(self, most: float) -> bool:
-        """Return whether the noise floor of any row is above a number."""
+        """Return whether the noise floor of any row is above a number, or not known."""
         check_above_zero("at_most", most)
-        return any(floor > most for floor in self.table["floor"])
+        return any(not floor <= most for floor in self.table["floor"])  # nor one that is not known
 
     @property
     def sentences(self) -> list[str]:
@@ -329,7 +330,9 @@ def _read_runs(
     cells = _cells_of(results, metrics)
     _check_runs(results, cells, force=force)
     values = [_values_of(results, cell, missing) for cell in cells]
-    return _Read(system, values, first.sampling_unit.row, _notes_on_runs(results))
+    unit = first.sampling_unit
+    whose: Row = "user" if unit.clusters == "user" else unit.row  # values are of each sample
+    return _Read(system, values, whose, _notes_on_runs(results))
 
 
 def _by_run(runs: Sequence[Result]) -> dict[str, Result]:
@@ -398,7 +401,7 @@ def _row(system: str, metric: str, found: NoiseFloor, options: Mapping[str, Any]
     """Return the row of a system and metric, with the runs that a difference needs."""
     difference = options["difference"]
     row = {"system": system, "metric": metric, **asdict(found)}
-    if difference is None:
+    if difference is None or math.isnan(found.floor):
         return row | dict.fromkeys(_COUNTS)
     needed = found.runs_needed(difference, options["power"])
     return row | {
@@ -443,6 +446,11 @@ def _floor_sentence(row: Mapping[str, Any], *, named: bool) -> str:
             f"({level})."
         )
     metric = "" if row["metric"] == MEAN else f" on {row['metric']}"
+    if math.isnan(row["floor"]):
+        return (
+            f"{row['runs']} runs of {of} have the same value{metric}: how far two runs differ is "
+            "not known."
+        )
     return (
         f"Two single runs of {of} differ by up to {brief(row['floor'])}{metric} with nothing "
         f"changed ({level}): a smaller difference between two runs says nothing."

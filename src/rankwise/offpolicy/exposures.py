@@ -324,6 +324,13 @@ def _with_outcomes(
         )
         counts[unread] = int((rewards.cast(pl.Float64, strict=False).fill_null(0.0) != 0).sum())
     if all("request" in table.frame.columns for table in (exposures, outcomes)):
+        if window is not None:
+            raise ParameterError(
+                "outcomes belong to the request that they name, whenever they came",
+                found=parameter("window", window),
+                hint=f"leave {parameter('window')} out, or the late outcomes; without a column of "
+                "requests outcomes are joined by time",
+            )
         keys = ["request", "item"]
         candidates = frame.join(outcomes.frame.select(keys).unique(), on=keys, how="semi")
         several = candidates.group_by(keys).len().filter(pl.col("len") > 1)

@@ -45,7 +45,7 @@ from rankwise.offpolicy.values import (
     value_of,
 )
 from rankwise.stats.differences import Floats
-from rankwise.stats.equivalence import minimum_detectable
+from rankwise.stats.equivalence import POWER_0_8
 from rankwise.stats.many_systems import Correction
 
 
@@ -198,7 +198,7 @@ class Summary:
             ),
             test=TestOutcome(METHOD, p),
             effect=EffectSizes(
-                users=users, minimum_detectable=_detectable(users, error, self.alpha)
+                users=users, minimum_detectable=_detectable(users, error, estimate.value, alone)
             ),
             margin=self._margin_tests(estimate, before.value, limits_of),
             support=replace(finding.support, flips_at=flips_at),
@@ -272,11 +272,15 @@ def _why(pair: tuple[str, str], supports: Mapping[str, Support]) -> str:
     return f"{'no' if supports[weaker] == 'none' else 'weak'} support of {weaker}"
 
 
-def _detectable(users: int, error: float, alpha: float) -> float:
-    """Return the difference that is found with power 0.8; NaN for two users or fewer."""
+def _detectable(users: int, error: float, difference: float, limits: Limits) -> float:
+    """Return the difference that is found with power 0.8; NaN for two users or fewer.
+
+    It is found where the interval excludes 0, which has room for a request that nobody saw.
+    """
     if users <= 2:
         return math.nan
-    return minimum_detectable(users, alpha=alpha) * error * math.sqrt(users)
+    half = difference - limits.low if difference >= 0 else limits.high - difference
+    return half + POWER_0_8 * error
 
 
 def _flip(curve: Floats, difference: float) -> float | None:

@@ -204,13 +204,18 @@ class XGBoostMetric:
             truth = self._prepared.of_object(second, lambda: _truth_of_matrix(second))
             return self.name, self._value(truth, first)
 
-        value = self._value(RankerTruth(first, group=[len(first)]), second)
+        # Every query of XGBRanker counts, and a metric may have a value without a positive.
+        options = {"population": "judged", **self.options}
+        if self.options.get("convention") is not None:
+            options = self.options
+        of_query = RankerTruth(first, group=[len(first)])
+        value = of_query.values(second, self.metric, **options)[self.name]
         if math.isnan(value):
             raise MetricError(
                 f"XGBRanker takes the mean over all queries, and {self.name} has no value for one",
                 found=f"a query of {len(first)} rows without a positive",
-                hint=f"write {self.name.partition('@')[0]}(without_relevant=one) where the metric "
-                f"has it, or pass {parameter('undefined', 'zero')}",
+                hint=f"{parameter('undefined', 'zero')} counts it 0; ndcg and map have a value with "
+                "without_relevant=one",
             )
         return value
 
@@ -289,7 +294,8 @@ class CatBoostMetric:
     def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
         """Return the value of all queries as an error, and a weight of 1."""
         scores, labels = (np.asarray(each, dtype=np.float64) for each in (approxes[0], target))
-        truth = self._prepared.of_arrays((labels,), lambda: self._truth_of(labels))
+        weights = None if weight is None else np.asarray(weight, dtype=np.float64)
+        truth = self._prepared.of_arrays((labels, weights), lambda: self._truth_of(labels, weights))
         value = truth.values(scores, self.metric, **self.options)[self.name]
         return float(value), 1.0
 
@@ -297,7 +303,7 @@ class CatBoostMetric:
         """Return the value: that of all queries is computed at once."""
         return error / weight if weight else error
 
-    def _truth_of(self, labels: Any) -> RankerTruth:
+    def _truth_of(self, labels: Any, weights: Any) -> RankerTruth:
         if len(labels) not in self._groups:
             raise InputError(
                 "no groups were given for a set of so many rows",
@@ -305,7 +311,7 @@ class CatBoostMetric:
                 found=f"{len(labels):,} rows; groups of {', '.join(map(str, self._groups))} rows",
                 hint=f"pass {parameter('groups')} with the sizes for each set",
             )
-        return RankerTruth(labels, group=self._groups[len(labels)])
+        return RankerTruth(labels, group=self._groups[len(labels)], weights=weights)
 
 
 class SklearnMetric:

@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 
 from rankwise.blocks.lists import arrange_truth
+from rankwise.convention.convention import Convention
 from rankwise.core.arrays import Array
 from rankwise.core.ragged import Ints, offsets
 from rankwise.errors import InputError, ParameterError, ScoreError, nearest
 from rankwise.evaluation.join_results import merge_results
 from rankwise.evaluation.plan import plan_passes
 from rankwise.messages import parameter
-from rankwise.metrics.base import MetricLike
+from rankwise.metrics.base import Metric, MetricLike
 from rankwise.rankers.passes import QueryIds, RankerPass
 from rankwise.results.result import Result
 from rankwise.tables.table import Table
@@ -33,6 +34,11 @@ OPTIONS = (
     "threads",
 )
 """The options of `rankwise.evaluate` that mean something for rows of scores and labels."""
+
+
+def _listed(metrics: MetricLike | Iterable[MetricLike]) -> list[MetricLike]:
+    """Return metrics as a list, which can be read twice and has its content as its name."""
+    return [metrics] if isinstance(metrics, str | Metric | type) else list(metrics)
 
 
 class RankerTruth:
@@ -146,6 +152,7 @@ class RankerTruth:
         UsageError
             If a metric reads more than judged rows, or an option means nothing for rows.
         """
+        metrics = _listed(metrics)
         passes = self._passes_of(metrics, options)
         results = [one.result(self._scores_for(one, scores)) for one in passes]
         asked = plan_passes(metrics, self._choices(options))[0]
@@ -160,13 +167,11 @@ class RankerTruth:
         writes them.
         """
         values: dict[str, float] = {}
-        for one in self._passes_of(metrics, options):
+        for one in self._passes_of(_listed(metrics), options):
             values |= one.values(self._scores_for(one, scores))
         return values
 
-    def _passes_of(
-        self, metrics: MetricLike | Iterable[MetricLike], options: Mapping[str, Any]
-    ) -> list[RankerPass]:
+    def _passes_of(self, metrics: list[MetricLike], options: Mapping[str, Any]) -> list[RankerPass]:
         """Return the passes of metrics and options, made at their first use."""
         for name in options:
             if name not in OPTIONS:
@@ -177,7 +182,11 @@ class RankerTruth:
                     or f"one of {', '.join(OPTIONS)}; rw.evaluate has "
                     "the others, for lists of items",
                 )
-        key = f"{metrics!r} {sorted(options.items())!r}"
+        chosen = {
+            name: value.to_dict() if isinstance(value, Convention) else value
+            for name, value in options.items()
+        }
+        key = f"{metrics!r} {sorted(chosen.items())!r}"
         if key not in self._passes:
             _, passes = plan_passes(metrics, self._choices(options))
             self._passes[key] = [self._pass_of(settings) for settings in passes]

@@ -616,6 +616,10 @@ def fewest_users(power_at: Callable[[int], float], power: float) -> int:
     return high
 
 
+POWER_0_8 = 0.8416
+"""The normal quantile of a power of 0.8."""
+
+
 def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
     """Return the minimum detectable effect: the smallest d_z detected with the given power.
 

@@ -150,7 +150,7 @@ def noise_floor(values: Any, *, confidence: float = 0.95) -> NoiseFloor:
     Returns
     -------
     NoiseFloor
-        What users tell is NaN where only means are known.
+        What users tell is NaN where only means are known; of equal means the floor is NaN, too.
 
     Raises
     ------
@@ -178,6 +178,8 @@ def noise_floor(values: Any, *, confidence: float = 0.95) -> NoiseFloor:
     means = data if data.ndim == 1 else data.mean(axis=1)
     freedom = len(means) - 1
     deviation = _deviation(means)
+    if data.ndim == 1 and not deviation:
+        return _unknown_floor(means, confidence)
     of_users = _UserNoise.of(data, deviation**2, confidence) if data.ndim == 2 else _UserNoise()
     floor_runs = t_quantile((1 + confidence) / 2, freedom) * deviation * math.sqrt(2)
     low, high = _limits_of_deviation(deviation, freedom, confidence)
@@ -193,6 +195,22 @@ def noise_floor(values: Any, *, confidence: float = 0.95) -> NoiseFloor:
         spread=float(np.ptp(means)),
         confidence=confidence,
         **asdict(of_users),
+    )
+
+
+def _unknown_floor(means: Floats, confidence: float) -> NoiseFloor:
+    """Return the floor of equal means, of which no user tells how far runs differ."""
+    unknown = dict.fromkeys(
+        ("deviation", "deviation_low", "deviation_high", "floor", "floor_runs"), math.nan
+    )
+    return NoiseFloor(
+        runs=len(means),
+        users=0,
+        mean=float(means.mean()),
+        spread=0.0,
+        confidence=confidence,
+        **unknown,
+        **asdict(_UserNoise()),
     )
 
 

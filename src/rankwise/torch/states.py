@@ -387,7 +387,7 @@ def partial_of(
     from.
     """
     ties = {spec.ties(from_scores=kind == "from_scores") for kind in KINDS[:2] if counts[kind]}
-    has_items = spec.plan.needs_catalogue
+    has_items = job.plan.needs_catalogue  # ready lists end where they end, and need its size
     return Partial(
         users=_users(spec, layout, states, named=counts["with_users"] > 0),
         about=job.about,
