@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pages import check, hidden_notes, unbound_names, uses_demo
+from tools import deep
 
 pytestmark = pytest.mark.slow
 
@@ -25,6 +26,8 @@ PAGES = [
 ]
 
 
+LONG = {"report", "seeds", "gallery"}
+"""Pages whose blocks take seconds, and whose subjects have tests that always run."""
 ALL = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -45,7 +48,8 @@ def test_unbound_names_are_found():
 
 def with_demo(needed):
     """Return the pages that run ``rankwise demo`` or start in its folder, or the others."""
-    return [page for page in PAGES if uses_demo(page.read_text("utf-8")) == needed]
+    pages = [page for page in PAGES if uses_demo(page.read_text("utf-8")) == needed]
+    return [each for page in pages for each in (deep(page) if page.stem in LONG else [page])]
 
 
 @pytest.mark.parametrize("page", with_demo(False), ids=lambda path: path.stem)

@@ -62,6 +62,7 @@ def test_the_demo(saved_demo):
     assert {path: path.read_bytes() for path in folder.rglob("*.csv")} == before
 
 
+@pytest.mark.deep  # the demo with all extras always runs
 def test_the_demo_without_an_extra(tmp_path, monkeypatch):
     """It proposes nothing that the installation cannot run."""
 

@@ -350,7 +350,7 @@ def test_what_is_personal_is_said_below_the_verdict():
     found = rw.nulls(lists, truth, "ndcg@2", baselines=[])
     made = rw.report(results, evidence=found)
     assert made.head.more[-2:] == found.sentences
-    assert "Nothing of same's ndcg@2 is personal" in found.sentences[1]
+    assert "Nothing of same's ndcg@2 is shown to be personal" in found.sentences[1]
     assert "Nulls of own." in made.html
     assert not [*set(rw.report(results).head.more) & {*found.sentences}]
 

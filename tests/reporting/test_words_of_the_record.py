@@ -12,8 +12,12 @@ import pytest
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise.errors import MetricError, ParameterError
+from rankwise.findings.words import loss_in_cells
 
-RNG = np.random.default_rng(5)
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
 
 
 def of(values, metric="ndcg@10", users=None):
@@ -26,8 +30,8 @@ def words(page):
     return re.sub(r"\s*\|[|\s]*", " | ", html.unescape(re.sub("<[^>]+>", "|", bare)))
 
 
-def test_a_decision_about_other_values_is_no_verdict_of_a_page():
-    y = RNG.random(200) / 2
+def test_a_decision_about_other_values_is_no_verdict_of_a_page(rng):
+    y = rng.random(200) / 2
     old, new, worse = of(y), of(y + 0.1), of(y - 0.1)
     decision = rw.decide({"A": old, "B": new}, success="ndcg@10")
     assert rw.report({"A": old, "B": new}, decision=decision).html
@@ -53,8 +57,8 @@ def test_values_in_per_cent_are_refused():
 
 
 @pytest.mark.parametrize("test", ["wilcoxon", "sign"])
-def test_where_most_users_lose_a_mean_gain_does_not_ship(test):
-    x = RNG.random(400) * 0.4 + 0.02
+def test_where_most_users_lose_a_mean_gain_does_not_ship(test, rng):
+    x = rng.random(400) * 0.4 + 0.02
     systems = {"A": of(x), "B": of(x + np.where(np.arange(400) < 80, 0.5, -0.02))}
     compared = rw.compare(systems, test=test)
     assert compared["B"]["verdict"] == "different"
@@ -62,8 +66,8 @@ def test_where_most_users_lose_a_mean_gain_does_not_ship(test):
     assert rw.decide(compared, success="ndcg@10").outcome == "hold"
 
 
-def test_movers_are_of_requests_where_values_are():
-    users, y = np.repeat(np.arange(20), 5), RNG.random(100) / 2
+def test_movers_are_of_requests_where_values_are(rng):
+    users, y = np.repeat(np.arange(20), 5), rng.random(100) / 2
     requests = [f"r{at}" for at in range(100)]
     systems = {
         name: rw.from_per_user(pl.DataFrame({"user": users, "request": requests, "ndcg@10": v}))
@@ -74,8 +78,8 @@ def test_movers_are_of_requests_where_values_are():
     assert found.views[-1].head[:2] == ("request", "user")
 
 
-def test_movers_count_what_the_comparison_counts():
-    y = RNG.random(50)
+def test_movers_count_what_the_comparison_counts(rng):
+    y = rng.random(50)
     systems = {"A": of(y, users=range(50)), "B": of(y, users=range(30, 80))}
     for missing, moved in (("zero", 80), ("common", 20)):
         compared = rw.compare(systems, missing=missing)
@@ -84,8 +88,8 @@ def test_movers_count_what_the_comparison_counts():
         assert sum(counts[side] for side in ("lose", "gain", "unchanged")) == moved
 
 
-def test_without_a_direction_nobody_gains():
-    y = RNG.random(60)
+def test_without_a_direction_nobody_gains(rng):
+    y = rng.random(60)
     systems = {"A": of(y, "arp@10"), "B": of(y + 0.1, "arp@10")}
     found = rw.compare(systems).movers("B")
     assert found.sentence.startswith("0 users have a lower value, 60 a higher one")
@@ -94,11 +98,11 @@ def test_without_a_direction_nobody_gains():
     assert "gain" not in page.split("For whom")[1].split("How sure")[0]
 
 
-def test_how_sure_a_page_is():
-    x = RNG.gamma(3, 1, 400)
+def test_how_sure_a_page_is(rng):
+    x = rng.gamma(3, 1, 400)
     unbounded = words(rw.compare({"A": of(x, "rmse"), "B": of(x * 0.95, "rmse")}).report())
     assert "Without a bound, nothing holds for any users." in unbounded
-    y = RNG.random(400) / 2 + 0.2
+    y = rng.random(400) / 2 + 0.2
     many = {name: of(y + shift) for name, shift in zip("ABCD", (0, 0.03, 0.031, 0.02), strict=True)}
     two = {name: many[name] for name in "AB"}
     decided = rw.decide(rw.compare(two, earlier=19), success="ndcg@10")
@@ -109,8 +113,8 @@ def test_how_sure_a_page_is():
     assert "trained once" in words(rw.compare(two).report())
 
 
-def test_methods_name_the_compared_sample():
-    y = RNG.random(50)
+def test_methods_name_the_compared_sample(rng):
+    y = rng.random(50)
     systems = {"A": of(y, users=range(50)), "B": of(y, users=range(30, 80))}
     common = rw.compare(systems, missing="common").export("methods")
     assert "Means are over the 20 users" in common
@@ -120,10 +124,10 @@ def test_methods_name_the_compared_sample():
     assert "a user without a value in one result counts 0 there" in zero
 
 
-def test_methods_say_that_a_statement_was_broken():
-    y = RNG.random(300) * 0.4 + 0.2
+def test_methods_say_that_a_statement_was_broken(rng):
+    y = rng.random(300) * 0.4 + 0.2
     found = rw.compare(
-        {"a": of(y), "b": of(y + 0.05 + RNG.normal(0, 0.03, 300))}, largest_loss=0.05
+        {"a": of(y), "b": of(y + 0.05 + rng.normal(0, 0.03, 300))}, largest_loss=0.05
     )
     assert np.isnan(found["b"]["minimum_detectable"])
     assert "which a user of these did not keep" in found.export("methods")
@@ -131,8 +135,8 @@ def test_methods_say_that_a_statement_was_broken():
     assert "did not keep" not in kept
 
 
-def test_captions_name_the_condition_and_the_tests_of_their_cells():
-    y, r = RNG.random(300) * 0.4 + 0.2, RNG.gamma(3, 1, 300)
+def test_captions_name_the_condition_and_the_tests_of_their_cells(rng):
+    y, r = rng.random(300) * 0.4 + 0.2, rng.gamma(3, 1, 300)
 
     def system(value, error):
         columns = {"user": range(300), "ndcg@10": value, "rmse": error, "arp@10": value * 10}
@@ -144,7 +148,8 @@ def test_captions_name_the_condition_and_the_tests_of_their_cells():
     assert rows["b", "rmse"]["verdict"] == "better if"
     assert rows["c", "arp@10"]["condition"] < rows["b", "rmse"]["condition"]
     caption = found.export("markdown")
-    assert f"no user loses more than {rows['b', 'rmse']['condition']:.2g}" in caption
+    told = loss_in_cells(rows["b", "rmse"]["condition"])
+    assert f"no user loses more than {told}" in caption
     assert "Benjamini–Hochberg over 42" in caption
     assert "Benjamini–Hochberg over 42" in " ".join(str(found).split())
     assert "42 pairs, Benjamini–Hochberg" in found.export("methods")

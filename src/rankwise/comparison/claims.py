@@ -139,6 +139,10 @@ def stated_condition(
     return " and ".join(stated)
 
 
+BROKEN = "that was stated: nothing is shown"
+"""How the caveat of a broken statement ends."""
+
+
 def broken_statement(most: float, stated: float) -> tuple[str, ...]:
     """Return the caveat of a change that is larger than was stated to be possible.
 
@@ -147,6 +151,4 @@ def broken_statement(most: float, stated: float) -> tuple[str, ...]:
     """
     if not most > stated:
         return ()
-    return (
-        f"a user changed by {most:.2g}, more than the {stated:g} that was stated: nothing is shown",
-    )
+    return (f"a user changed by {most:.2g}, more than the {stated:g} {BROKEN}",)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from rankwise.comparison.rows import PairFinding
 from rankwise.comparison.rule import Rule, choose_pair, rule_for
 from rankwise.comparison.systems import systems_of
 from rankwise.core.arguments import Missing
+from rankwise.core.hashing import digest_of_values
 from rankwise.core.terminal import json_safe
 from rankwise.errors import MetricError, ParameterError
 from rankwise.findings.columns import values_of
@@ -440,10 +440,5 @@ def _inputs(result: Result) -> dict[str, Any]:
     return {
         "tables": {role: card.get("sha256") for role, card in cards.items()},
         "settings": json_safe(result.provenance.get("settings", {})),
-        "per_user": hash_values(result),
+        "per_user": digest_of_values(result.per_user),
     }
-
-
-def hash_values(result: Result) -> str:
-    """Return the SHA-256 of a result's per-user values, by which a decision knows its inputs."""
-    return hashlib.sha256(result.per_user.write_csv().encode()).hexdigest()

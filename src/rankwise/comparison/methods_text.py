@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.claims import stated_condition
+from rankwise.comparison.claims import BROKEN, stated_condition
 from rankwise.comparison.design import Design
 from rankwise.comparison.notes import exploratory_tests, sample_notes, sample_of, tests_of
 from rankwise.comparison.paper import (
@@ -310,7 +310,7 @@ def _words_on_test(table: pl.DataFrame, design: Design) -> str:
 def _is_broken(table: pl.DataFrame) -> bool:
     """Return whether a user changed by more than was stated to be possible."""
     flags = table.filter(pl.col("primary"))["flags"].explode().drop_nulls()
-    return bool(flags.str.ends_with("that was stated: nothing is shown").any())
+    return bool(flags.str.ends_with(BROKEN).any())
 
 
 def _exploratory_clause(table: pl.DataFrame, design: Design) -> str:

@@ -80,6 +80,11 @@ def hash_of_text(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
+def digest_of_values(per_user: pl.DataFrame) -> str:
+    """Return the SHA-256 of users' values, by which a decision knows what it was made from."""
+    return hashlib.sha256(per_user.write_csv().encode()).hexdigest()
+
+
 def hash_of_column(column: pl.Series, *, ids: bool = True) -> Hashes:
     """Return the hash of every value: equal for equal values of any data type.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.core.hashing import digest_of_values
 from rankwise.core.saved_forms import OFF_POLICY
 from rankwise.core.terminal import (
     Detail,
@@ -196,7 +196,7 @@ class OffPolicy(ResultTable):
     @property
     def inputs(self) -> dict[str, Any]:
         """The hashes of the input tables and of the users' values, and the settings."""
-        values = hashlib.sha256(self.per_user.write_csv().encode()).hexdigest()
+        values = digest_of_values(self.per_user)
         tables = {role: card.get("sha256") for role, card in self.sources.items()}
         return {"tables": tables, "settings": json_safe(self.settings), "per_user": values}
 

@@ -32,10 +32,10 @@ from rankwise.comparison.compare import compare, compare_groups
 from rankwise.comparison.comparison import Comparison
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.design import Design
-from rankwise.comparison.evidence import hash_values
 from rankwise.comparison.systems import marks
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
+from rankwise.core.hashing import digest_of_values
 from rankwise.core.terminal import Marked, TableView, csv_text
 from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError
 from rankwise.findings.tables import ResultTable
@@ -553,7 +553,7 @@ def _check_decided_systems(decision: Decision, results: Mapping[str, Result]) ->
             found=", ".join(results),
         )
     for name, own in decision.record["inputs"].items():
-        if own["per_user"] != hash_values(results[name]):
+        if own["per_user"] != digest_of_values(results[name].per_user):
             raise _other_values_error(name)
 
 
