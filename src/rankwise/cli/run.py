@@ -335,12 +335,10 @@ def inspect_command(path: str, columns: dict[str, Any], form: str) -> None:
         click.echo(as_json(facts), nl=False)
         return
     below = {name: facts.pop(name) for name in ("first rows", "says") if facts.get(name)}
-    rows = [line for name, lines in below.items() for line in (f"{name}:", *_indented(lines))]
+    rows = []
+    for name, lines in below.items():
+        rows += [f"{name}:", *(f"  {line}" for line in lines)]
     click.echo("\n".join(map(printable, [*_table_lines(facts), *rows])))
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
 
 
 def _table_lines(facts: dict[str, Any], indent: str = "") -> list[str]:

@@ -185,7 +185,7 @@ def _counts_of(results: Mapping[str, Result], unit: SamplingUnit) -> list[dict[s
 def _missing_values(
     rows: Sequence[Mapping[str, Any]], design: Design, counts: Sequence[Mapping[str, Any]]
 ) -> str:
-    """Return what was done with users who have a value in some results; empty if none has."""
+    """Return what was done with users who have a value in some results only; empty without such."""
     most = max((row["users"] for row in rows), default=0)
     dropped = max((row["users_dropped"] or 0 for row in rows), default=0)
     if dropped and design.missing == "common":

@@ -118,7 +118,7 @@ def method_line(table: pl.DataFrame, design: Design) -> str:
 
 
 def exploratory_tests(table: pl.DataFrame, design: Design) -> int:
-    """Count the tests beside those of the primary metric, with those of earlier pairs."""
+    """Count the tests of other metrics than the primary one, of this family and of earlier pairs."""
     others = table.filter(~pl.col("primary"))
     parts = max(table["group"].n_unique(), 1) if design.by else 1
     return len(others) + design.earlier * others["metric"].n_unique() * parts

@@ -554,7 +554,7 @@ def _single_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str
 
 
 def _deviation_sentence(row: Mapping[str, Any]) -> str:
-    """Return that the stated deviation is larger than that of any users with this mean."""
+    """Return the sentence that no users with this mean have the stated standard deviation."""
     return (
         f"The stated standard deviation cannot be that of users with a mean of {name_of(row)}: it "
         f"is at most {brief(row['sd_most'])}."
@@ -591,7 +591,7 @@ def _pair_sentences(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> lis
     return [
         f"This table does not decide whether {one} differs from {other} ({_on(settings)}).",
         _condition_text(pair, settings),
-        f"Ask for {_missing(settings)}.",
+        f"Ask for {_facts_to_ask_for(settings)}.",
     ]
 
 
@@ -601,8 +601,8 @@ def _is_better(pair: Mapping[str, Any], settings: Mapping[str, Any]) -> bool | N
     return None if higher is None else (pair["difference"] > 0) == higher
 
 
-def _missing(settings: Mapping[str, Any]) -> str:
-    """Return what would decide a claim."""
+def _facts_to_ask_for(settings: Mapping[str, Any]) -> str:
+    """Return the facts that would decide a claim whose table does not."""
     if settings["paired"]:
         return "the values per user, the standard deviation of the differences, or a p-value"
     if settings["sd"] is None and settings["kind"] != "hits":

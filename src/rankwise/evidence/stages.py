@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations, count
 from typing import Any
 
@@ -410,7 +411,7 @@ class _Tables:
             relevant.select("user", "item").unique(maintain_order=True),
         )
 
-    @property
+    @cached_property
     def candidates(self) -> pl.DataFrame:
         """The user and item of every candidate of any source, once."""
         rows = [source.select("user", "item") for source in self.sources.values()]
@@ -439,7 +440,7 @@ class _Tables:
         return [*names, f"ranked below {k}", *(["filtered"] if self.final is not None else [])]
 
     @property
-    def shown(self) -> pl.DataFrame:
+    def shown_lists(self) -> pl.DataFrame:
         """The lists that are shown in the end."""
         last = self.ranked if self.final is None else self.final
         assert last is not None
@@ -447,7 +448,7 @@ class _Tables:
 
     def share_shown_unretrieved(self, k: int) -> float:
         """Return the mean share of a user's relevant items that are shown and no source has."""
-        is_shown = _is_in(self.relevant, _top(self.shown, k))
+        is_shown = _is_in(self.relevant, _top(self.shown_lists, k))
         is_retrieved = _is_in(self.relevant, self.candidates)
         return _mean_share(self.relevant.filter(is_shown & ~is_retrieved), self.relevant)
 
@@ -460,7 +461,7 @@ class _Tables:
     def fates(self, k: int) -> pl.DataFrame:
         """Return the fate of every relevant item: that it is shown, or the first stage that lost it."""
         is_true = [
-            _is_in(self.relevant, _top(self.shown, k)),
+            _is_in(self.relevant, _top(self.shown_lists, k)),
             ~_is_in(self.relevant, self.candidates),
         ]
         if self.ranked is not None:
@@ -502,7 +503,7 @@ def _top(lists: pl.DataFrame, k: int) -> pl.DataFrame:
 
 
 def _users_with_tied_cutoff(lists: pl.DataFrame, relevant: pl.DataFrame, k: int) -> pl.Series:
-    """Return the users with a relevant item whose score is that of ranks k and k + 1."""
+    """Return the users whose ranks k and k + 1 have one score, with a relevant item of that score."""
     if "rank" in lists.columns or "score" not in lists.columns:
         return lists["user"].clear()
     ordered = lists.sort("user", "score", descending=[False, True])

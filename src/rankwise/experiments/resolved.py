@@ -112,7 +112,7 @@ def _system_entry(experiment: Experiment, system: Any, folder: Path) -> dict[str
 
 
 def _evaluation_section(experiment: Experiment) -> dict[str, Any]:
-    """Return the metrics and their options, with those of samples if they are drawn."""
+    """Return the metrics and all options of the evaluation, those of sampling only if it samples."""
     options = {name: _plain(value) for name, value in experiment.options.items()}
     values = {"metrics": experiment.metrics, **options}
     if experiment.sampled:
